@@ -93,6 +93,7 @@ class Judge:
 
     replies: Sequence[str | ProviderError]
     usage: Usage | None = None
+    costs: Sequence[float | None] = ()
     targets: list[str] = field(default_factory=list)
     asked: list[JudgeQuestion] = field(default_factory=list)
 
@@ -102,7 +103,9 @@ class Judge:
         reply = self.replies[len(self.asked) - 1]
         if isinstance(reply, ProviderError):
             raise reply
-        return Response(reply, (OutputMessage(role="assistant", content=reply),), has_trace=False, usage=self.usage)
+        cost = self.costs[len(self.asked) - 1] if self.costs else None
+        messages = (OutputMessage(role="assistant", content=reply),)
+        return Response(reply, messages, has_trace=False, usage=self.usage, cost_usd=cost)
 
 
 def _unexpected(warning: str) -> None:

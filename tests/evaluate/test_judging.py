@@ -11,7 +11,7 @@ import pytest
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Grade, JudgeQuestion, ProviderError, Response, Score
 from agentv_ci.contracts.plan import PlanEvaluator
-from agentv_ci.contracts.results import OutputMessage, Usage
+from agentv_ci.contracts.results import Usage
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import judge_score
 from tests.evaluate.builders import Judge, evaluator, grade, plan_case, submission, tools
@@ -70,24 +70,15 @@ def test_judge_that_fails_is_not_asked_again(before: list[str], raw: str | None)
     assert len(judge.asked) == len(before) + 1
 
 
-class Priced:
-    """A judge whose replies have costs; see Ask."""
-
-    def __init__(self, costs: Sequence[float | None], reply: str = '{"score": 1}') -> None:
-        self.costs = list(costs)
-        self.reply = reply
-
-    async def __call__(self, target: str, question: JudgeQuestion) -> Response:
-        messages = (OutputMessage(role="assistant", content=self.reply),)
-        usage = Usage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return Response(self.reply, messages, has_trace=False, cost_usd=self.costs.pop(0), usage=usage)
+def priced(costs: Sequence[float | None], reply: str = '{"score": 1}') -> Judge:
+    return Judge([reply] * len(costs), Usage(input_tokens=1, output_tokens=1, total_tokens=2), costs)
 
 
 def judge_named(name: str) -> PlanEvaluator:
     return evaluator("llm_judge", name=name, target="judge")
 
 
-def graded(ask: Priced, *evaluators: PlanEvaluator) -> Grade:
+def graded(ask: Judge, *evaluators: PlanEvaluator) -> Grade:
     return grade(plan_case(*evaluators), "Hello", tools(ask=ask))
 
 
@@ -96,7 +87,7 @@ def graded(ask: Priced, *evaluators: PlanEvaluator) -> Grade:
 )
 def test_cost_is_summed_and_unknown_when_one_is(costs: list[float | None], total: float | None) -> None:
     judges = [judge_named(f"j{number}") for number in range(len(costs))]
-    found = graded(Priced(costs), *judges)
+    found = graded(priced(costs), *judges)
     assert found.judge_cost_usd == (None if total is None else pytest.approx(total))
     assert (found.judge_usage is None) == (not costs)
 
@@ -116,7 +107,7 @@ def test_judges_of_a_case_are_asked_concurrently() -> None:
 
 
 def test_unreadable_replies_cost_too() -> None:
-    found = graded(Priced([0.25] * 3, reply="unreadable"), judge_named("j"))
+    found = graded(priced([0.25] * 3, "unreadable"), judge_named("j"))
     assert found.judge_usage == Usage(input_tokens=3, output_tokens=3, total_tokens=6)
     assert (found.verdict, found.judge_cost_usd) == ("error", 0.75)
 
@@ -126,6 +117,6 @@ def test_judges_of_composites_are_counted() -> None:
     aggregator = {"type": "llm_judge", "target": "judge"}
     combined = evaluator("composite", evaluators=members, aggregator=aggregator)
     reply = '{"score": 1, "checks": [{"id": "a", "satisfied": true}]}'
-    found = graded(Priced([0.25] * 4, reply), combined, judge_named("beside"))
+    found = graded(priced([0.25] * 4, reply), combined, judge_named("beside"))
     assert (found.verdict, found.judge_cost_usd) == ("pass", 1.0)
     assert found.judge_usage == Usage(input_tokens=4, output_tokens=4, total_tokens=8)

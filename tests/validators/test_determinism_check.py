@@ -12,10 +12,6 @@ from tests.validators.builders import HUGE, details, found, ids, report, run
 SAME, MISMATCH = "determinism_ok", "determinism_mismatch"
 
 
-def compare(one: Any, other: Any, **settings: Any) -> list[str]:
-    return ids(validate(report(run(output={"v": one}), run(output={"v": other})), settings))
-
-
 def nested(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
@@ -96,41 +92,23 @@ def test_missing_field_is_nothing_in_a_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (1, 1.0),
-        ([1, {"a": [2.0], "b": 2}], [1.0, {"b": 2, "a": [2]}]),
-        ((1, 2), [1, 2]),
-        (float("nan"), float("nan")),
-        (10**400, 10**400),
-        (nested(150), nested(150)),
-    ],
-)
-def test_values_are_the_same(one: Any, other: Any) -> None:
-    assert compare(one, other) == [SAME]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (1, True),
-        (0, None),
-        (1, 1.0000001),
-        ({"a": 1}, {"a": 1, "b": 2}),
-        (float("nan"), 1.0),
-        (float("inf"), float("-inf")),
-        (10**400, 10**400 + 1),
-        (object(), object()),
-        (nested(2000), nested(2000)),
-    ],
-)
-def test_values_are_not_the_same(one: Any, other: Any) -> None:
-    assert compare(one, other) == [MISMATCH]
-
-
-@pytest.mark.parametrize(
     ("one", "other", "tolerance", "expected"),
     [
+        (1, 1.0, 0, SAME),
+        ([1, {"a": [2.0], "b": 2}], [1.0, {"b": 2, "a": [2]}], 0, SAME),
+        ((1, 2), [1, 2], 0, SAME),
+        (float("nan"), float("nan"), 0, SAME),
+        (10**400, 10**400, 0, SAME),
+        (nested(150), nested(150), 0, SAME),
+        (1, True, 0, MISMATCH),
+        (0, None, 0, MISMATCH),
+        (1, 1.0000001, 0, MISMATCH),
+        ({"a": 1}, {"a": 1, "b": 2}, 0, MISMATCH),
+        (float("nan"), 1.0, 0, MISMATCH),
+        (float("inf"), float("-inf"), 0, MISMATCH),
+        (10**400, 10**400 + 1, 0, MISMATCH),
+        (object(), object(), 0, MISMATCH),
+        (nested(2000), nested(2000), 0, MISMATCH),
         (0.3, 0.1, 0.2, SAME),
         (0.3, 0.1, 0.199, MISMATCH),
         ([{"a": 1}], [{"a": 2}], 1, SAME),
@@ -140,8 +118,9 @@ def test_values_are_not_the_same(one: Any, other: Any) -> None:
         (float("nan"), 1, 1e308, MISMATCH),
     ],
 )
-def test_tolerance_is_the_largest_difference_of_numbers(one: Any, other: Any, tolerance: Any, expected: str) -> None:
-    assert compare(one, other, tolerance=tolerance) == [expected]
+def test_values_are_the_same_up_to_the_tolerance(one: Any, other: Any, tolerance: float, expected: str) -> None:
+    settings = {"tolerance": tolerance} if tolerance else {}
+    assert ids(validate(report(run(output={"v": one}), run(output={"v": other})), settings)) == [expected]
 
 
 @pytest.mark.parametrize("tolerance", [None, True, "1", -1, float("inf"), float("nan"), HUGE, [1]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +26,22 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of installed packages."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return tmp_path
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Install the package `own_checks` with this code, which provides validators."""
 
+    def installed(code: str, **entry_points: str) -> None:
+        lines = [f"{name} = {value}" for name, value in entry_points.items()]
+        info = "own_checks-1.0.dist-info"
+        files = {
+            "own_checks.py": code,
+            f"{info}/METADATA": "Metadata-Version: 2.1\nName: own_checks\nVersion: 1.0\n",
+            f"{info}/entry_points.txt": "\n".join(["[agentv_ci.validators]", *lines, ""]),
+        }
+        write(tmp_path, files)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        sys.modules.pop("own_checks", None)
 
-def install(site: Path, code: str, **entry_points: str) -> None:
-    """Install the package `own_checks`, which provides validators."""
-    lines = [f"{name} = {value}" for name, value in entry_points.items()]
-    info = "own_checks-1.0.dist-info"
-    files = {
-        "own_checks.py": code,
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: own_checks\nVersion: 1.0\n",
-        f"{info}/entry_points.txt": "\n".join(["[agentv_ci.validators]", *lines, ""]),
-    }
-    write(site, files)
-    sys.modules.pop("own_checks", None)
+    return installed
 
 
 def returning(value: Any) -> Any:
@@ -100,9 +100,9 @@ def test_unknown_validator_is_a_key_error_with_a_suggestion() -> None:
     assert apply_validator("nonsense", {}, None) == {"validator": "nonsense", "error": error}
 
 
-def test_validator_of_a_package_is_known(site: Path) -> None:
+def test_validator_of_a_package_is_known(install: Callable[..., None]) -> None:
     code = "def check(report, context=None):\n    return {'issues': [], 'summary': {'runs': len(report['runs'])}}\n"
-    install(site, code, own_check="own_checks:check", outlier_detection="own_checks:check")
+    install(code, own_check="own_checks:check", outlier_detection="own_checks:check")
     assert list_validators() == sorted([*BUILT_IN, "own_check"])
     summary = {"validator": "own_check", "issues": [], "summary": {"runs": 1}}
     assert apply_validator("own_check", report(run()), {}) == summary
@@ -123,8 +123,10 @@ def test_validator_of_a_package_is_known(site: Path) -> None:
         ("def check():\n    pass", "own_checks:check", "unexpected TypeError: check() takes 0 positional arguments"),
     ],
 )
-def test_broken_validator_of_a_package_is_an_error(site: Path, code: str, value: str, error: str) -> None:
-    install(site, code, own_check=value)
+def test_broken_validator_of_a_package_is_an_error(
+    install: Callable[..., None], code: str, value: str, error: str
+) -> None:
+    install(code, own_check=value)
     found = apply_validator("own_check", {}, None)
     assert [*found] == ["validator", "error"]
     assert str(found["error"]).startswith(error)
@@ -165,35 +167,21 @@ def deep() -> Any:
     return {"issues": [], "summary": value}
 
 
-OTHER_ISSUES: list[Any] = [
-    None,
-    "text",
-    {},
-    {**ISSUE, "id": 5},
-    {**ISSUE, "severity": "fatal"},
-    {**ISSUE, "severity": ["error"]},
-    {**ISSUE, "message": None},
-    {**ISSUE, "path": "runs.0"},
-    {**ISSUE, "path": ["runs", 0]},
-    {**ISSUE, "path": {}},
+OTHERS: list[Any] = [None, "text", {}]
+CHANGES: list[dict[str, Any]] = [
+    *({"id": 5}, {"severity": "fatal"}, {"severity": ["error"]}, {"message": None}),
+    *({"path": "runs.0"}, {"path": ["runs", 0]}, {"path": {}}),
 ]
 
 
 @pytest.mark.parametrize(
     "returned",
     [
-        None,
-        [],
-        {"issues": []},
-        {"summary": {}},
-        {"issues": {}, "summary": {}},
-        {"issues": [], "summary": []},
-        {"issues": [], "summary": {"at": object()}},
-        {"issues": [], "summary": {(1, 2): 3}},
-        {"issues": [], "summary": {"digits": 10**5000}},
-        cycle(),
-        deep(),
-        *({"issues": [ISSUE, other], "summary": {}} for other in OTHER_ISSUES),
+        *(None, [], {"issues": []}, {"summary": {}}, {"issues": {}, "summary": {}}, {"issues": [], "summary": []}),
+        *({**NOTHING, "summary": summary} for summary in ({"at": object()}, {(1, 2): 3}, {"digits": 10**5000})),
+        *(cycle(), deep()),
+        *({**NOTHING, "issues": [ISSUE, each]} for each in OTHERS),
+        *({**NOTHING, "issues": [ISSUE, {**ISSUE, **change}]} for change in CHANGES),
     ],
 )
 def test_result_of_another_form_is_an_error(returned: Any) -> None:

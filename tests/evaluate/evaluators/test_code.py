@@ -127,7 +127,6 @@ NO_SCORE = "the script printed no JSON object with a score: "
         ("echo '{\"score\": true}'", f'{NO_SCORE}{{"score": true}}'),
         ("echo '{\"score\": 1e999}'", f'{NO_SCORE}{{"score": 1e999}}'),
         ("exec yes", "the script printed more than 10 MiB"),
-        ("exec yes >&2", "the script printed more than 10 MiB"),
     ],
 )
 def test_script_without_a_score_is_an_error(tmp_path: Path, command: str, reasoning: str) -> None:
@@ -259,22 +258,6 @@ def test_time_limit_is_the_scripts_own_or_that_of_the_case(tmp_path: Path) -> No
     short = plan_case(timeout_seconds=0.1)
     assert run(tmp_path, "exec sleep 60", case=short).reasoning == "the script timed out after 0.1 s"
     assert run(tmp_path, f"sleep 0.2; {ONE}", case=short, timeout_seconds=30).score == 1.0
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "score=1; printf '{\"score\": %s}' $score | cat",
-        f"exec <&-; {ONE}",
-        f"exec 2>&-; {ONE}",
-        f"sleep 60 & {ONE}",
-        f"head -c 3000000 /dev/zero >&2; {ONE}",
-        'printf \'\\377 {"score": 1, "reasoning": "\\377"}\'',
-    ],
-    ids=["shell", "unread stdin", "closed stderr", "child left behind", "long stderr", "not UTF-8"],
-)
-def test_unusual_scripts_score(tmp_path: Path, command: str) -> None:
-    assert run(tmp_path, command, answer="x" * 1_000_000, timeout_seconds=10).score == 1.0
 
 
 def test_script_does_not_get_the_runners_variables(tmp_path: Path) -> None:
