@@ -241,14 +241,6 @@ def test_unknown_costs_are_none_and_known_ones_exact() -> None:
     assert (found.suites[0].cost_usd, found.suites[0].judge_cost_usd, found.cost_usd) == (1.0, 2.0, 3.0)
 
 
-def test_suite_without_rows_is_a_group() -> None:
-    found = report(plan(case("a"), case("b", suite="evals/b.yaml")), [row(of=case("a"))], Ending())[0]
-    assert [(each.name, each.cases, each.errored, each.mean) for each in found.suites] == [
-        ("evals/a.yaml", 1, 0, 1.0),
-        ("evals/b.yaml", 1, 1, None),
-    ]
-
-
 def repeated_of(letters: str, **given: Any) -> RunReport:
     one = case(**{"trials": len(letters), **given})
     return report(plan(one), rows_of(one, letters), Ending())[0]
