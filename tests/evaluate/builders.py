@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from agentv_ci.app.workspace import read_yaml
-from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import Ask, Grade, JudgeQuestion, Log, ProviderError, Request, Response
 from agentv_ci.contracts.plan import (
     FilePart,
@@ -21,7 +20,6 @@ from agentv_ci.contracts.plan import (
     PlanCase,
     PlanEvaluator,
     PlanMessage,
-    PlanSource,
     PlanToolCall,
     TextPart,
 )
@@ -30,8 +28,7 @@ from agentv_ci.evaluate import evaluators
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from tests.support import clean_environment
-
-DIGEST = "0" * 64
+from tests.support.runs import case
 
 _EVALUATORS: TypeAdapter[PlanEvaluator] = TypeAdapter(PlanEvaluator)
 
@@ -43,27 +40,9 @@ def evaluator(kind: str, **given: Any) -> PlanEvaluator:
 
 def plan_case(*evaluators: PlanEvaluator, **given: Any) -> PlanCase:
     """A case with these evaluators; `given` are fields of the plan's case."""
-    case = PlanCase(
-        id="one",
-        suite="evals/a.yaml",
-        digest=DIGEST,
-        source=PlanSource(path="evals/a.yaml", line=3, column=5, end_line=9),
-        target="default",
-        input_messages=(),
-        expected_messages=(),
-        expected_outcome="It greets.",
-        reference_answer="Hello!",
-        guidelines=(),
-        evaluators=evaluators or (ContainsEvaluator(name="c", type="contains", value="x"),),
-        trials=1,
-        require="majority",
-        seeds=(),
-        timeout_seconds=30,
-        max_retries=0,
-        threshold=0.8,
-        metadata={},
-    )
-    return case.model_copy(update=given)
+    plain: dict[str, Any] = {"expected_outcome": "It greets.", "reference_answer": "Hello!"}
+    plain |= {"timeout_seconds": 30, "max_retries": 0, **({"evaluators": evaluators} if evaluators else {})}
+    return case(**{**plain, **given})
 
 
 def answered(text: str, *calls: ToolCall, has_trace: bool = False) -> Response:

@@ -18,7 +18,8 @@ from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices
-from tests.evaluate.builders import DIGEST, SEARCH, Texts, conversation, plan_case, submission, tools
+from tests.evaluate.builders import SEARCH, Texts, conversation, plan_case, submission, tools
+from tests.support.runs import DIGEST
 
 KEEP_STDIN = """\
 import pathlib, sys

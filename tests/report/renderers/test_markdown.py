@@ -53,21 +53,11 @@ def test_titles(rows: list[ResultRow], ending: Ending, title: str) -> None:
     assert ("the scores below are meaningless" in said) == ending.dry_run
 
 
-def test_failed_case_has_place_reasons_and_command() -> None:
-    failed = row("fail", of=case("refund [EU]", line=7), target="gpt", evaluator_results=(finding("no 30 days"),))
-    said = shown(replace(reported([failed]), links=LINKS))
-    assert "#### ❌ `refund [EU]`: fail 0.200" in said
-    assert "[`evals/a.yaml:7`](https://github.com/o/r/blob/abc/evals/a.yaml#L7) · target `gpt`" in said
-    assert "- ❌ `c` fail 0.500: `no 30 days`" in said
-    assert "```sh\nagentv-ci eval evals/a.yaml --eval-id='refund [[]EU]' --target=gpt\n```" in said
-    assert "\n`evals/a.yaml:7` · target `gpt`\n" in shown(reported([failed]))
-
-
-def test_trial_without_a_verdict_of_a_passed_case() -> None:
-    of = case("moody", trials=3)
-    rows = [row("pass", of=of), row("error", of=of, trial=2, error="@octocat"), row("pass", of=of, trial=3)]
-    line = "- ⚠️ `moody` trial 2 of 3, `evals/a.yaml:3`: `process: @octocat`"
-    assert f"### Trials without a verdict\n\n{line}\n" in shown(reported(rows))
+def test_place_is_a_link_if_the_commit_is_known() -> None:
+    run = reported([row("fail", of=case(line=7))])
+    link = "[`evals/a.yaml:7`](https://github.com/o/r/blob/abc/evals/a.yaml#L7) · target `default`"
+    assert link in shown(replace(run, links=LINKS))
+    assert "\n`evals/a.yaml:7` · target `default`\n" in shown(run)
 
 
 def test_comparison_comes_before_the_cases() -> None:

@@ -64,15 +64,6 @@ def test_gate(verdict: Any, ending: dict[str, Any], last: Line) -> None:
     assert (lines[0] == dry) == bool(ending.get("dry_run"))
 
 
-@pytest.mark.parametrize(
-    ("failing", "shown", "last"), [(10, 10, []), (11, 10, ["  … and 1 more"]), (99, 10, ["  … and 89 more"])]
-)
-def test_ten_cases_are_listed(failing: int, shown: int, last: list[str]) -> None:
-    lines = printed(*(row("fail", of=case(f"case-{number}")) for number in range(failing)))
-    assert len([text for text in lines if text.startswith("  fail ")]) == shown
-    assert [text for text in lines if "more" in text] == last
-
-
 @pytest.mark.parametrize(("number", "first"), [(10, "evals/00.yaml"), (11, "evals/10.yaml")])
 def test_long_lists_of_groups_have_the_worst_first(number: int, first: str) -> None:
     rows = [
@@ -85,20 +76,6 @@ def test_long_lists_of_groups_have_the_worst_first(number: int, first: str) -> N
 def test_reasons_of_many_suites_are_cut() -> None:
     lines = printed(*(row("fail", of=case(suite=f"evals/{number}.yaml")) for number in range(60)))
     assert "  … and 50 more" in lines[lines.index("gate: not passed") :]
-
-
-def test_worst_evaluators_come_first() -> None:
-    results = [finding("", name=f"a-{number:02}", verdict="pass", score=1.0) for number in range(12)]
-    lines = printed(row("fail", evaluator_results=(*results, finding("", name="z"))))
-    first = lines.index("by evaluator:") + 1
-    assert lines[first] == "  z (contains)     0/1 passed, mean 0.500"
-    assert lines[first + 10] == "  … and 3 more"
-
-
-def test_worst_cases_come_first() -> None:
-    scores = {"a": 0.5, "b": 0.7, "c": 0.1, "d": 0.5}
-    lines = printed(*(row("fail", score, of=case(name)) for name, score in scores.items()))
-    assert [line.split()[2] for line in lines if line.startswith("  fail ")] == ["c", "a", "d", "b"]
 
 
 def test_styles() -> None:
@@ -144,28 +121,6 @@ def test_bars_are_scaled_to_the_fullest_bin(counts: tuple[int, int], bars: tuple
     lines = printed(*(row("fail", score, of=case(f"case-{number}")) for number, score in enumerate(scores)))
     histogram = [line.count("#") for line in lines if line.startswith("[")]
     assert (histogram[0], histogram[-1]) == bars
-
-
-def test_long_error_keeps_its_beginning_and_its_end() -> None:
-    error = f"it began so {'and went on ' * 100}until the cause"
-    summary = printed(row("error", error=error, candidate_answer=""))
-    *lines, _again = [line for line in summary if line.startswith("    ")]
-    assert lines[0].startswith("    process: it began so")
-    assert lines[-1].endswith("until the cause")
-    assert len(lines) <= 5
-
-
-def test_trial_without_a_verdict_of_a_passed_case() -> None:
-    of = case("moody", trials=3)
-    summary = printed(*rows_of(of, "pep"), cases=[of])
-    assert summary[:5] == [
-        "trials without a verdict:",
-        "  error  trial 2 of 3  moody  (evals/a.yaml:3)",
-        "    process: it broke",
-        "",
-        "1 case: 1 passed, 0 failed, 0 errors, 1 trial without a verdict",
-    ]
-    assert summary[-2:] == ["gate: not passed", "  1 error, at most 0 allowed"]
 
 
 @pytest.mark.parametrize("is_first", [True, False])
