@@ -19,9 +19,6 @@ from agentv_ci.contracts.plan import (
     FileText,
     PlanCase,
     PlanEvaluator,
-    PlanMessage,
-    PlanToolCall,
-    TextPart,
 )
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall, Usage
 from agentv_ci.evaluate import evaluators
@@ -146,26 +143,3 @@ class Texts:
         """Add a file of a message or with a prompt."""
         reference = self.add(path, text)
         return FilePart(type="guideline" if is_guideline else "file", path=reference.path, sha256=reference.sha256)
-
-
-SEARCH = {"tool": "search", "input": {"q": 1}, "output": ["found", None]}
-
-
-def conversation(texts: Texts) -> tuple[PlanCase, Response]:
-    """A case with a guideline, a file, a tool call and an expected value; and an answer with a tool call."""
-    question = TextPart(text="Grüße!"), texts.part("data/a.txt", "a")
-    case = plan_case(
-        input_messages=(
-            PlanMessage(role="system", content=(texts.part("rules.prompt.md", "Be kind.", is_guideline=True),)),
-            PlanMessage(role="user", name="Ann", content=question),
-        ),
-        expected_messages=(
-            PlanMessage(role="assistant", tool_calls=(PlanToolCall.model_validate(SEARCH),)),
-            PlanMessage(role="assistant", value={"answer": 42}),
-        ),
-    )
-    messages = (
-        OutputMessage(role="assistant", content=None, tool_calls=(ToolCall.model_validate(SEARCH),)),
-        OutputMessage(role="assistant", content="Hello “you”"),
-    )
-    return case, Response("Hello “you”", messages, has_trace=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import PROMPT_VARIABLES
+from agentv_ci.contracts.plan import PlanMessage, PlanToolCall, TextPart
+from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.evaluate.judging import SYSTEM_PROMPT, fill, score_question, seal_of, sections, variables
-from tests.evaluate.builders import SEARCH, Texts, conversation, submission
+from tests.evaluate.builders import Texts, answered, plan_case, submission
 
 VALUES = {"question": "Why?", "candidate_answer": "Because {{ question }}"}
 INPUTS = ["expected_outcome", "request", "reference_answer", "generated_answer"]
@@ -116,17 +119,29 @@ def test_variables_are_those_of_the_documentation() -> None:
 
 def test_messages_are_json_with_the_texts_of_their_files() -> None:
     files = Texts()
-    case, answer = conversation(files)
+    search = {"tool": "search", "input": {"q": 1}, "output": ["found", None]}
+    case = plan_case(
+        input_messages=(
+            PlanMessage(role="system", content=(files.part("rules.prompt.md", "Be kind.", is_guideline=True),)),
+            PlanMessage(role="user", name="Ann", content=(TextPart(text="Grüße!"), files.part("data/a.txt", "a"))),
+        ),
+        expected_messages=(
+            PlanMessage(role="assistant", tool_calls=(PlanToolCall.model_validate(search),)),
+            PlanMessage(role="assistant", value={"answer": 42}),
+        ),
+    )
+    calls = (ToolCall.model_validate(search),)
+    answer = answered("Hello “you”", *calls, has_trace=True)
+    silent = replace(answer, messages=(OutputMessage(role="assistant", content=None, tool_calls=calls),))
     values = variables(submission(answer, case, files=files.by_digest))
     assert [json.loads(values[name]) for name in ("input_messages", "expected_messages", "output_messages")] == [
         [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Grüße!\n\na"}],
         [
-            {"role": "assistant", "content": "", "tool_calls": [SEARCH]},
+            {"role": "assistant", "content": "", "tool_calls": [search]},
             {"role": "assistant", "content": {"answer": 42}},
         ],
-        [
-            {"role": "assistant", "content": None, "tool_calls": [SEARCH]},
-            {"role": "assistant", "content": "Hello “you”"},
-        ],
+        [{"role": "assistant", "content": "Hello “you”", "tool_calls": [search]}],
     ]
     assert "Grüße" in values["input_messages"]
+    (message,) = json.loads(variables(submission(silent))["output_messages"])
+    assert message == {"role": "assistant", "content": None, "tool_calls": [search]}

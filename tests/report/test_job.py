@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.view import NO_LINKS, Links
-from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
 from tests.support.runs import diagnostics_of, reported, row
 
 LIMIT = 60_000
@@ -86,17 +83,9 @@ def test_longest_job_fits(limit: int) -> None:
     assert len(job(diagnostics=diagnostics_of("x", path="p" * 500_000), limit=limit)) <= limit
 
 
-attacks = st.lists(st.sampled_from(MARKDOWN_ATTACKS), max_size=4).map("".join)
-
-
-@settings(max_examples=25)
-@given(attacks, attacks)
-def test_foreign_text_is_shown_as_text(one: str, other: str) -> None:
-    named = NamedCase(id=one or "x", suite=other or "x")
-    changed = ChangedCase(id=other or "x", suite=one or "x", reasons=(one, other))
-    changes = PlanDiff(added=(named,), removed=(named,), changed=(changed,))
-    found = diagnostics_of(one, hint=other, path=f"/home/ada/shop/{other}", case=one, target=other)
-    page = MarkdownPage(job("invalid", reason=one, hint=other, diagnostics=found, changes=changes))
-    assert page.tags <= MARKUP
-    assert page.comments == []
-    assert not any(each in page.loose for each in ("@octocat", "evil.example", "#123"))
+def test_diagnostics_leave_room_for_the_reason_or_for_half_of_a_run() -> None:
+    found = [diagnostics_of(*["m" * 999] * number) for number in range(40)]
+    without = [job(reason="r" * 9_999, hint="h" * 9_999, diagnostics=each, limit=8_000) for each in found]
+    assert 7_000 < max(map(len, without)) <= 8_000
+    beside = [job(reported=reported([row()]), diagnostics=each, limit=20_000) for each in found]
+    assert 8_000 < max(map(len, beside)) < 12_000

@@ -18,7 +18,7 @@ from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices
-from tests.evaluate.builders import SEARCH, Texts, conversation, plan_case, submission, tools
+from tests.evaluate.builders import plan_case, submission, tools
 from tests.support.runs import DIGEST
 
 KEEP_STDIN = """\
@@ -40,7 +40,6 @@ def run(
     *,
     answer: str | Response = "Hello",
     case: PlanCase | None = None,
-    texts: Texts | None = None,
     services: EvaluatorServices | None = None,
     **given: Any,
 ) -> EvaluatorResult:
@@ -48,7 +47,7 @@ def run(
     case = (case or plan_case()).model_copy(
         update={"evaluators": (PlanCodeEvaluator(name="script", command=command, **given),)}
     )
-    submitted = submission(answer, case, files=texts.by_digest if texts else None, folder=folder)
+    submitted = submission(answer, case, folder=folder)
     (result,) = asyncio.run(evaluate(submitted, services or tools(root=folder, warn=print))).results
     return result
 
@@ -211,45 +210,11 @@ def test_script_runs_in_the_folder_of_the_eval_file_or_its_own(tmp_path: Path) -
     assert run(tmp_path, where, cwd="tools").reasoning == str(tmp_path.resolve() / "tools")
 
 
-def test_script_reads_the_whole_case_on_stdin(tmp_path: Path) -> None:
-    texts = Texts()
-    case, answer = conversation(texts)
-    config = {"strict": True, "most": 3, "words": ["a"]}
-    summary = {"event_count": 1, "tool_names": ["search"], "tool_calls_by_name": {"search": 1}, "error_count": 0}
-    rules = {"type": "file", "value": f"{tmp_path}/rules.prompt.md", "text": "Be kind."}
-    greets, data = {"type": "text", "value": "Grüße!"}, {"type": "file", "value": f"{tmp_path}/data/a.txt", "text": "a"}
-    assert stdin_of(tmp_path, answer=answer, case=case, texts=texts, config=config) == {
-        "eval_id": "one",
-        "question": "Say hello.",
-        "expected_outcome": "It greets.",
-        "reference_answer": "Hello!",
-        "candidate_answer": "Hello “you”",
-        "input_messages": [
-            {"role": "system", "content": [rules]},
-            {"role": "user", "name": "Ann", "content": [greets, data]},
-        ],
-        "expected_messages": [
-            {"role": "assistant", "content": [], "tool_calls": [SEARCH]},
-            {"role": "assistant", "content": {"answer": 42}},
-        ],
-        "output_messages": [
-            {"role": "assistant", "content": None, "tool_calls": [SEARCH]},
-            {"role": "assistant", "content": "Hello “you”"},
-        ],
-        "guideline_files": [f"{tmp_path}/rules.prompt.md"],
-        "input_files": [f"{tmp_path}/data/a.txt"],
-        "has_trace": True,
-        "config": config,
-        "guideline_paths": [f"{tmp_path}/rules.prompt.md"],
-        "input_segments": [rules, greets, data],
-        "candidate_trace_summary": summary,
-    }
-    assert stdin_of(tmp_path)["candidate_trace_summary"] is None
-
-
 @pytest.mark.parametrize("answer", ["", "\x00", "a\ud800b", "\u2028😀", '"}{"', "x" * 300_000])
 def test_every_answer_reaches_the_script_as_json(tmp_path: Path, answer: str) -> None:
-    assert stdin_of(tmp_path, answer=answer)["candidate_answer"] == answer.replace("\ud800", "?")
+    case = stdin_of(tmp_path, answer=answer)
+    assert case["candidate_answer"] == answer.replace("\ud800", "?")
+    assert (case["has_trace"], case["candidate_trace_summary"]) == (False, None)
 
 
 def test_time_limit_is_the_scripts_own_or_that_of_the_case(tmp_path: Path) -> None:

@@ -154,24 +154,6 @@ def test_findings_and_reasoning_name_their_member() -> None:
     assert found.misses == ("[parts] does not contain 'Ann'",)
 
 
-def test_script_reads_the_results_of_all_that_scored() -> None:
-    many = list("abcdef")
-    code = f"import json, sys\nprint(json.dumps({{'score': 0.5, 'hits': {many}, 'reasoning': sys.stdin.read()}}))"
-    inner = composite(yes("deep"), name="inner", weight=2)
-    found = combined(no(), NOT_MEASURED, inner, aggregator=script(code))
-    assert (found.score, found.hits) == (0.5, tuple(many))
-    miss = {"hits": [], "misses": ["does not contain 'Goodbye'"], "score": 0.0, "verdict": "fail"}
-    deep = {"deep": {**HIT, "type": "contains", "weight": 1.0}}
-    hits = ["[deep] contains 'Hello'"]
-    assert json.loads(found.reasoning) == {
-        "eval_id": "one",
-        "results": {
-            "no": {**HIT, **miss, "type": "contains", "weight": 1.0},
-            "inner": {**HIT, "type": "composite", "weight": 2.0, "hits": hits, "results": deep},
-        },
-    }
-
-
 def test_judge_gets_the_inputs_and_the_results() -> None:
     question = asked()
     assert question.user.count("<evaluator_results-") == 1

@@ -129,7 +129,8 @@ def test_attributes_are_escaped() -> None:
 
 
 def test_data_is_indented_text() -> None:
-    trial = page(row(metadata={"a": [1]}, request={"b": "é"})).data("trial-0-1")
+    trial = page(row(metadata={"a": [1]}, request={"b": "é"}, seed=7)).data("trial-0-1")
+    assert trial["seed"] == "7"
     assert (trial["metadata"], trial["request"]) == ('{\n  "a": [\n    1\n  ]\n}', '{\n  "b": "é"\n}')
 
 

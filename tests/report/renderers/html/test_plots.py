@@ -59,3 +59,8 @@ def test_scores_are_drawn_if_costs_are_unknown() -> None:
     assert plot is not None
     assert (plot.shows_cost, plot.height(free[0]), plot.trials, plot.without) == (False, 0.5, 3, 0)
     assert scatter(free[:1]) is None
+    priced = scatter([Point(number, 1, "pass", 10, 10**12 * number, 0.5) for number in (1, 2, 3)])
+    assert priced is not None
+    assert [priced.height(each) for each in priced.points] == [1, 2, 3]
+    assert priced.shows_cost
+    assert 3 <= priced.y.high < 4

@@ -3,6 +3,8 @@
 import json
 import sys
 
-results = json.load(sys.stdin)["results"]
-name, worst = min(results.items(), key=lambda item: item[1]["score"])
-print(json.dumps({"score": worst["score"], "misses": worst["misses"], "reasoning": f"{name} is the lowest"}))
+given = json.load(sys.stdin)
+name, worst = min(given["results"].items(), key=lambda item: item[1]["score"])
+hits = [f"{given['eval_id']}: {each} {json.dumps(result)}" for each, result in given["results"].items()]
+found = {"score": worst["score"], "hits": hits, "misses": worst["misses"], "reasoning": f"{name} is the lowest"}
+print(json.dumps(found))
