@@ -38,8 +38,9 @@ from agentv_ci.report.lines import MAX_SHOWN
 from agentv_ci.report.renderers import junit, markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.view import GATE, RunView
-from tests.support import NOW, run_command
-from tests.support.evals import FINDS, documents, mock, tool
+from tests.support import NOW
+from tests.support.evals import FINDS, mock, tool
+from tests.support.projects import Project
 from tests.support.runs import Verdict, case, outcomes_of, plan, row, suite
 
 PATHS = ("evals/a.yaml", "evals/b.yaml", "evals/c.yaml")
@@ -276,60 +277,54 @@ PROJECTS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str], int]]
 RESCORED = ("fails", "a validator")
 
 
-@dataclass(slots=True)
-class Files:
-    """A repository with documents, in which commands run."""
+def documents(project: Project, cases: Sequence[dict[str, Any]], **execution: Any) -> None:
+    targets = mock(), tool("false {PROMPT}", name="broken")
+    project.documents(*cases, targets=targets, **{"evaluators": [FINDS], "max_retries": 0, **execution})
 
-    folder: Path
 
-    def documents(self, cases: Sequence[dict[str, Any]], **execution: Any) -> None:
-        targets = mock(), tool("false {PROMPT}", name="broken")
-        given = [{"id": f"case-{number}", **each} for number, each in enumerate(cases)]
-        documents(self.folder, given, *targets, **{"max_retries": 0, **execution})
-
-    def decided(self, *command: str, beside: str) -> tuple[int, tuple[str, ...]]:
-        """Run a command and return its exit code and reasons, which all its files have."""
-        done = run_command(*command, "--junit", "j.xml", cwd=self.folder)
-        lines = done.out.splitlines()
-        (place,) = [number for number, line in enumerate(lines) if line.startswith("gate: ")]
-        root = ET.fromstring((self.folder / "j.xml").read_bytes())
-        found = RunReport.model_validate_json((self.folder / f"{beside}.report.json").read_bytes())
-        reasons = [*takewhile(lambda line: line.startswith("  "), lines[place + 1 :])]
-        agree(found, lines[place], reasons if found.gate.exit_code else found.gate.reasons, root)
-        assert found.gate.exit_code == done.code
-        return done.code, found.gate.reasons
+def decided(project: Project, *command: str, beside: str) -> tuple[int, tuple[str, ...]]:
+    """Run a command and return its exit code and reasons, which all its files have."""
+    done = project.run(*command, "--junit", "j.xml")
+    lines = done.out.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("gate: ")]
+    found = RunReport.model_validate_json(project.text(f"{beside}.report.json"))
+    reasons = [*takewhile(lambda line: line.startswith("  "), lines[place + 1 :])]
+    told = reasons if found.gate.exit_code else found.gate.reasons
+    agree(found, lines[place], told, ET.parse(project.path("j.xml")).getroot())
+    assert found.gate.exit_code == done.code
+    return done.code, found.gate.reasons
 
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_commands_exit_as_their_reports_say(repository: Path, name: str) -> None:
     cases, execution, flags, code = PROJECTS[name]
-    files = Files(repository)
-    files.documents(cases, **execution)
-    first = files.decided("eval", "evals", "--out", "r.jsonl", *flags, beside="r")
+    project = Project(repository)
+    documents(project, cases, **execution)
+    first = decided(project, "eval", "evals", "--out", "r.jsonl", *flags, beside="r")
     assert first[0] == code
     if "--shard" not in flags:
-        assert files.decided("report", "r.jsonl", "--out", "all.jsonl", beside="all") == first
+        assert decided(project, "report", "r.jsonl", "--out", "all.jsonl", beside="all") == first
     if name in RESCORED:
-        assert files.decided("rescore", "r.jsonl", "evals", beside="r.rescored") == first
+        assert decided(project, "rescore", "r.jsonl", "evals", beside="r.rescored") == first
 
 
 def test_run_without_a_run_report_does_not_pass(repository: Path) -> None:
-    Files(repository).documents([GOOD])
-    (repository / f".r.report.json.{os.getpid()}.new").mkdir()
-    done = run_command("eval", "evals", "--out", "r.jsonl", "--junit", "j.xml", cwd=repository)
+    project = Project(repository)
+    documents(project, [GOOD])
+    project.path(f".r.report.json.{os.getpid()}.new").mkdir()
+    done = project.eval("--junit", "j.xml")
     assert (done.code, "gate: not passed" in done.out) == (4, True)
-    properties = ET.fromstring((repository / "j.xml").read_bytes()).iter("property")
+    properties = ET.parse(project.path("j.xml")).iter("property")
     assert {each.get("value") for each in properties if each.get("name") == "exit_code"} == {"4"}
 
 
 def test_run_that_loses_rows_does_not_pass(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files, whole = Files(repository), app_run.conclude
-    files.documents([GOOD])
+    project, whole = Project(repository), app_run.conclude
+    documents(project, [GOOD])
 
     def torn(*given: Any, **named: Any) -> Any:
-        path = repository / "r.jsonl"
-        path.write_bytes(path.read_bytes()[:50])
+        project.write({"r.jsonl": project.text("r.jsonl")[:50]})
         return whole(*given, **named)
 
     monkeypatch.setattr("agentv_ci.app.run.conclude", torn)
-    assert files.decided("eval", "evals", "--out", "r.jsonl", beside="r")[0] == 4
+    assert decided(project, "eval", "evals", "--out", "r.jsonl", beside="r")[0] == 4

@@ -16,8 +16,9 @@ from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.jsonl import encode
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
-from tests.evaluate.builders import DIGEST, plan_case
+from tests.evaluate.builders import plan_case
 from tests.support import NOW
+from tests.support.runs import DIGEST
 
 TRIAL = Trial(
     case=plan_case(conversation_id="talk", metadata={"team": "a"}),

@@ -96,29 +96,6 @@ def marked(name: str, **more: str) -> str:
     return sections(values, [name], seal_of(values)) if name in {*FROM_THE_AGENT, *more} else values[name]
 
 
-def test_result_of_a_judge_has_its_score_and_findings() -> None:
-    assert judged(GOOD) == EvaluatorResult(
-        name="llm_judge",
-        type="llm_judge",
-        status="ok",
-        score=0.9,
-        weight=1.0,
-        required=False,
-        verdict="pass",
-        hits=("polite",),
-        misses=("long",),
-        reasoning="It greets.",
-        raw_response=GOOD,
-    )
-
-
-def test_result_of_a_rubric_has_its_criteria() -> None:
-    text = reply(polite=True, window=False)
-    found = judged(text, by=rubric())
-    assert (found.score, found.verdict, found.reasoning, found.raw_response) == (0.25, "fail", "fine", text)
-    assert (found.hits, found.misses) == (("[polite] Is polite: so",), ("[window] Names the\n  window: so",))
-
-
 def test_built_in_question_has_all_inputs() -> None:
     question = asked(judge())
     assert (question.system, question.user) == (SYSTEM_PROMPT, inputs(*NAMES))
