@@ -20,8 +20,7 @@ from tests.support import NOW, FakeClock
 
 DEFAULT = RetryPolicy()
 LISTED = replace(DEFAULT, status_codes=frozenset({401, 403, 429}))
-PATIENT = RetryPolicy(max_retries=5, initial_delay_s=2, max_delay_s=120)
-CAPPED = RetryPolicy(max_retries=5, initial_delay_s=30, max_delay_s=60)
+PATIENT, CAPPED = RetryPolicy(5, initial_delay_s=2, max_delay_s=120), RetryPolicy(5, initial_delay_s=30, max_delay_s=60)
 
 
 def refused(status: int, **headers: str) -> ProviderError:

@@ -28,10 +28,15 @@ def test_help_groups_options_and_lists_no_arguments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "default"), [("eval", "(default: 1, one at a time, in order)"), ("judge-check", "[default: 0.8")]
+    ("command", "default"),
+    [
+        ("eval", "(default: 1, one at a time, in order)"),
+        ("judge-check", "[default: 0.8;"),
+        *(("github publish", f"[default: {choice}]") for choice in ("auto", "all", "gate")),
+    ],
 )
 def test_help_has_defaults(command: str, default: str, tmp_path: Path) -> None:
-    assert default in " ".join(run_command(command, "--help", cwd=tmp_path).out.split())
+    assert default in " ".join(run_command(*command.split(), "--help", cwd=tmp_path).out.split())
 
 
 def test_version_with_and_without_other_options(tmp_path: Path) -> None:

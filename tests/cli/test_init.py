@@ -315,10 +315,6 @@ class TestExistingFiles:
 
 
 class TestObstacles:
-    def test_missing_folder_is_created(self, project: Project) -> None:
-        assert project.run("init", "a/b").code == 0
-        assert project.path(f"a/b/{EXAMPLE}").is_file()
-
     @pytest.mark.parametrize("make", [lambda path: path.write_text(""), lambda path: path.symlink_to("nowhere")])
     def test_folder_must_be_a_directory(self, make: Callable[[Path], object], project: Project) -> None:
         make(project.path("taken"))

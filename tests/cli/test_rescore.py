@@ -109,6 +109,12 @@ class TestScores:
         rescored(project, *again)
         assert project.json("r.rescored.report.json")["dry_run"] is True
 
+    def test_warnings_of_documents_are_on_standard_error(self, project: Project) -> None:
+        answered(project)
+        project.documents({"id": "one", "evaluators": [{**JUDGED, "prompt": "{{ question }}"}]})
+        done = project.run("rescore", "r.jsonl")
+        assert (done.code, "[AV306]" in done.err) == (0, True)
+
     def test_targets_option_names_the_judge(self, project: Project) -> None:
         answered(project)
         project.documents({"id": "one", "evaluators": [JUDGED]})

@@ -61,6 +61,15 @@ class TestMerging:
         assert project.run("report", "part-2.jsonl", "--expect-shards", "2", "--out", "all.jsonl").code == 1
         assert project.run("report", *arguments).code == 1
 
+    def test_row_that_occurs_twice_is_reported_once(self, project: Project) -> None:
+        project.documents("a")
+        assert project.eval().code == 0
+        project.store(
+            "r.jsonl", *project.rows(), *({**row, "candidate_answer": "Hello again"} for row in project.rows())
+        )
+        project.run("report", "r.jsonl", "--html", "r.html")
+        assert ("Hello!" in project.text("r.html"), "Hello again" in project.text("r.html")) == (True, False)
+
 
 class TestBalance:
     @pytest.fixture(autouse=True)
