@@ -73,7 +73,9 @@ github-api: ## cut what the action asks out of GitHub's description of its API; 
 	  tar -xzf "$$folder"/*.tgz -C "$$folder" package/generated/api.github.com.json && \
 	  $(PYTHON) -m tests.action.render_github_api "$$folder/package/generated/api.github.com.json" && rm -r "$$folder"
 
-lock:       ## write requirements.lock: what the action installs, with hashes
+lock:       ## write pylock.toml, what the action installs, and requirements-build.lock, what builds a release
 	$(PYTHON) -m pip install --quiet uv==0.13.9
-	echo 'hatchling>=1.27' | $(PYTHON) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
-	  --no-annotate --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml -
+	$(LOCK) --format pylock.toml --output-file pylock.toml pyproject.toml
+	echo 'hatchling>=1.27' | $(LOCK) --generate-hashes --output-file requirements-build.lock -
+
+LOCK = $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --no-annotate --custom-compile-command 'make lock'

@@ -28,6 +28,7 @@ from typing import NoReturn
 import click
 
 from agentv_ci.errors import BUG, NotContained
+from agentv_ci.file_states import State, file_states
 from agentv_ci.process import children
 
 SUBREAPER, DUMPABLE = 36, 4
@@ -38,7 +39,8 @@ STDOUT, STDERR = 1, 2
 MATCHER = "::remove-matcher owner=python::"
 """actions/setup-python has the runner turn tracebacks in a log into annotations; agents could print them."""
 
-State = tuple[int, ...]
+BESIDE_THE_LIBRARY = frozenset({"site-packages", "dist-packages", "test"})
+"""Folders of Python that the tool does not import from; agents may install packages there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,8 @@ class Kept:
 
     runner_files: Mapping[Path, bytes]
     """Restored if they change: the content of each file through which a step commands the runner."""
-    watched: tuple[Path, ...]
-    """Files and folders that must not change."""
     states: Mapping[str, State]
-    """The state of each file in them."""
+    """The state of each file that must not change."""
 
 
 def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -59,8 +59,7 @@ def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mappi
     Raises NotContained if agents have changed what later steps use, or cannot be ended.
     """
     _close_process()
-    watched = tuple(_watched(environ))
-    kept = Kept({Path(file): _read(Path(file)) for file in runner_files}, watched, _states(watched))
+    kept = Kept({Path(file): _read(Path(file)) for file in runner_files}, _watched(environ))
     child, ready = _start(work)
     with _no_imports():
         # The child has no copy of the token: agents may read its memory where that cannot be closed.
@@ -74,7 +73,7 @@ def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mappi
         click.echo(f"::{token}::")
         for path, content in kept.runner_files.items():
             _restore(path, content)
-        _compare(kept)
+        _compare(kept.states, _watched(environ))
     return code
 
 
@@ -189,36 +188,21 @@ def _restore(path: Path, content: bytes) -> None:
         raise NotContained(f"an agent changed '{path}', and it cannot be restored: {error.strerror}") from error
 
 
-def _watched(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield what the next step trusts: the event and, where the action has installed it, the tool with its Python."""
-    if event := environ.get("GITHUB_EVENT_PATH"):
-        yield Path(event)
+def _watched(environ: Mapping[str, str]) -> dict[str, State]:
+    """Return the state of what later steps trust.
+
+    That is the event and, where the action has installed the tool, it and its Python, and the action itself.
+    """
+    named = [environ.get("GITHUB_EVENT_PATH")]
     if installed := environ.get("AGENTV_INSTALLED"):
-        yield Path(installed)
-        python = (os.path.realpath(sys.executable), sysconfig.get_path("stdlib", vars={"base": sys.base_prefix}))
+        stdlib = sysconfig.get_path("stdlib", vars={"base": sys.base_prefix})
+        named += [installed, environ.get("AGENTV_CI"), environ.get("GITHUB_ACTION_PATH")]
         # What belongs to another user cannot be changed by agents, either.
-        yield from (Path(path) for path in python if os.access(path, os.W_OK))
+        named += [path for path in (os.path.realpath(sys.executable), stdlib) if os.access(path, os.W_OK)]
+    return file_states([Path(path) for path in named if path], without=BESIDE_THE_LIBRARY)
 
 
-def _states(watched: Sequence[Path]) -> dict[str, State]:
-    """Return the state of all files in files and folders; packages beside the standard library are not loaded."""
-    states: dict[str, State] = {}
-    for root in watched:
-        for folder, folders, files in os.walk(root) if root.is_dir() else [(str(root.parent), [], [root.name])]:
-            if folder == str(root):
-                folders[:] = [name for name in folders if name not in ("site-packages", "dist-packages", "test")]
-            for name in (*files, *folders):
-                path = os.path.join(folder, name)  # noqa: PTH118  # for thousands of files
-                with suppress(OSError):
-                    state = os.lstat(path)
-                    # The kernel alone sets the time of the last change of a file's data or attributes.
-                    times = (state.st_mtime_ns, state.st_ctime_ns) if name in files else ()
-                    states[path] = (state.st_ino, state.st_mode, state.st_uid, state.st_size * bool(times), *times)
-    return states
-
-
-def _compare(kept: Kept) -> None:
-    now = _states(kept.watched)
-    changed = sorted(path for path in kept.states.keys() | now.keys() if kept.states.get(path) != now.get(path))
+def _compare(before: Mapping[str, State], after: Mapping[str, State]) -> None:
+    changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     if changed:
         raise NotContained(f"an agent changed '{changed[0]}', which the next step uses")

@@ -34,7 +34,8 @@ PASSED_ON = ("HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 """Variables of this machine that the job sees, besides PATH and pip's settings."""
 
 INSTALLED = """\
-echo "command={command}" >> "$GITHUB_OUTPUT"
+import os
+print("command={command}", file=open(os.environ["GITHUB_OUTPUT"], "a"))
 """
 """Replaces the action's installation: the command is installed already."""
 
@@ -253,7 +254,7 @@ def uses(step_id: str = "agentv", *, env: Mapping[str, str] | None = None, **inp
 
 def _copy_action(folder: Path, tool: str | None) -> None:
     """Copy what the action needs from this repository: the whole package if `tool` is None."""
-    package = ("pyproject.toml", "README.md", "LICENSE", "requirements.lock", "agentv_ci", "schemas")
+    package = ("pylock.toml", "agentv_ci", "schemas")
     for name in ("action.yml", ".github/actions", *(() if tool else package)):
         source, target = REPOSITORY / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -267,7 +268,7 @@ def _copy_action(folder: Path, tool: str | None) -> None:
         unset = " ".join(f"-u INPUT_{name.upper()}" for name in inputs)
         command.write_text(TOOL.format(unset=unset, tool=tool), "utf-8")
         command.chmod(0o755)
-        (folder / ".github/actions/install.sh").write_text(INSTALLED.format(command=command), "utf-8")
+        (folder / ".github/actions/install.py").write_text(INSTALLED.format(command=command), "utf-8")
 
 
 def _workflow(event_name: str, job: Mapping[str, Any]) -> dict[str, Any]:

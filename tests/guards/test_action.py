@@ -39,14 +39,13 @@ INTERNAL = {"AGENTV_CI", "AGENTV_INSTALLED", "AGENTV_MATRIX", "AGENTV_RUN_OUTCOM
 
 ACTION = REPOSITORY / "action.yml"
 SETUP = REPOSITORY / ".github" / "actions" / "setup" / "action.yml"
-INSTALL = (REPOSITORY / ".github" / "actions" / "install.sh").read_text("utf-8")
 WORKFLOWS = [
     *(REPOSITORY / ".github" / "workflows").glob("*.yml"),
     *(REPOSITORY / "docs" / "examples" / "workflows").glob("*.yml"),
     REPOSITORY / "agentv_ci" / "scaffold" / "files" / "workflow.yml",
 ]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
-LOCK = (REPOSITORY / "requirements.lock").read_text("utf-8")
+LOCK = tomllib.loads((REPOSITORY / "pylock.toml").read_text("utf-8"))["packages"]
 
 
 def read(path: Path) -> Any:
@@ -138,37 +137,23 @@ def test_python_versions_are_those_of_the_package() -> None:
         assert f">={first}" == str(required)
         assert Version(last) in required
         assert step["with"]["update-environment"] is False
-        assert len([each for each in scripts(read(path)) if "install.sh" in each]) == 1
+        assert [each for each in scripts(read(path)) if "install.py" in each and each.startswith('exec "$PYTHON" -I ')]
 
 
 def test_dependencies_are_locked() -> None:
-    locked = {canonicalize_name(each.name): each for each in requirements()}
-    for text in (*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]):
+    locked = {each["name"]: Version(each["version"]) for each in LOCK}
+    for text in PROJECT["project"]["dependencies"]:
         required = Requirement(text)
-        name = canonicalize_name(required.name)
-        assert name in locked, f"{name}: run: make lock"
-        (pin,) = locked[name].specifier
-        assert pin.operator == "=="
-        assert Version(pin.version) in required.specifier, f"{name}: run: make lock"
+        assert locked[canonicalize_name(required.name)] in required.specifier, f"{text}: run: make lock"
     missing = {name: needs - locked.keys() for name in locked if (needs := needed_by(name)) - locked.keys()}
     assert missing == {}, "run: make lock"
 
 
-def test_locked_packages_have_hashes_and_no_index() -> None:
-    entries = [each for each in LOCK.replace("\\\n", " ").splitlines() if each and not each.startswith("#")]
-    assert len(entries) == len([*requirements()])
-    for entry in entries:
-        assert re.search(r" --hash=sha256:[0-9a-f]{64}( |$)", entry), entry
-    assert "://" not in LOCK
-
-
-def test_install_script_isolates_python_and_downloads_only_locked_packages() -> None:
-    for option in ("set -euo pipefail", "--require-hashes", "--no-index"):
-        assert option in INSTALL
-    for line in INSTALL.splitlines():
-        assert '"$PYTHON"' not in line or '"$PYTHON" -I ' in line, line
-    for command in ("curl", "wget", "eval", "sudo", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_WORKSPACE", "http"):
-        assert command not in INSTALL, command
+def test_locked_packages_have_wheels_with_hashes() -> None:
+    for package in LOCK:
+        for wheel in package["wheels"]:
+            assert re.fullmatch("[0-9a-f]{64}", wheel["hashes"]["sha256"])
+            assert re.fullmatch(r"https://files\.pythonhosted\.org/packages/[\w/]+/[\w.+-]+\.whl", wheel["url"])
 
 
 def scripts(document: Any) -> Iterator[str]:
@@ -182,13 +167,6 @@ def scripts(document: Any) -> Iterator[str]:
     elif isinstance(document, list):
         for each in document:
             yield from scripts(each)
-
-
-def requirements() -> Iterator[Requirement]:
-    """Yield the locked requirements."""
-    for line in LOCK.splitlines():
-        if line and not line.startswith((" ", "#")):
-            yield Requirement(line.removesuffix(" \\"))
 
 
 def needed_by(name: str) -> set[str]:
