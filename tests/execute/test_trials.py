@@ -176,6 +176,20 @@ def test_a_run_stopped_by_a_failure_is_incomplete_exactly_if_a_case_is_open(
     assert (verdict == "pass") == (go(*scripted).outcome()[1] == "pass")
 
 
+def test_a_case_under_way_is_stopped_only_if_it_needs_more_trials() -> None:
+    script = {"lost": [MISS], "open": [PASS, MISS, PASS, MISS, PASS], "decided": [PASS] * 5}
+    left = set()
+    for chance in range(30):
+        found = go([adaptive("open"), adaptive("lost", 1)], script, workers=8, fail_fast=True, chance=chance)
+        verdicts, verdict, missing = found.outcome()
+        assert (verdict, found.ending.stopped == "fail-fast") == ("fail", missing > 0)
+        assert (verdicts["open"] == "pass", found.progress.total) == (missing == 0, len(found.rows) + missing)
+        left.add(missing)
+        found = go([adaptive("decided"), adaptive("lost", 1)], script, workers=8, fail_fast=True, chance=chance)
+        assert (found.ending.stopped, len(found.rows), found.outcome()[2]) == (None, 4, 0)
+    assert left == {0, 1, 2}
+
+
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("breaks", [False, True])
 def test_a_batch_has_the_trials_that_cases_begin_with(

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import socket
 from contextlib import suppress
 from dataclasses import replace
@@ -287,7 +288,10 @@ for request in sorted(asked.parent.glob("*_req.md"))[:len(arguments) if STATUS e
         return [each.answer for each in await provider.ask_together(questions)]
 
     assert asyncio.run(main(is_complete=True)) == ["hello a", "hello b"]
-    assert calls(tmp_path)[-1][-1].endswith("_orchestrator.md. Use the tool #runSubagent.")
+    *_, attached, said = calls(tmp_path)[-1]
+    assert said.endswith("_orchestrator.md. Use the tool #runSubagent.")
+    listed = re.findall(r"^(\d)\. messages/\S+_req\.md$", Path(attached).read_text("utf-8"), re.MULTILINE)
+    assert listed == ["1", "2"]
     assert not lock(tmp_path).exists()
     with pytest.raises(ProviderError, match="VS Code produced 1 response for 2 requests") as caught:
         asyncio.run(main(is_complete=False))

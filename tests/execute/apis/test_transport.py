@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from agentv_ci.errors import CannotGoOn
 from agentv_ci.execute.apis.connection import connect
 from agentv_ci.execute.apis.through_httpx import probe_status
 from agentv_ci.execute.apis.transport import Transport
+from agentv_ci.execute.apis.wire import MAX_BODY_BYTES, unpacked
 from tests.servers.chat_api import chat_api, fails, says
 from tests.servers.http import Asked, Reply, answers, serve
 from tests.support import FakeClock
@@ -137,6 +138,12 @@ def test_a_reply_is_read_as_json_in_utf_8(body: bytes, headers: dict[str, str], 
     with chat_api(Reply(200, body, headers)) as api:
         found = reply_of(api.base_url)
     assert reply is None or found == reply
+
+
+def test_a_reply_is_decompressed_up_to_its_limit() -> None:
+    for size, is_fine in ((MAX_BODY_BYTES, True), (MAX_BODY_BYTES + 1, False)):
+        with nullcontext() if is_fine else pytest.raises(ProviderError, match="the answer is larger than 32 MiB"):
+            assert len(unpacked(gzip.compress(b" " * size, 1), {"content-encoding": "gzip"}, "http://a")) == size
 
 
 ELSEWHERE = {"location": "https://elsewhere.example/v1"}
