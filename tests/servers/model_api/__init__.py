@@ -80,14 +80,14 @@ def fails(status: int, message: str = "mock failure", *, retry_after_s: float | 
     return Step(lambda dialect, _asked: dialect.error(trouble))
 
 
-def rejects(parameter: str, *, new_name: str | None = None) -> Step:
+def rejects(parameter: str) -> Step:
     """Refuse a parameter as unsupported for as long as the request carries it; then answer.
 
     OpenAI's chat completions let a temperature or top_p of 1 pass.
     """
 
     def reply(dialect: Dialect, asked: Asked) -> Reply:
-        trouble = dialect.unsupported(asked, parameter, new_name)
+        trouble = dialect.unsupported(asked, parameter)
         return dialect.error(trouble) if trouble else dialect.answer(asked, Answer())
 
     return Step(reply)

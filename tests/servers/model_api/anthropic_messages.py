@@ -126,7 +126,7 @@ class AnthropicMessages(Dialect):
             headers["retry-after"] = str(math.ceil(trouble.retry_after_s))
         return answers(status, _error(trouble), headers)
 
-    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+    def unsupported(self, asked: Asked, parameter: str) -> Trouble | None:
         if parameter not in asked.body:
             return None
         return Trouble(400, f"{parameter}: Extra inputs are not permitted")

@@ -115,7 +115,7 @@ class Dialect(ABC):
         """The vendor's error body and headers."""
 
     @abstractmethod
-    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+    def unsupported(self, asked: Asked, parameter: str) -> Trouble | None:
         """How the vendor refuses a parameter; None when the request does not carry it."""
 
     @abstractmethod

@@ -105,7 +105,7 @@ class Gemini(Dialect):
     def error(self, trouble: Trouble) -> Reply:
         return answers(trouble.status, _error(trouble), _HEADERS)
 
-    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+    def unsupported(self, asked: Asked, parameter: str) -> Trouble | None:
         body = asked.body
         config = body.get("generationConfig") or {}
         if parameter not in config and parameter not in body:

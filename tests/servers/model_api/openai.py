@@ -47,11 +47,10 @@ class OpenAI(Dialect):
         code = trouble.code or _AZURE_CODES.get(trouble.status, str(trouble.status))
         return {"code": code, "message": trouble.message}
 
-    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+    def unsupported(self, asked: Asked, parameter: str) -> Trouble | None:
         if parameter not in asked.body:
             return None
-        instead = f" Use '{new_name}' instead." if new_name else ""
-        message = f"Unsupported parameter: '{parameter}' is not supported with this model.{instead}"
+        message = f"Unsupported parameter: '{parameter}' is not supported with this model."
         return Trouble(400, message, param=parameter, code="unsupported_parameter")
 
     def filtered_prompt(self, asked: Asked) -> Reply:

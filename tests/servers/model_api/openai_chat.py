@@ -93,10 +93,10 @@ class OpenAIChat(OpenAI):
         error = {"error": {"message": "Provider returned error", "code": 502, "metadata": {"provider_name": "mock"}}}
         return answers(200, error, self.headers)
 
-    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+    def unsupported(self, asked: Asked, parameter: str) -> Trouble | None:
         value = asked.body.get(parameter)
         if parameter not in ("temperature", "top_p") or value is None:
-            return super().unsupported(asked, parameter, new_name)
+            return super().unsupported(asked, parameter)
         # The default is no change, so the API lets it pass.
         if value == 1:
             return None

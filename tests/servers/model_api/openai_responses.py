@@ -74,8 +74,8 @@ class OpenAIResponses(OpenAI):
         error = {"code": "server_error", "message": "The server had an error while processing your request."}
         return self._reply(asked, {**_head(asked), "status": "failed", "error": error})
 
-    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
-        trouble = super().unsupported(asked, parameter, new_name)
+    def unsupported(self, asked: Asked, parameter: str) -> Trouble | None:
+        trouble = super().unsupported(asked, parameter)
         # Unlike chat completions, Responses have no code here.
         return replace(trouble, code="") if trouble else None
 
