@@ -176,3 +176,8 @@ def test_errors_of_validators_fail_the_gate(errors: int, warns: bool, reasons: l
 def test_empty_run_has_its_own_verdict() -> None:
     gate = report(plan(), [], Ending())[0].gate
     assert decision(gate) == ("nothing", 0, ("nothing ran: no case was left to run",))
+
+
+def test_missing_recording_of_the_only_case_is_an_error_even_if_one_is_allowed() -> None:
+    reasons = (f"1 request {RECORD}", "no case was graded")
+    assert decision(judged("e", Ending(unrecorded=1), max_errors=1)) == ("error", 4, reasons)
