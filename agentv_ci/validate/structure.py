@@ -136,7 +136,7 @@ def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
     annotation = getattr(annotation, "__value__", annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _stand_in(arguments[0], needs_items=_has_least(arguments[1:]))
+        return _stand_in(arguments[0], needs_items=needs_items)
     if origin is Literal:
         return str(arguments[0])
     if origin is tuple:

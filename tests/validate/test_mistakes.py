@@ -114,6 +114,21 @@ def test_missing_key_or_wrong_value_is_at_most_one_error(kind: Kind, data: dict[
     assert wrong == []
 
 
+@DOCUMENT
+def test_missing_key_hides_no_other_mistake(kind: Kind, data: dict[str, Any], part: Pointer) -> None:
+    if part[:1] != ("evalcases",):
+        return
+    (only,) = data["evalcases"][0]["evaluators"]
+    twin = changed(data, part, lambda evaluators: evaluators.append({"name": only["name"], "type": "is_json"}))  # type: ignore[attr-defined]
+    hidden = [
+        (way, key)
+        for way, key in keys(kind, data, part)
+        if key not in ("name", "type")
+        and "AV301" not in {each.rule for each in check(kind, changed(twin, way, lambda each: each.pop(key)))}  # noqa: B023
+    ]
+    assert hidden == []
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "meant"),
     [
