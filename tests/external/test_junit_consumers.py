@@ -49,18 +49,6 @@ def with_special_texts() -> Run:
     return plan(*cases), rows, Ending()
 
 
-def mixed() -> Run:
-    good, bad, broken = (case(name, line=line) for line, name in enumerate(("greets", "refuses", "breaks"), 7))
-    flaky = case("flakes", line=10, trials=3)
-    rows = [
-        row("pass", of=good, duration_ms=1234),
-        row("fail", of=bad, misses=("it does not greet", "too <long>\n& rude"), candidate_answer="Go away\n"),
-        row("error", of=broken, error="no answer\nwithin 9 s", error_kind="timeout", candidate_answer=""),
-        *rows_of(flaky, "pfp"),
-    ]
-    return plan(good, bad, broken, flaky), rows, Ending()
-
-
 def stopped() -> Run:
     of = plan(case("ran"), case("left", line=9), case("some", line=12, trials=5))
     return of, [*rows_of(of.cases[0], "p"), *rows_of(of.cases[2], "p")], Ending(stopped="budget")
@@ -68,12 +56,12 @@ def stopped() -> Run:
 
 RUNS: Mapping[str, Run] = {
     "special": with_special_texts(),
-    "mixed": mixed(),
     "stopped": stopped(),
     "gated": (plan(case()), rows_of(case(), "p"), Ending(incomplete=("shard 2/2 missing",))),
     "empty": (plan(), [], Ending()),
 }
-all_runs = pytest.mark.parametrize("name", RUNS)
+CORPUS = {path.parent.parent.name: path for path in REPOSITORY.glob("tests/corpus/valid/*/expected/junit.xml")}
+all_runs = pytest.mark.parametrize("name", [*RUNS, *sorted(CORPUS)])
 
 
 def written(path: Path) -> list[Shown]:
@@ -99,7 +87,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     for name, each in RUNS.items():
         view = RunView(*report(*each), lambda rows=each[1]: rows)  # type: ignore[misc]
         (folder / f"{name}.xml").write_bytes(b"".join(junit.render(view)))
-    return {name: folder / f"{name}.xml" for name in RUNS}
+    return CORPUS | {name: folder / f"{name}.xml" for name in RUNS}
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +145,10 @@ def test_test_reporter(files: Mapping[str, Path], shown: Mapping[str, Any], name
         assert (each["group"], each["name"], each["result"]) == ("", known["name"], results[known["result"]])
         assert each["milliseconds"] == pytest.approx(known["time"] * 1000)
         assert each["details"].strip() == ("" if known["result"] == "skipped" else known["text"].strip())
-    assert groups["milliseconds"] == pytest.approx(sum(each["milliseconds"] for each in groups["suites"]))
+    # The corpus has no real times.
+    assert name in CORPUS or groups["milliseconds"] == pytest.approx(
+        sum(each["milliseconds"] for each in groups["suites"])
+    )
 
 
 @all_runs

@@ -89,7 +89,7 @@ def ask(
 
 
 @each_peer
-def test_an_agent_answers(peer: Peer, tmp_path: Path) -> None:
+def test_agent_answers(peer: Peer, tmp_path: Path) -> None:
     found, api = ask(peer, tmp_path, served.says("MOCK-ANSWER 42"))
     assert isinstance(found, Response), repr(found)
     assert found.answer == "MOCK-ANSWER 42"
@@ -98,7 +98,7 @@ def test_an_agent_answers(peer: Peer, tmp_path: Path) -> None:
 
 
 @each_peer
-def test_a_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
+def test_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
     found, _ = ask(peer, tmp_path, served.calls_tool("echo hello-from-tool"))
     assert isinstance(found, Response), repr(found)
     (call,) = found.calls
@@ -108,32 +108,29 @@ def test_a_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
 
 
 @each_peer
-def test_the_prompt_names_the_files_and_the_agent_is_given_them(peer: Peer, tmp_path: Path) -> None:
+def test_prompt_longer_than_a_command_line_arrives_whole_with_its_files(peer: Peer, tmp_path: Path) -> None:
     guideline = tmp_path / "rules (1).instructions.md"
     guideline.write_text("be brief", encoding="utf-8")
-    found, api = ask(peer, tmp_path, served.says("42"), files=[InputFile(guideline, is_guideline=True, sha256="")])
+    files = [InputFile(guideline, is_guideline=True, sha256="")]
+    found, api = ask(peer, tmp_path, served.says("42"), files=files, prompt="x" * 200_000 + " the-end")
     assert isinstance(found, Response), repr(found)
-    assert "rules%20%281%29.instructions.md" in json.dumps([each.body for each in api.questions])
+    asked = json.dumps([each.body for each in api.questions])
+    assert "rules%20%281%29.instructions.md" in asked
+    assert "the-end" in asked
 
 
 @each_peer
-def test_a_prompt_that_is_longer_than_a_command_line_arrives_whole(peer: Peer, tmp_path: Path) -> None:
-    found, api = ask(peer, tmp_path, served.says("42"), prompt="x" * 200_000 + " the-end")
-    assert isinstance(found, Response), repr(found)
-    assert "the-end" in json.dumps([each.body for each in api.questions])
-
-
-@each_peer
-@pytest.mark.parametrize(("status", "which"), [(400, 0), (429, 1)])
-def test_an_error_of_the_api_is_an_error_of_the_target(peer: Peer, status: int, which: int, tmp_path: Path) -> None:
-    found, _ = ask(peer, tmp_path, served.fails(status, "mock says no", retry_after_s=0), timeout_s=20)
+@pytest.mark.parametrize(
+    ("step", "which"),
+    [
+        (served.fails(400, "mock says no", retry_after_s=0), 0),
+        (served.fails(429, "mock says no", retry_after_s=0), 1),
+        (served.cuts("MOCK-ANSWER 42"), 2),
+    ],
+    ids=["400", "429", "cut"],
+)
+def test_error_of_the_api_is_an_error_of_the_target(peer: Peer, step: Step, which: int, tmp_path: Path) -> None:
+    found, _ = ask(peer, tmp_path, step, timeout_s=20)
     assert isinstance(found, ProviderError), repr(found)
     assert found.kind == peer.kinds[which], found.detail
-    assert found.printed is not None
-
-
-@each_peer
-def test_a_stream_that_is_cut_is_an_error(peer: Peer, tmp_path: Path) -> None:
-    found, _ = ask(peer, tmp_path, served.cuts("MOCK-ANSWER 42"), timeout_s=20)
-    assert isinstance(found, ProviderError), repr(found)
-    assert found.kind == peer.kinds[2], found.detail
+    assert which == 2 or found.printed is not None
