@@ -69,6 +69,15 @@ def test_judgement_reads_prompts_rubrics_and_members(repository: Path) -> None:
     assert read(4, {**members, "aggregator": {"type": "llm_judge"}}) == plain + 200
 
 
+def test_question_is_read(repository: Path) -> None:
+    def asked(size: int) -> Estimate:
+        messages = [{"role": "user", "content": "x" * size}]
+        return estimated(repository / str(size), case(input_messages=messages, evaluators=[contains()]))
+
+    assert asked(3802).input_tokens - asked(2).input_tokens == 1000
+    assert asked(2).cost_usd == 4.526316
+
+
 def test_answer_is_as_long_as_the_reference_or_the_limit(repository: Path) -> None:
     asked = case(expected_messages=[], evaluators=[contains()])
     assert estimated(repository / "a", asked).output_tokens == ANSWER_TOKENS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -78,7 +79,10 @@ BUNDLES: dict[str, tuple[JsonValue, Files]] = {
     "whole file": (holding(a="./b.json#"), {"b.json": {"$defs": {"x": INTEGER}, "$ref": "#/$defs/x"}}),
     "anchor": (holding(a="sub/b.json#here"), {"sub/b.json": {"$defs": {"x": {"$anchor": "here", **INTEGER}}}}),
     "name with a space": (holding(a="with%20space.json"), {"with space.json": INTEGER}),
-    "false": ({"anyOf": [{"$ref": "b.json"}, {"properties": {"a": INTEGER}}]}, {"b.json": False}),
+    "draft-07 and false": (
+        {**LEGACY, "anyOf": [{"$ref": "b.json"}, {"properties": {"a": INTEGER}}]},
+        {"b.json": False},
+    ),
     "files that refer to each other": (
         {"type": "object", **holding(a="b.json")},
         {"b.json": {"anyOf": [INTEGER, {"$ref": "root.json"}]}},
@@ -202,6 +206,7 @@ def test_bundles_differ_only_by_content() -> None:
         ({"$ref": "a.json"}, {"a.json": {"$ref": "b.json"}}, "$ref 'b.json' cannot be resolved, in 'a.json'"),
         ({"$ref": "https://example.com/a.json"}, {}, "$ref 'https://example.com/a.json' cannot be resolved"),
         ({"$dynamicRef": "#nowhere"}, {}, "$dynamicRef '#nowhere' cannot be resolved"),
+        (reduce(lambda inner, _: {"not": inner}, range(5_000), {}), {}, "nested too deep"),
     ],
 )
 def test_first_unresolved_reference_is_named(root: JsonObject, files: Files, problem: str) -> None:
