@@ -124,9 +124,12 @@ BUNDLES: dict[str, tuple[JsonValue, Files]] = {
         {"$id": "self.json", "$defs": {"x": INTEGER}, **holding(a="self.json#/$defs/x", n="b.json")},
         {"b.json": holding(n="root.json")},
     ),
-    "a subschema with its own $id in another file": (
-        holding(a="b.json"),
-        {"b.json": {"$defs": {"x": {"$id": "item", **INTEGER}}, "allOf": [{"$ref": "item"}]}},
+    "subschemas with one $id in files of two folders": (
+        holding(a="p/b.json", b="q/b.json"),
+        {
+            f"{folder}/b.json": {"$defs": {"x": {"$id": "item", **part}}, "allOf": [{"$ref": "item"}]}
+            for folder, part in (("p", INTEGER), ("q", TEXT))
+        },
     ),
     "$ref inside and $dynamicRef outside": (
         {"properties": {"a": {"$ref": "#/$defs/x", "$dynamicRef": "b.json#node"}}, "$defs": {"x": {"minimum": 1}}},
