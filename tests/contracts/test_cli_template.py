@@ -12,36 +12,16 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders, quoted_placeholders
 
 QUOTED = [
-    "agent '{PROMPT}'",
-    'agent "{PROMPT}"',
-    'agent "say {PROMPT} now"',
-    "sh -c 'agent {PROMPT}'",
-    "agent <<END\n{PROMPT}\nEND",
-    "'a\\' \"{PROMPT}\"",
-    '"x # y {PROMPT}"',
-    "$(echo '{PROMPT}')",
-    "echo \"$(echo '{PROMPT}')\"",
-    "agent \\{PROMPT}",
-    "agent `){PROMPT}`'",
-    "agent $(cat {PROMPT}",
-    "agent \\\\\\{PROMPT}",
-    'agent \\"\\{PROMPT}',
+    *("agent '{PROMPT}'", 'agent "{PROMPT}"', 'agent "say {PROMPT} now"', "sh -c 'agent {PROMPT}'"),
+    *("agent <<END\n{PROMPT}\nEND", "'a\\' \"{PROMPT}\"", '"x # y {PROMPT}"', "$(echo '{PROMPT}')"),
+    *("echo \"$(echo '{PROMPT}')\"", "agent \\{PROMPT}", "agent `){PROMPT}`'", "agent $(cat {PROMPT}"),
+    *("agent \\\\\\{PROMPT}", 'agent \\"\\{PROMPT}'),
 ]
 PLAIN = [
-    "agent {PROMPT}",
-    'agent "$(cat {PROMPT})"',
-    "agent `cat {PROMPT}`",
-    '"`cat {PROMPT}`"',
-    "# it's a comment\nagent {PROMPT}",
-    "'a\\' {PROMPT}",
-    "agent \\\\{PROMPT}",
-    '\\"{PROMPT}\\"',
-    "echo '{{PROMPT}}' {PROMPT}",
-    "case x in a) agent {PROMPT};; esac",
-    "$((1 + 2)) {PROMPT} 'x'",
-    "agent <<< {PROMPT}",
-    "(cd sub && agent {PROMPT}) 'x'",
-    'echo "it\'s" {PROMPT}',
+    *("agent {PROMPT}", 'agent "$(cat {PROMPT})"', "agent `cat {PROMPT}`", '"`cat {PROMPT}`"'),
+    *("# it's a comment\nagent {PROMPT}", "'a\\' {PROMPT}", "agent \\\\{PROMPT}", '\\"{PROMPT}\\"'),
+    *("echo '{{PROMPT}}' {PROMPT}", "case x in a) agent {PROMPT};; esac", "$((1 + 2)) {PROMPT} 'x'"),
+    *("agent <<< {PROMPT}", "(cd sub && agent {PROMPT}) 'x'", 'echo "it\'s" {PROMPT}'),
 ]
 
 

@@ -36,11 +36,6 @@ def test_documents_that_the_c_parser_rejects_or_splits_are_read(text: str) -> No
     assert list(data) == ["a"]
 
 
-@pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n", "   \n"])
-def test_empty_document_is_null(text: str) -> None:
-    assert (parse_yaml(text).data, parse_yaml(text).problems) == (None, ())
-
-
 def test_keys_are_texts() -> None:
     text = "1: a\ntrue: b\n2030-01-02: c\n? d\n: e\n~: f\n"
     assert parse_yaml(text).data == {"1": "a", "true": "b", "2030-01-02": "c", "d": "e", "~": "f"}

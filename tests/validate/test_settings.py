@@ -51,20 +51,22 @@ def test_fixed_rules_cannot_be_changed(repository: Path, rule: str) -> None:
     assert found(repository, ".") == expected
 
 
-@pytest.mark.parametrize("rule", ["AV301", "AV302", "AV304", "AV309", "AV312", "AV320", "AV325"])
-def test_plan_is_not_compiled_without_the_rules_that_it_needs(repository: Path, rule: str) -> None:
-    broken = {
-        "AV301": "evaluators: [{name: a, type: is_json}, {name: a, type: is_json}]",
-        "AV302": "evaluators: [{name: a, type: code, script: ./missing.py}]",
-        "AV304": "execution: {target: missing}",
-        "AV309": "evaluators: [{name: a, type: schema, schema_inline: {$ref: missing.json}}]",
-        "AV312": "rubrics: [x]",
-        "AV320": "evaluators: [{name: a, type: schema}]",
-        "AV325": "evaluators: [{name: a, type: code, script: ./s.sh 'x}]",
-    }
+@pytest.mark.parametrize(
+    ("rule", "broken"),
+    [
+        ("AV301", "evaluators: [{name: a, type: is_json}, {name: a, type: is_json}]"),
+        ("AV302", "evaluators: [{name: a, type: code, script: ./missing.py}]"),
+        ("AV304", "execution: {target: missing}"),
+        ("AV309", "evaluators: [{name: a, type: schema, schema_inline: {$ref: missing.json}}]"),
+        ("AV312", "rubrics: [x]"),
+        ("AV320", "evaluators: [{name: a, type: schema}]"),
+        ("AV325", "evaluators: [{name: a, type: code, script: ./s.sh 'x}]"),
+    ],
+)
+def test_plan_is_not_compiled_without_the_rules_that_it_needs(repository: Path, rule: str, broken: str) -> None:
     agent = TARGETS.replace("name: t, provider: mock", "name: default, provider: cli, command_template: x")
     write(repository, {"targets.yaml": agent, ".agentv.yaml": f"{CONFIG}rules: {{{rule}: off}}\n", "s.sh": "x"})
-    write(repository, {"x.yaml": f"{CASE}    {broken[rule]}\n"})
+    write(repository, {"x.yaml": f"{CASE}    {broken}\n"})
     done = run_command("compile", "x.yaml", cwd=repository)
     assert done.code in (1, 2)
     assert f"[{rule}]" in done.err
