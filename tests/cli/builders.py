@@ -24,6 +24,9 @@ from tests.support.projects import HELLO, Project
 ENDS_S = 60
 """A command that takes so long would never end."""
 
+PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
+"""A model with a public price, and what an answer of the server costs."""
+
 HEARING = (
     "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "runpy.run_module('agentv_ci', run_name='__main__', alter_sys=True)"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cli.builders import ONE_ANSWER_USD, PRICED
 from tests.servers.chat_api import chat_api, says
 from tests.support.evals import gpt
 from tests.support.projects import HELLO, JUDGED, Project
-
-PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
-"""A model with a public price, and what an answer of the server costs."""
 
 
 def shards(project: Project, total: int, *flags: str) -> list[str]:

@@ -15,12 +15,10 @@ import pytest
 
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute.stores import Store
+from tests.cli.builders import ONE_ANSWER_USD, PRICED
 from tests.servers.chat_api import chat_api, fails, says
 from tests.support.evals import KEY, gpt, tool
 from tests.support.projects import GREETS, HELLO, JUDGED, Project
-
-PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
-"""A model with a public price, and what an answer of the server costs."""
 
 
 def with_file(name: str) -> dict[str, Any]:
