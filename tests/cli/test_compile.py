@@ -73,6 +73,7 @@ def test_plan_is_replaced_completely_or_not_at_all(project: Project, monkeypatch
         (["evals", "--eval-id", "nothing-*"], 3, "no case matches --eval-id nothing-*"),
         (["evals", "--out", "/proc/none/plan.json"], 2, "cannot write '/proc/none/plan.json'"),
         (["evals", "--out", "evals/x.yaml"], 2, "would be overwritten"),
+        (["evals", "--diff", "plan.json", "--out", "evals/x.yaml"], 2, "would be overwritten"),
         (["--schemas", "targets.yaml"], 2, "--schemas: 'targets.yaml' is not a directory"),
         (["wrong"], 2, "wrong/x.yaml:1:"),
         (["evals", "--targets", "wrong"], 2, "wrong/targets.yaml:1:"),

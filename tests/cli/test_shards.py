@@ -76,8 +76,9 @@ class TestBalance:
         assert project.run("eval", "evals", "--out", "before.jsonl").code == 0
 
     def durations(self, project: Project, name: str, **given_ms: int) -> str:
-        rows = project.rows("before.jsonl")
-        project.store(name, *({**row, "duration_ms": given_ms.get(row["eval_id"], 0)} for row in rows))
+        """Store one trial of `a` and two of all others with these durations."""
+        rows = [{**row, "duration_ms": given_ms.get(row["eval_id"], 0)} for row in project.rows("before.jsonl")]
+        project.store(name, *rows, *({**row, "trial": 2} for row in rows if row["eval_id"] != "a"))
         return name
 
     def test_case_in_no_shard_is_missing(self, project: Project) -> None:
