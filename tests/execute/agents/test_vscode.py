@@ -289,7 +289,7 @@ for request in sorted(asked.parent.glob("*_req.md"))[:len(arguments) if STATUS e
 
     assert asyncio.run(main(is_complete=True)) == ["hello a", "hello b"]
     *_, attached, said = calls(tmp_path)[-1]
-    assert said.endswith("_orchestrator.md. Use the tool #runSubagent.")
+    assert said == "Follow the instructions in 20300102030405_orchestrator.md. Use the tool #runSubagent."
     listed = re.findall(r"^(\d)\. messages/\S+_req\.md$", Path(attached).read_text("utf-8"), re.MULTILINE)
     assert listed == ["1", "2"]
     assert not lock(tmp_path).exists()
