@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.agreement import kappa, measure
+from agentv_ci.analysis.agreement import Demands, judge_agreement, kappa, measure
 from agentv_ci.contracts.judge_set import LabelledAnswer
 from tests.support.runs import case, finding, rows_of
 
@@ -54,3 +54,5 @@ def test_judgements_are_in_the_order_of_trials_whatever_the_order_of_rows() -> N
     assert (item.expected, item.errors, item.wrong, item.flips) == ("pass", ("it broke",), 1, True)
     assert (found.judgements, found.errors, found.false_fails, found.flip_rate) == (3, 1, 1, 1.0)
     assert found.mean_absolute_error == pytest.approx(1.3 / 3)
+    said = ("kappa 0 is below 0.5", "1 error, at most 0 allowed")
+    assert judge_agreement(found, Demands(min_kappa=0.5)) == (1, said)

@@ -274,6 +274,8 @@ def test_trials_that_ran_are_in_the_table_and_others_are_missing(numbers: list[i
     assert [number for number, *_ in entry["trials"]] == numbers
     assert (entry["missing"], entry["require"]) == (3 - len(numbers), "majority")
     assert document.trials == {f"trial-0-{number}" for number in numbers}
+    (both,) = page(row(trial=1), row(trial=2)).data("cases")
+    assert [number for number, *_ in both["trials"]] == [1, 2]
 
 
 def test_trial_that_occurs_twice_has_one_block() -> None:
