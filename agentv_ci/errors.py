@@ -14,12 +14,18 @@ A run with a verdict ends with 0 or one of the constants below.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     # Building contracts takes long, and most users of this module only need an exit code.
     from agentv_ci.contracts.diagnostics import Diagnostic
+
+Places = Mapping[str, tuple[str, int]]
+"""Target → the path and line where it is defined."""
+NO_PLACES: Places = {}
+Missing = Mapping[str, Mapping[str, Sequence[str]]]
+"""Target → variable → the fields that need it."""
 
 PASSED = 0
 FAILED = 1
@@ -48,6 +54,33 @@ class UsageError(CannotGoOn):
 
 class MissingVariables(UsageError):
     """Targets require environment variables that are not set, such as secrets withheld from a workflow."""
+
+    def __init__(
+        self,
+        missing: Mapping[str, Mapping[str, Sequence[str]]],
+        others: Sequence[str] = (),
+        *,
+        places: Places = NO_PLACES,
+    ) -> None:
+        """`others` are sentences on more problems."""
+        lines = []
+        for target, fields in missing.items():
+            names = ", ".join(f"{name} ({', '.join(each)})" for name, each in fields.items())
+            place = "{}:{}: ".format(*places[target]) if target in places else ""
+            lines.append(f"{place}target '{target}' needs environment variables that are not set: {names}")
+        super().__init__("\n".join([*lines, *others]), hint="set them in the environment or in a .env file")
+        self.missing = missing
+        self.others = others
+        self.places = places
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """One variable for each need, of several that would do."""
+        return list(dict.fromkeys(name.partition(" or ")[0] for fields in self.missing.values() for name in fields))
+
+    def at(self, places: Places) -> MissingVariables:
+        """Return the error with the places of targets."""
+        return MissingVariables(self.missing, self.others, places=places)
 
 
 class InvalidInput(CannotGoOn):

@@ -138,6 +138,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         unrecorded=sum(each.unrecorded for each in reports),
         unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
         concurrency=tuple(change for each in reports for change in each.concurrency),
+        duration_s=max((each.duration_s for each in reports if each.duration_s is not None), default=None),
     )
 
 

@@ -80,6 +80,7 @@ def run_report_of(
         unpriced_models=ending.unpriced_models,
         concurrency=ending.concurrency,
         write_error=ending.write_error,
+        duration_s=ending.duration_s,
     )
 
 

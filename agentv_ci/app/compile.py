@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -19,10 +19,13 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff
+from agentv_ci.contracts.source import locate
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
+from agentv_ci.json_access import objects_at, text_at
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.load.discover import DiscoveredFile, discover, find_dotenv, find_root
+from agentv_ci.load.discover import YAML_SUFFIXES, DiscoveredFile, discover, find_dotenv, find_root
+from agentv_ci.load.document import load
 from agentv_ci.load.plan import load_plan
 from agentv_ci.text import did_you_mean, listed
 
@@ -57,6 +60,21 @@ class CompiledPlan:
 
     plan: Plan
     origin: Origin
+
+
+def places_of_targets(origin: Origin, names: Collection[str]) -> dict[str, tuple[str, int]]:
+    """Return the path, relative to the repository, and the line of targets in the targets files of a plan."""
+    places: dict[str, tuple[str, int]] = {}
+    for path in origin.sources:
+        if path.suffix not in YAML_SUFFIXES or len(places) == len(names):
+            continue
+        source = load(path, origin.root, named=True)
+        for index, each in enumerate(objects_at(source.data, "targets") if source.kind == "targets" else ()):
+            name = text_at(each, "name")
+            if name in names and name not in places:
+                line = locate(source.mark, ("targets", index)).start[0] + 1
+                places[name] = relative(path, origin.root), line
+    return places
 
 
 def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:

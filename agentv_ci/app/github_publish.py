@@ -78,7 +78,7 @@ async def publish_run(
     past = _past(job.run, report, workflow, environment.now())
     publication = Publication(
         annotations=tuple(_annotations(job, workflow, environment)),
-        text=lambda limit: text(job, limit),
+        text=lambda limit, last: text(job, limit, last),
         outputs=_outputs(past, report, folder),
         run=past,
         is_part=(report is not None and report.shard is not None) or job.run.exit_code == INTERRUPTED,
@@ -197,7 +197,8 @@ def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iter
     elif job.run.reason is not None and not errors:
         is_notice = job.run.exit_code == PASSED
         reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
-        yield Annotation("notice" if is_notice else "error", "Nothing ran" if is_notice else "agentv-ci", reason)
+        level, title = ("notice", "Nothing ran") if is_notice else ("error", "agentv-ci")
+        yield Annotation(level, title, reason, job.run.path, job.run.line)
     yield from (each for each in remarks if each.level != "error")
 
 

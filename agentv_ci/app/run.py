@@ -12,7 +12,7 @@ from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
-from agentv_ci.app.compile import CompiledPlan
+from agentv_ci.app.compile import CompiledPlan, places_of_targets
 from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, override
@@ -20,7 +20,7 @@ from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
 from agentv_ci.contracts.report import Ending, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, Usage
-from agentv_ci.errors import Interrupted, UsageError
+from agentv_ci.errors import Interrupted, MissingVariables, UsageError
 from agentv_ci.evaluate.evaluators import evaluate, load_evaluators, require_packages
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.execute.engine import Engine
@@ -55,7 +55,10 @@ async def run_plan(
         against = baseline_comparison(options.baseline, head=files.results.name, now=now, is_part=options.is_part)
     results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
     earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
-    ending = replace(await run_trials(plan, options, files, services, earlier=earlier), shard=shard)
+    try:
+        ending = replace(await run_trials(plan, options, files, services, earlier=earlier), shard=shard)
+    except MissingVariables as error:
+        raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
     if earlier is None:
         return conclude(plan, files, ending, against=against)
     # An interrupted run may have been started by mistake: keep all earlier rows.

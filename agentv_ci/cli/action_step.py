@@ -121,7 +121,12 @@ def _action_run(ended: Ended, workflow: Workflow | None, root: Path, *, validate
             root=str(root),
         )
     hint = error.hint if isinstance(error, CannotGoOn) else None
-    return action_run(ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint)
+    place = None
+    if isinstance(error, MissingVariables):
+        hint = "env:\n" + "\n".join(f"  {name}: ${{{{ secrets.{name} }}}}" for name in error.variables)
+        place = next(iter(error.places.values()), None)
+    run = action_run(ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint)
+    return run if place is None else run.model_copy(update={"path": place[0], "line": place[1]})
 
 
 def _load(name: str | None) -> None:

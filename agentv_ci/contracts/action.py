@@ -29,6 +29,8 @@ class ActionRun(Recorded):
     verdict: ActionVerdict = Field(description="The exit code as a verdict.")
     reason: str | None = Field(None, description="Why there is no run report, or an empty one.")
     hint: str | None = Field(None, description="What to do about it.")
+    path: str | None = Field(None, description="File that the reason is about.")
+    line: Annotated[int, Field(ge=1)] | None = Field(None, description="Line in that file.")
     validate_only: bool = Field(False, description="Whether documents were only checked, without running them.")
     use: str | None = Field(None, description="Digest that identifies this use of the action in the workflow.")
     run_id: int = Field(0, description="GitHub's id of the workflow run; 0 without one.")

@@ -247,6 +247,7 @@ class Ending:
     """Maximum cost of the whole run."""
     unpriced_models: tuple[str, ...] = ()
     concurrency: tuple[ConcurrencyChange, ...] = ()
+    duration_s: float | None = None
 
 
 class RunReport(Recorded):
@@ -273,3 +274,6 @@ class RunReport(Recorded):
     unpriced_models: Items[str] = Field(description="Models with unknown prices, which are not in the cost.")
     concurrency: Items[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
     write_error: str | None = Field(None, description="Why results are missing from the file.")
+    duration_s: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="Seconds the run took; of merged shards, the longest."
+    )

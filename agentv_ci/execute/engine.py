@@ -49,6 +49,7 @@ class Engine:
         finished: EarlierRun = NO_EARLIER_RUN,
     ) -> None:
         """`targets` are the plan's, resolved; trials in `finished` are skipped."""
+        self._begun = services.environment.now()
         self._plan = plan
         self._options = options
         self._services = services
@@ -77,6 +78,7 @@ class Engine:
             max_cost_usd=self._options.max_cost_usd,
             unpriced_models=tuple(self._budget.unpriced),
             concurrency=tuple(self._limits.changes),
+            duration_s=max(0.0, round((self._services.environment.now() - self._begun).total_seconds(), 1)),
         )
 
     async def run(self, stored: StoredAnswers | None = None) -> None:

@@ -67,14 +67,13 @@ def resolve_targets(
     Raises UsageError that names every missing variable of every target, or every field with an invalid value, but
     never the value of a variable.
     """
-    missing: list[str] = []
+    missing: dict[str, Mapping[str, list[str]]] = {}
     problems: list[str] = []
     resolved: dict[str, Target] = {}
     for key, target in targets.items():
         found = _Resolution(target, environ)
         if found.missing:
-            names = ", ".join(f"{name} ({', '.join(fields)})" for name, fields in found.missing.items())
-            missing.append(f"target '{target.name}' needs environment variables that are not set: {names}")
+            missing[target.name] = found.missing
             continue
         for sentence in found.notes():
             warn(f"{target.name}: {sentence}")
@@ -87,7 +86,7 @@ def resolve_targets(
             source = f" (read from {found.sources[field]})" if field in found.sources else ""
             problems.append(f"target '{target.name}': invalid {field}{source}: {reason}")
     if missing:
-        raise MissingVariables("\n".join([*missing, *problems]), hint="set them in the environment or in a .env file")
+        raise MissingVariables(missing, problems)
     if problems:
         raise UsageError("\n".join(problems))
     return resolved

@@ -35,7 +35,10 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     if missing:
         named = listed(f"'{each}'" for each in missing)
         raise UsageError(
-            f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist"
+            f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist",
+            hint="create an example with `agentv-ci init`"
+            if {each.strip("/") for each in missing} == {"evals"}
+            else None,
         )
     found: dict[Path, DiscoveredFile] = {}
     for pattern in patterns:

@@ -31,14 +31,18 @@ class NotCommented(Exception):
     """Why there is no comment, as one sentence."""
 
 
+class NotPermitted(NotCommented):
+    """The token may not comment, as in workflows that did not ask for it and in those of forks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Comment:
     """A run to comment on."""
 
     key: str
     """Distinguishes the comment from others on the same pull request."""
-    body: Callable[[int], str]
-    """Returns a text of at most so many characters."""
+    body: Callable[[int, PastRun | None], str]
+    """Returns a text of at most so many characters, and compares with the last run, if there was one."""
     run: PastRun
     """The figures of the run, kept for the comments of later runs."""
     workflow: Workflow
@@ -67,7 +71,8 @@ class Comment:
         memory = f"<!-- agentv-ci:history {History(runs=tuple(runs)).model_dump_json()} -->"
         table = [_history(runs, self.workflow)] if len(runs) > 1 else []
         ending = "\n\n".join([*table, self._footer(), memory])
-        body = self.body(LIMIT - len(self.marker) - len(ending) - 4).rstrip("\n")
+        last = runs[1] if len(runs) > 1 else None
+        body = self.body(LIMIT - len(self.marker) - len(ending) - 4, last).rstrip("\n")
         return f"{self.marker}\n{body}\n\n{ending}\n"
 
     def _footer(self) -> str:

@@ -13,7 +13,7 @@ from agentv_ci import __version__
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.json_access import count_at, objects_at, read_json, text_at
-from agentv_ci.publish.comment import Comment, NotCommented
+from agentv_ci.publish.comment import Comment, NotCommented, NotPermitted
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
 from agentv_ci.text import on_one_line, shortened
@@ -24,6 +24,7 @@ TIMEOUT_S = 180.0
 PAGE = 100
 MAX_PAGES = 100
 FORBIDDEN = 403
+PERMISSION = " (the job needs `pull-requests: write`, which runs from forks and Dependabot never have)"
 NOT_FOUND = 404
 UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, OverflowError, ImportError, ExceptionGroup)
 """ImportError: a SOCKS proxy without its package. ValueError: an invalid proxy or token."""
@@ -56,7 +57,8 @@ async def comment_on(comment: Comment, workflow: Workflow, token: str, environme
             timeout_s=TIMEOUT_S,
         )
     except ProviderError as error:
-        raise NotCommented(error.detail) from error
+        refusal = NotPermitted if error.detail.endswith(PERMISSION) else NotCommented
+        raise refusal(error.detail) from error
     except UNREACHABLE as error:
         raise NotCommented(f"cannot reach GitHub: {type(error).__name__}") from error
     return address
@@ -204,7 +206,7 @@ class _Api:
         message = shortened(on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
         detail = f"GitHub returned {response.status_code}: {message}"
         if response.status_code == FORBIDDEN and "integration" in message:
-            detail += " (the job needs `pull-requests: write`, which runs from forks and Dependabot never have)"
+            detail += PERMISSION
         hint = retry_hint_s(response.headers, self.now())
         # Too many requests are refused with 403, too, but with a hint.
         is_passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None

@@ -14,7 +14,7 @@ from typing import Literal
 
 from agentv_ci.contracts.action import Annotation, Level, PastRun
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.publish.comment import Comment, NotCommented
+from agentv_ci.publish.comment import Comment, NotCommented, NotPermitted
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.redaction import MIN_LENGTH, Redactor
 from agentv_ci.text import counted, shortened
@@ -38,8 +38,8 @@ class Publication:
 
     annotations: Iterable[Annotation]
     """The most important first."""
-    text: Callable[[int], str]
-    """Returns Markdown of at most so many characters."""
+    text: Callable[[int, PastRun | None], str]
+    """Returns Markdown of at most so many characters, and compares with the last run, if there was one."""
     outputs: Mapping[str, str]
     run: PastRun
     is_part: bool
@@ -76,8 +76,8 @@ async def publish(
     """
     redactor = _redactor(token or "")
 
-    def text(limit: int) -> str:
-        return redactor.text(publication.text(limit))
+    def text(limit: int, last: PastRun | None = None) -> str:
+        return redactor.text(publication.text(limit, last))
 
     for each in limited(publication.annotations, options.annotations):
         say(redactor.text(annotation_command(each)))
@@ -92,6 +92,12 @@ async def publish(
         is_expected = workflow.is_of_pull_request and not publication.is_part
         if options.comment == "always" or (options.comment == "auto" and is_expected):
             url = await _comment(comment, workflow, token, environment)
+    except NotPermitted as problem:
+        if options.comment == "always":
+            say(annotation_command(Annotation("notice", "No comment on the pull request", str(problem))))
+        else:
+            # Such as in a workflow that wants no comment.
+            say(f"no comment: {problem}")
     except NotCommented as problem:
         message = f"{problem}; see the job summary or comment.md instead"
         say(annotation_command(Annotation("notice", "No comment on the pull request", message)))

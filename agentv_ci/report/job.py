@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agentv_ci.contracts.action import ActionRun
+from agentv_ci.contracts.action import ActionRun, PastRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
 from agentv_ci.contracts.plan_summaries import NamedCase, PlanDiff
 from agentv_ci.report.inert_markdown import code, fence, folded, link
@@ -34,12 +34,15 @@ class Job:
     """Return the path of a document relative to its repository."""
 
 
-def text(job: Job, limit: int) -> str:
-    """Return at most `limit` characters (tens of thousands are needed); the least important parts are left out."""
+def text(job: Job, limit: int, last: PastRun | None = None) -> str:
+    """Return at most `limit` characters (tens of thousands are needed); the least important parts are left out.
+
+    `last` is the run to compare the figures with, if there is no baseline.
+    """
     share = limit // 2 if job.reported is not None else limit - MAX_REASON - MAX_TEXT - 200
     rest = _fitted(job, share)
     left = limit - sum(len(each) + 2 for each in rest)
-    main = _no_run(job.run) if job.reported is None else markdown.text(job.reported, left).rstrip("\n")
+    main = _no_run(job.run) if job.reported is None else markdown.text(job.reported, left, last).rstrip("\n")
     # If nothing ran, the changes explain why.
     ran = job.reported is None or job.reported.report.counts.cases > 0
     return "\n\n".join([main, *rest] if ran else [*rest, main]) + "\n"
@@ -63,7 +66,8 @@ def _no_run(run: ActionRun) -> str:
     if run.reason:
         parts.append(fence(shortened(run.reason, MAX_REASON), "text"))
     if run.hint:
-        parts.append(code(shortened(run.hint, MAX_TEXT)))
+        hint = shortened(run.hint, MAX_TEXT)
+        parts.append(fence(hint, "yaml") if "\n" in hint else code(hint))
     return "\n\n".join(parts)
 
 

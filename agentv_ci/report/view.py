@@ -149,6 +149,14 @@ def dollars(amount: float) -> str:
     return f"${amount:.4f}"
 
 
+def duration_text(seconds: float) -> str:
+    """Return a duration in its two largest units."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def more_text(total: int, limit: int, of: str = "") -> list[str]:
     """Return the last line of a list that is cut after `limit` lines: how many more there are, if any."""
     more = total - limit

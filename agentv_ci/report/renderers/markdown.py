@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import count
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Finding, TrialOutcome
+from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.plan import PlanSource
+from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import OutcomeKey, ResultRow, RowSource
 from agentv_ci.report import view
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
@@ -28,6 +29,9 @@ MAX_REASON = 500
 MAX_ID = 100
 MAX_CHANGES = 50
 MAX_REASONS = 20
+MAX_ROWS = 10
+MAX_NAMED = 5
+MAX_WHY = 160
 MAX_FINDINGS = 10
 MAX_LINES = 100
 MAX_COMMAND = 1_000
@@ -61,10 +65,11 @@ class Rank(IntEnum):
     """What is kept longest; the smallest is the most important."""
 
     VERDICT = 0
-    COMPARISON = 1
-    FIGURES = 2
-    CASE = 3
-    ANSWER = 4
+    TABLE = 1
+    COMPARISON = 2
+    FIGURES = 3
+    CASE = 4
+    ANSWER = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +88,12 @@ def render(run: RunView) -> Iterable[bytes]:
     yield text(run, LIMIT).encode("utf-8", "replace")
 
 
-def text(run: RunView, limit: int) -> str:
-    """Return the text in at most `limit` characters, which must be at least a few thousand."""
-    return _fitted([*_blocks(run)], limit)
+def text(run: RunView, limit: int, last: PastRun | None = None) -> str:
+    """Return the text in at most `limit` characters, which must be at least a few thousand.
+
+    `last` is the run to compare the figures with, if there is no baseline.
+    """
+    return _fitted([*_blocks(run, last)], limit)
 
 
 def _fitted(blocks: Sequence[Block], limit: int) -> str:
@@ -111,24 +119,20 @@ def _left_out(blocks: Sequence[Block], limit: int) -> str:
     return f"_Left out to stay within {limit:,} characters: {others}. The results file has everything._"
 
 
-def _blocks(run: RunView) -> Iterator[Block]:
+def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     report = run.report
-    yield Block(Rank.VERDICT, _verdict(run))
+    yield Block(Rank.VERDICT, _verdict(run, last))
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
-    errors, failures = run.errors, run.failures
-    rows = _rows_of([*errors, *failures][:MAX_WITH_ANSWERS], run.rows())
-    numbers = count()
-    for title, outcomes in (("Errors", errors), ("Failures, worst first", failures)):
-        if outcomes:
-            yield Block(Rank.CASE, f"### {title}")
-        for outcome in outcomes:
-            number = next(numbers)
-            yield Block(Rank.CASE, _case(outcome, run), number)
-            if (row := rows.get(outcome.key)) is not None:
-                yield Block(Rank.ANSWER, _answer(row), number)
+    # The mock's answers fail for no reason.
+    cases = [*run.errors, *([] if report.dry_run else run.failures)]
+    if cases:
+        yield Block(Rank.TABLE, _table(cases, run.links))
+        yield Block(Rank.TABLE, f"<details><summary>Details of {counted(len(cases), 'case')}</summary>")
+        yield from _details(cases, run)
+        yield Block(Rank.TABLE, "</details>")
     if lost := run.lost_trials:
-        yield Block(Rank.CASE, f"### Trials without a verdict\n\n{_lost(lost, run.links)}")
+        yield Block(Rank.CASE, folded("Trials without a verdict", _lost(lost, run.links)))
     for title, lines in (
         ("Flaky cases", flaky_lines(report.repeated)),
         ("Validators", scenario_lines(report.scenario_reports)),
@@ -140,17 +144,65 @@ def _blocks(run: RunView) -> Iterator[Block]:
             yield Block(Rank.FIGURES, folded(title, fence("\n".join([*texts[:MAX_LINES], *more]).strip("\n"), "text")))
 
 
-def _verdict(run: RunView) -> str:
+def _details(cases: Sequence[CaseOutcome], run: RunView) -> Iterator[Block]:
+    rows = _rows_of(cases[:MAX_WITH_ANSWERS], run.rows())
+    for number, outcome in enumerate(cases):
+        yield Block(Rank.CASE, _case(outcome, run), number)
+        if (row := rows.get(outcome.key)) is not None:
+            yield Block(Rank.ANSWER, _answer(row), number)
+
+
+def _verdict(run: RunView, last: PastRun | None) -> str:
     report, gate = run.report, run.report.gate
-    lines = [f"## {SIGNS[gate.verdict]} {run.title}", "", f"**{view.counts_text(report)}**"]
-    facts = [f"mean {report.statistics.mean:.3f}"] if report.statistics.mean is not None else []
-    facts += [view.dollars(report.cost_usd)] if report.cost_usd is not None else []
-    lines[-1] += "".join(f" · {each}" for each in facts)
+    lines = [
+        f"## {SIGNS[gate.verdict]} {run.title}",
+        "",
+        " · ".join([f"**{view.counts_text(report)}**", *_facts(report, last)]),
+    ]
     if report.dry_run:
         lines += ["", f"{view.DRY_RUN.capitalize()}."]
     if gate.reasons:
         lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
     return "\n".join(lines)
+
+
+def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:
+    mean = report.statistics.mean
+    if mean is not None and not report.dry_run:
+        yield f"mean {mean:.3f}"
+    if last is not None and not report.dry_run:
+        passed = report.counts.passed - last.passed if last.passed is not None else 0
+        change = mean - last.mean if mean is not None and last.mean is not None else 0.0
+        yield f"since the last run: {passed:+d} passed, mean {change:+.3f}"
+    if report.cost_usd is not None:
+        yield view.dollars(report.cost_usd)
+    if report.duration_s is not None:
+        yield view.duration_text(report.duration_s)
+
+
+def _table(cases: Sequence[CaseOutcome], links: Links) -> str:
+    """Return a table of the worst cases; those with one cause share a row."""
+    causes: dict[tuple[str, str], list[CaseOutcome]] = {}
+    for each in cases:
+        causes.setdefault((each.verdict, each.summary), []).append(each)
+    lines = [_row(each, links) for each in causes.values()]
+    shown = ["| | case | score | why |", "|---|---|---|---|", *lines[:MAX_ROWS]]
+    more = sum(map(len, [*causes.values()][MAX_ROWS:]))
+    return "\n".join(shown) + (f"\n\n… and {counted(more, 'more case')}" if more else "")
+
+
+def _row(cases: Sequence[CaseOutcome], links: Links) -> str:
+    first = cases[0]
+    named = [_named(each, links) for each in cases[:MAX_NAMED]]
+    names = ", ".join([*named, *(f"{more} more" for more in [len(cases) - MAX_NAMED] if more > 0)])
+    score = "" if first.verdict == "error" else f"{first.score:.3f}" if len(cases) == 1 else ""
+    why = cell_code(shortened(first.summary, MAX_WHY))
+    return f"| {SIGNS[first.verdict]} | {names} | {score} | {f'{len(cases)} × ' if len(cases) > 1 else ''}{why} |"
+
+
+def _named(outcome: CaseOutcome, links: Links) -> str:
+    source = outcome.case.source
+    return link(cell_code(shortened(outcome.case.id, MAX_ID)), links.to(source.path, source.line))
 
 
 def _some(lines: Sequence[str], limit: int) -> list[str]:
