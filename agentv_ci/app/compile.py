@@ -71,7 +71,7 @@ def places_of_targets(origin: Origin, names: Collection[str]) -> dict[str, tuple
         source = load(path, origin.root, named=True)
         for index, each in enumerate(objects_at(source.data, "targets") if source.kind == "targets" else ()):
             name = text_at(each, "name")
-            if name in names and name not in places:
+            if name is not None and name in names and name not in places:
                 line = locate(source.mark, ("targets", index)).start[0] + 1
                 places[name] = relative(path, origin.root), line
     return places

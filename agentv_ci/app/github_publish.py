@@ -197,8 +197,8 @@ def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iter
     elif job.run.reason is not None and not errors:
         is_notice = job.run.exit_code == PASSED
         reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
-        level, title = ("notice", "Nothing ran") if is_notice else ("error", "agentv-ci")
-        yield Annotation(level, title, reason, job.run.path, job.run.line)
+        title = "Nothing ran" if is_notice else "agentv-ci"
+        yield Annotation("notice" if is_notice else "error", title, reason, job.run.path, job.run.line)
     yield from (each for each in remarks if each.level != "error")
 
 

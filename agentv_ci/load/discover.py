@@ -17,6 +17,9 @@ TARGETS_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv
 NEVER_ENTERED = frozenset({"node_modules", "venv", "__pycache__"})
 
 
+NO_EVALS_HINT = "create an example with `agentv-ci init`"
+
+
 @dataclass(frozen=True, slots=True)
 class DiscoveredFile:
     """A file that was found."""
@@ -36,9 +39,7 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
         named = listed(f"'{each}'" for each in missing)
         raise UsageError(
             f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist",
-            hint="create an example with `agentv-ci init`"
-            if {each.strip("/") for each in missing} == {"evals"}
-            else None,
+            hint=NO_EVALS_HINT if {each.strip("/") for each in missing} == {"evals"} else None,
         )
     found: dict[Path, DiscoveredFile] = {}
     for pattern in patterns:

@@ -24,7 +24,7 @@ FORGED_LINE = f"<!-- agentv-ci:history {FORGED} -->"
 
 
 def comment(run: PastRun | None = None, *, key: str = "Evals/evals", body: str = "## Passed") -> Comment:
-    return Comment(key, lambda limit: body[:limit], run or past(), PULL_REQUEST)
+    return Comment(key, lambda limit, _: body[:limit], run or past(), PULL_REQUEST)
 
 
 def of_job(**given: Any) -> str:
@@ -32,7 +32,7 @@ def of_job(**given: Any) -> str:
     plain: dict[str, Any] = {"reported": None, "diagnostics": None, "changes": None}
     run = ActionRun(exit_code=0, verdict="fail", root="/")
     job = Job(**{"run": run, **plain, "links": NO_LINKS, "relative": str, **given})
-    return Comment("k", lambda limit: text(job, limit), past(), PULL_REQUEST).text(None)
+    return Comment("k", lambda limit, _: text(job, limit), past(), PULL_REQUEST).text(None)
 
 
 def test_marker_body_and_origin() -> None:

@@ -30,7 +30,7 @@ MARKER = "<!-- agentv-ci:k -->"
 def commented(workflow: Workflow, clock: FakeClock | None = None, *, token: str = TOKEN, **given: Any) -> str:
     """Comment, and return the address."""
     body = given.get("body", "## Passed")
-    comment = Comment(given.get("key", "k"), lambda limit: body[:limit], past(given.get("run_id", 5)), workflow)
+    comment = Comment(given.get("key", "k"), lambda limit, _: body[:limit], past(given.get("run_id", 5)), workflow)
     return asyncio.run(comment_on(comment, workflow, token, (clock or FakeClock()).environment()))
 
 

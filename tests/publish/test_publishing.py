@@ -88,7 +88,12 @@ def published(folder: Path | None = None, *, workflow: Any = PULL_REQUEST, **giv
         "random",
     )
     token = given.pop("token", None)
-    plain = {"text": lambda limit: "the text"[:limit], "outputs": {"verdict": "fail"}, "run": past(), "is_part": False}
+    plain = {
+        "text": lambda limit, _: "the text"[:limit],
+        "outputs": {"verdict": "fail"},
+        "run": past(),
+        "is_part": False,
+    }
     publication = Publication(given.pop("shown", remarks("error", 1)), **{**plain, **given})
     lines: list[str] = []
     environment = FakeClock().environment()
@@ -109,7 +114,7 @@ def test_annotations_summary_outputs_and_comment(tmp_path: Path) -> None:
 
 def test_summary_that_was_begun_stays_small_enough(tmp_path: Path) -> None:
     (tmp_path / "summary").write_bytes(b"x" * 900_000)
-    published(tmp_path, text=lambda limit: "y" * limit, comment="never")
+    published(tmp_path, text=lambda limit, _: "y" * limit, comment="never")
     assert (tmp_path / "summary").stat().st_size == MAX_SUMMARY_BYTES
 
 
@@ -140,7 +145,7 @@ def test_token_of_the_job_is_redacted(tmp_path: Path) -> None:
         workflow = replace(PULL_REQUEST, api_url=url, graphql_url=f"{url}/graphql")
         text = f"`basic {header}` `{TOKEN}`"
         lines, _ = published(
-            tmp_path, workflow=workflow, token=TOKEN, text=lambda _: text, shown=[Annotation("error", "t", text)]
+            tmp_path, workflow=workflow, token=TOKEN, text=lambda *_: text, shown=[Annotation("error", "t", text)]
         )
     for said in (*lines, (tmp_path / "summary").read_text(), github.comments[0].body):
         assert TOKEN not in said

@@ -154,11 +154,8 @@ def _details(cases: Sequence[CaseOutcome], run: RunView) -> Iterator[Block]:
 
 def _verdict(run: RunView, last: PastRun | None) -> str:
     report, gate = run.report, run.report.gate
-    lines = [
-        f"## {SIGNS[gate.verdict]} {run.title}",
-        "",
-        " · ".join([f"**{view.counts_text(report)}**", *_facts(report, last)]),
-    ]
+    facts = " · ".join([f"**{view.counts_text(report)}**", *_facts(report, last)])
+    lines = [f"## {SIGNS[gate.verdict]} {run.title}", "", facts]
     if report.dry_run:
         lines += ["", f"{view.DRY_RUN.capitalize()}."]
     if gate.reasons:
@@ -184,7 +181,7 @@ def _table(cases: Sequence[CaseOutcome], links: Links) -> str:
     """Return a table of the worst cases; those with one cause share a row."""
     causes: dict[tuple[str, str], list[CaseOutcome]] = {}
     for each in cases:
-        causes.setdefault((each.verdict, each.summary), []).append(each)
+        causes.setdefault((each.verdict, _why(each)), []).append(each)
     lines = [_row(each, links) for each in causes.values()]
     shown = ["| | case | score | why |", "|---|---|---|---|", *lines[:MAX_ROWS]]
     more = sum(map(len, [*causes.values()][MAX_ROWS:]))
@@ -196,8 +193,14 @@ def _row(cases: Sequence[CaseOutcome], links: Links) -> str:
     named = [_named(each, links) for each in cases[:MAX_NAMED]]
     names = ", ".join([*named, *(f"{more} more" for more in [len(cases) - MAX_NAMED] if more > 0)])
     score = "" if first.verdict == "error" else f"{first.score:.3f}" if len(cases) == 1 else ""
-    why = cell_code(shortened(first.summary, MAX_WHY))
+    why = cell_code(shortened(_why(first), MAX_WHY))
     return f"| {SIGNS[first.verdict]} | {names} | {score} | {f'{len(cases)} × ' if len(cases) > 1 else ''}{why} |"
+
+
+def _why(outcome: CaseOutcome) -> str:
+    """Return why a case did not pass: its first evaluator that did not, or its error."""
+    wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
+    return f"{wrong[0].title}: {wrong[0].text or wrong[0].verdict}" if wrong else outcome.summary
 
 
 def _named(outcome: CaseOutcome, links: Links) -> str:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
+from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.report import Ending, ScenarioAggregates, ScenarioReport, Validation, ValidatorIssue
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
@@ -50,11 +51,57 @@ def test_place_is_a_link_if_the_commit_is_known() -> None:
     assert "\n`evals/a.yaml:7` · target `default`\n" in shown(run)
 
 
+def test_cases_with_one_cause_share_a_row() -> None:
+    refused = [
+        row("error", of=case(f"case-{number}", line=number + 1), error="connection refused") for number in range(7)
+    ]
+    wrong = [row("fail", score=number / 100, of=case(f"wrong-{number}")) for number in range(12)]
+    said = shown(reported([*refused, *wrong, row(of=case("fine"))]))
+    names = ", ".join(f"`case-{number}`" for number in range(5))
+    assert f"| ⚠️ | {names}, 2 more |  | 7 × `process: connection refused` |" in said
+    assert "fine" not in said
+
+
+def test_table_has_the_ten_worst() -> None:
+    rows = [
+        row("fail", score=number / 100, of=case(f"case-{number}"), evaluator_results=(finding(f"reason {number}"),))
+        for number in range(12)
+    ]
+    said = shown(reported(rows))
+    assert "| ❌ | `case-9` | 0.090 | `e: reason 9` |\n\n… and 2 more cases\n" in said.replace("`c: ", "`e: ")
+    assert "<summary>Details of 12 cases</summary>" in said
+
+
+def test_dry_run_shows_no_failures() -> None:
+    said = shown(
+        reported([row("fail", dry_run=True), row("error", of=case("two"), dry_run=True)], Ending(dry_run=True))
+    )
+    assert ("❌" in said, "⚠️" in said, "mean" in said.partition("\n\n")[2].partition("\n")[0]) == (False, True, False)
+
+
+def test_figures_are_compared_with_those_of_the_last_run() -> None:
+    last = PastRun(
+        run_id=1, attempt=1, sha="0" * 40, at="2030-01-01 00:00", verdict="pass", passed=3, total=3, mean=0.5
+    )
+    run = reported([row(), row("fail", of=case("two"))], Ending(duration_s=75.4))
+    facts = text(run, LIMIT, last).splitlines()[2]
+    figures = "**2 cases: 1 passed, 1 failed, 0 errors** · mean 0.600"
+    assert facts == f"{figures} · since the last run: -2 passed, mean +0.100 · 1 min 15 s"
+
+
+def test_passing_run_takes_three_lines() -> None:
+    said = shown(reported([row()], Ending(duration_s=3.2)))
+    assert (
+        said.partition("<details>")[0]
+        == "## ✅ Evaluations: passed\n\n**1 case: 1 passed, 0 failed, 0 errors** · mean 1.000 · 3.2 s\n\n"
+    )
+
+
 def test_comparison_comes_before_the_cases() -> None:
     older = [row(of=case("a|b")), row(of=case("two")), row("fail", of=case("three"))]
     now = [row("fail", of=case("a|b")), row(of=case("two")), row(of=case("three"))]
     said = shown(compared(now, older))
-    assert said.index("### Against `main.json`") < said.index("### Failures, worst first")
+    assert said.index("### Against `main.json`") < said.index("| | case | score | why |")
     assert "**1 regressed, 1 improved, 1 unchanged**" in said
     assert "- pass rate 66.7% → 66.7%, p = 1; too few cases to detect a drop (3)" in said
     regressed = "| 📉 regressed | `a\\|b` | pass 1.000 → fail 0.200; one trial per side, possibly noise | "
