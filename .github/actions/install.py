@@ -36,6 +36,8 @@ PROCESSES = 8
 """They mostly wait for the network."""
 FOR_TERMINALS = {"rich", "pygments", "markdown-it-py", "mdurl"}
 """Packages that steps do not import, since their output is not a terminal."""
+UNUSED = ("pydantic/v1/", "pydantic/deprecated/", "anyio/_backends/_trio.py", "regex/tests/")
+"""Modules of other packages that agentv-ci does not import."""
 VARIABLE = "AGENTV_CI_INSTALLED"
 INDEX_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index")
 """pip's settings that say where packages come from."""
@@ -135,7 +137,8 @@ def install_wheel(wheel: dict[str, Any], site: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         archive.extractall(site)
         if wheel["name"] not in FOR_TERMINALS:
-            compile_files([site / name for name in archive.namelist() if name.endswith(".py")])
+            modules = (name for name in archive.namelist() if name.endswith(".py"))
+            compile_files([site / name for name in modules if not name.startswith(UNUSED)])
 
 
 @cache

@@ -36,7 +36,14 @@ class TestMissingSecrets:
         assert "OPENAI_API_KEY" in job.summary
 
     def test_missing_secrets_of_others_are_an_error(self, job: Job) -> None:
-        assert (job.step().code, job.publish().code, job.outputs["verdict"]) == (2, 2, "invalid")
+        step, done = job.step(), job.publish()
+        assert (step.code, done.code, job.outputs["verdict"]) == (2, 2, "invalid")
+        needs = (
+            "targets.yaml:1: target 'default' needs environment variables that are not set: OPENAI_API_KEY (api_key)"
+        )
+        assert needs in step.err
+        assert "::error file=targets.yaml,line=1,title=agentv-ci::targets.yaml:1: target 'default' needs" in done.out
+        assert "```yaml\nenv:\n  OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}\n```" in job.summary
 
     def test_documents_of_a_fork_are_checked(self, job: Job) -> None:
         job.on("pull_request", events.pull_request(HEAD, fork=True))

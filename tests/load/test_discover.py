@@ -53,6 +53,9 @@ def test_only_exact_paths_are_named(tree: Path) -> None:
 
 
 def test_missing_paths_are_usage_errors(tree: Path) -> None:
+    with pytest.raises(UsageError, match=r"^path 'evals/' does not exist$") as error:
+        discover(["evals/"], tree / "evals")
+    assert error.value.hint == "create an example with `agentv-ci init`"
     with pytest.raises(UsageError, match=r"^path 'gone\.yaml' does not exist$"):
         discover(["gone.yaml", "a.yaml"], tree)
     with pytest.raises(UsageError, match=r"^paths 'gone', 'a{300}', 'a\0b' do not exist$"):

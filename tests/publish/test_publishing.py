@@ -138,6 +138,16 @@ def test_missing_comment_is_explained_if_it_was_expected(given: dict[str, Any], 
     assert all(line.startswith(f"::notice title=No comment on the pull request::{notice}") for line in lines)
 
 
+@pytest.mark.parametrize(("mode", "notices"), [("auto", 0), ("always", 1)])
+def test_missing_permission_is_a_notice_if_a_comment_was_asked_for(mode: str, notices: int) -> None:
+    with FakeGitHub(permissions={}).running() as url:
+        workflow = replace(PULL_REQUEST, api_url=url, graphql_url=f"{url}/graphql")
+        lines, _ = published(annotations="none", workflow=workflow, token=TOKEN, comment=mode)
+    assert len(lines) == 1
+    assert "GitHub returned 403" in lines[0]
+    assert lines[0].startswith("::notice ") == bool(notices)
+
+
 def test_token_of_the_job_is_redacted(tmp_path: Path) -> None:
     header = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
     github = FakeGitHub()
