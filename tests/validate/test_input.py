@@ -12,7 +12,7 @@ import pytest
 
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.load.files import MAX_BYTES
-from tests.support import run_command, run_process, write
+from tests.support import run_command, write
 from tests.validate.builders import CASE, case_with, evaluator, found_in, found_of, rules
 
 
@@ -269,15 +269,3 @@ def test_folders_with_names_of_files_and_configs_that_apply_to_each_other(reposi
     write(repository, {"x.yaml/y.yaml": CASE, "targets.yaml/z.yaml": CASE, "d/.agentv.yaml/keep": ""})
     write(repository, {".agentv/.agentv.yaml": config, ".agentv/config.yaml": config})
     assert found_in(repository, ".") == []
-
-
-@pytest.mark.slow
-def test_number_of_processes_changes_nothing(repository: Path) -> None:
-    texts = [CASE, CASE + "    zzz: 1\n", "a: 1\n", "a: [\n", CASE.replace("role: user", "role: usr"), ""]
-    write(repository, {f"{n % 4}/f{n:03}.yaml": texts[n % len(texts)] for n in range(130)})
-    write(repository, {"1/targets.yaml": "targets: [{name: default, provider: mock}]\n", "2/targets.yaml": "a: [\n"})
-    write(repository, {"3/.agentv.yaml": "rules: {AV102: error}\n"})
-    arguments = ("validate", ".", "--format", "json", "--jobs")
-    one, two = (run_process(*arguments, jobs, cwd=repository) for jobs in ("1", "2"))
-    assert one == two
-    assert one.code == 1

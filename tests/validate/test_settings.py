@@ -72,19 +72,6 @@ def test_plan_is_not_compiled_without_the_rules_that_it_needs(repository: Path, 
     assert f"[{rule}]" in done.err
 
 
-@pytest.mark.parametrize(("rules", "plain", "strict"), [("", 0, 1), ("AV303: off", 0, 0), ("AV303: error", 1, 1)])
-def test_strict_fails_on_warnings(repository: Path, rules: str, plain: int, strict: int) -> None:
-    write(repository, {".agentv.yaml": f"{CONFIG}rules: {{{rules}}}\n", "x.yaml": EMPTY, "e.md": ""})
-    assert run_command("validate", "x.yaml", cwd=repository).code == plain
-    assert run_command("validate", "x.yaml", "--strict", cwd=repository).code == strict
-
-
-@pytest.mark.parametrize("targets", ["o", "o/targets.yaml", "./o/../o"])
-def test_targets_file_may_be_given_by_its_folder(repository: Path, targets: str) -> None:
-    write(repository, {"x.yaml": CASE + "target: t\n", "o/targets.yaml": TARGETS, "targets.yaml": ""})
-    assert found(repository, "x.yaml", targets=targets) == []
-
-
 @pytest.mark.parametrize("targets", ["gone.yaml", "empty", "x.yaml", "a" * 5000])
 def test_path_without_a_targets_file_is_a_usage_error(repository: Path, targets: str) -> None:
     write(repository, {"x.yaml": CASE + "target: t\n", "empty/keep": ""})
