@@ -60,9 +60,11 @@ docs:       ## render the tables of docs/ from the code
 golden:     ## rewrite the corpus's expected files; review the diff
 	$(PYTHON) -m pytest tests/test_corpus.py --update-golden -q
 
-screenshot: ## write docs/report.png: the HTML report in Debian's chromium
+screenshot: ## write the pictures in docs/ with Debian's chromium, its fonts-noto-color-emoji and GitHub's stylesheet
 	$(PYTHON) -m pip install --quiet pillow==13.0.0
-	$(PYTHON) -m tests.render_screenshot
+	folder=$$(mktemp -d) && npm pack --silent --pack-destination "$$folder" github-markdown-css@5.8.1 && \
+	  tar -xzf "$$folder"/*.tgz -C "$$folder" && \
+	  $(PYTHON) -m tests.render_screenshot "$$folder/package/github-markdown-light.css" && rm -r "$$folder"
 
 prices:     ## render the table of public prices; review the diff
 	$(PYTHON) -m pip install --quiet genai-prices==0.2.3

@@ -35,7 +35,7 @@ TIMEOUT_S = 30.0
 PROCESSES = 8
 """They mostly wait for the network."""
 FOR_TERMINALS = {"rich", "pygments", "markdown-it-py", "mdurl"}
-"""Packages that steps do not import, since their output is not a terminal."""
+"""Locked packages that are not installed, since the output of steps is not a terminal."""
 UNUSED = ("pydantic/v1/", "pydantic/deprecated/", "anyio/_backends/_trio.py", "regex/tests/")
 """Modules of other packages that agentv-ci does not import."""
 VARIABLE = "AGENTV_CI_INSTALLED"
@@ -108,6 +108,12 @@ def own_index() -> bool:
     return any(name in text for text in texts for name in INDEX_SETTINGS)
 
 
+def locked_packages() -> list[dict[str, Any]]:
+    """Return what to install."""
+    packages = tomllib.loads(LOCK.read_text("utf-8"))["packages"]
+    return [each for each in packages if each["name"] not in FOR_TERMINALS]
+
+
 def locked_wheels() -> Iterator[dict[str, Any]]:
     """Yield the wheel of each locked package for this interpreter; raises ValueError if there is none."""
     # Of all Pythons only that of setup-python is sure to have pip, and pip has these.
@@ -116,7 +122,7 @@ def locked_wheels() -> Iterator[dict[str, Any]]:
     from pip._vendor.packaging.utils import parse_wheel_filename
 
     ranks = {tag: rank for rank, tag in enumerate(sys_tags())}
-    for package in tomllib.loads(LOCK.read_text("utf-8"))["packages"]:
+    for package in locked_packages():
         if "marker" in package and not Marker(package["marker"]).evaluate():
             continue
         ranked = []
@@ -125,7 +131,7 @@ def locked_wheels() -> Iterator[dict[str, Any]]:
             ranked += [(ranks[tag], wheel["url"], wheel) for tag in tags if tag in ranks]
         if not ranked:
             raise ValueError(f"{package['name']} has no wheel for this system")
-        yield {"name": package["name"], **min(ranked, key=lambda each: each[:2])[2]}
+        yield min(ranked, key=lambda each: each[:2])[2]
 
 
 def install_wheel(wheel: dict[str, Any], site: Path) -> None:
@@ -136,9 +142,8 @@ def install_wheel(wheel: dict[str, Any], site: Path) -> None:
         raise ValueError(f"{wheel['url']} does not have the locked hash")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         archive.extractall(site)
-        if wheel["name"] not in FOR_TERMINALS:
-            modules = (name for name in archive.namelist() if name.endswith(".py"))
-            compile_files([site / name for name in modules if not name.startswith(UNUSED)])
+        modules = (name for name in archive.namelist() if name.endswith(".py"))
+        compile_files([site / name for name in modules if not name.startswith(UNUSED)])
 
 
 @cache
@@ -164,7 +169,7 @@ def install_with_pip(folder: Path) -> None:
     """Install the locked packages with pip, from the job's package index; raises OSError."""
     requirements = folder / "requirements.txt"
     with requirements.open("w", encoding="utf-8") as file:
-        for package in tomllib.loads(LOCK.read_text("utf-8"))["packages"]:
+        for package in locked_packages():
             hashes = " ".join(f"--hash=sha256:{wheel['hashes']['sha256']}" for wheel in package["wheels"])
             marker = f" ; {package['marker']}" if "marker" in package else ""
             file.write(f"{package['name']}=={package['version']}{marker} {hashes}\n")

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -113,7 +114,8 @@ def _end_at_once(*_: object) -> None:
 @asynccontextmanager
 async def show_progress(*, live: bool) -> AsyncIterator[Callable[[Progress], None]]:
     """Show progress on standard error until the run ends; yields what takes the progress to watch."""
-    show = _live if live and sys.stderr is not None and _takes_commands() else _plain
+    # The action installs no rich: its steps have no terminal.
+    show = _live if live and sys.stderr is not None and _takes_commands() and find_spec("rich") else _plain
     tasks: list[asyncio.Task[None]] = []
 
     def watch(progress: Progress) -> None:

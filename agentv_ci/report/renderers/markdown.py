@@ -127,7 +127,7 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     # The mock's answers fail for no reason.
     cases = [*run.errors, *([] if report.dry_run else run.failures)]
     if cases:
-        yield Block(Rank.TABLE, _table(cases, run.links))
+        yield Block(Rank.TABLE, _table(cases, run))
         yield Block(Rank.TABLE, f"<details><summary>Details of {counted(len(cases), 'case')}</summary>")
         yield from _details(cases, run)
         yield Block(Rank.TABLE, "</details>")
@@ -167,30 +167,37 @@ def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:
     mean = report.statistics.mean
     if mean is not None and not report.dry_run:
         yield f"mean {mean:.3f}"
-    if last is not None and not report.dry_run:
-        passed = report.counts.passed - last.passed if last.passed is not None else 0
-        change = mean - last.mean if mean is not None and last.mean is not None else 0.0
-        yield f"since the last run: {passed:+d} passed, mean {change:+.3f}"
+    if last is not None and not report.dry_run and report.comparison is None:
+        yield _since(last, report)
     if report.cost_usd is not None:
         yield view.dollars(report.cost_usd)
     if report.duration_s is not None:
         yield view.duration_text(report.duration_s)
 
 
-def _table(cases: Sequence[CaseOutcome], links: Links) -> str:
+def _since(last: PastRun, report: RunReport) -> str:
+    """Return the change of the figures since the last run; its figures, if it had other cases or no mean."""
+    mean = report.statistics.mean
+    if last.passed is None or last.mean is None or mean is None or last.total != report.counts.cases:
+        known = f"{last.passed}/{last.total} passed" if last.passed is not None else last.verdict
+        return f"last run: {known}" + (f", mean {last.mean:.3f}" if last.mean is not None else "")
+    return f"since the last run: {report.counts.passed - last.passed:+d} passed, mean {mean - last.mean:+.3f}"
+
+
+def _table(cases: Sequence[CaseOutcome], run: RunView) -> str:
     """Return a table of the worst cases; those with one cause share a row."""
     causes: dict[tuple[str, str], list[CaseOutcome]] = {}
     for each in cases:
         causes.setdefault((each.verdict, _why(each)), []).append(each)
-    lines = [_row(each, links) for each in causes.values()]
+    lines = [_row(each, run) for each in causes.values()]
     shown = ["| | case | score | why |", "|---|---|---|---|", *lines[:MAX_ROWS]]
     more = sum(map(len, [*causes.values()][MAX_ROWS:]))
     return "\n".join(shown) + (f"\n\n… and {counted(more, 'more case')}" if more else "")
 
 
-def _row(cases: Sequence[CaseOutcome], links: Links) -> str:
+def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
     first = cases[0]
-    named = [_named(each, links) for each in cases[:MAX_NAMED]]
+    named = [_named(each, run) for each in cases[:MAX_NAMED]]
     names = ", ".join([*named, *(f"{more} more" for more in [len(cases) - MAX_NAMED] if more > 0)])
     score = "" if first.verdict == "error" else f"{first.score:.3f}" if len(cases) == 1 else ""
     why = cell_code(shortened(_why(first), MAX_WHY))
@@ -203,9 +210,11 @@ def _why(outcome: CaseOutcome) -> str:
     return f"{wrong[0].title}: {wrong[0].text or wrong[0].verdict}" if wrong else outcome.summary
 
 
-def _named(outcome: CaseOutcome, links: Links) -> str:
+def _named(outcome: CaseOutcome, run: RunView) -> str:
+    """Return the name of a case as a link to its line, with its target if there are several."""
     source = outcome.case.source
-    return link(cell_code(shortened(outcome.case.id, MAX_ID)), links.to(source.path, source.line))
+    name = link(cell_code(shortened(outcome.case.id, MAX_ID)), run.links.to(source.path, source.line))
+    return f"{name} {cell_code(shortened(outcome.target, MAX_ID))}" if len(run.report.targets) > 1 else name
 
 
 def _some(lines: Sequence[str], limit: int) -> list[str]:

@@ -79,14 +79,18 @@ def test_dry_run_shows_no_failures() -> None:
     assert ("❌" in said, "⚠️" in said, "mean" in said.partition("\n\n")[2].partition("\n")[0]) == (False, True, False)
 
 
-def test_figures_are_compared_with_those_of_the_last_run() -> None:
-    last = PastRun(
-        run_id=1, attempt=1, sha="0" * 40, at="2030-01-01 00:00", verdict="pass", passed=3, total=3, mean=0.5
-    )
+@pytest.mark.parametrize(
+    ("total", "shown_last"),
+    [(2, "since the last run: -1 passed, mean +0.100"), (3, "last run: 2/3 passed, mean 0.500")],
+)
+def test_figures_are_compared_with_those_of_the_last_run(total: int, shown_last: str) -> None:
+    at = "2030-01-01 00:00"
+    last = PastRun(run_id=1, attempt=1, sha="0" * 40, at=at, verdict="pass", passed=2, total=total, mean=0.5)
     run = reported([row(), row("fail", of=case("two"))], Ending(duration_s=75.4))
     facts = text(run, LIMIT, last).splitlines()[2]
-    figures = "**2 cases: 1 passed, 1 failed, 0 errors** · mean 0.600"
-    assert facts == f"{figures} · since the last run: -2 passed, mean +0.100 · 1 min 15 s"
+    assert facts == f"**2 cases: 1 passed, 1 failed, 0 errors** · mean 0.600 · {shown_last} · 1 min 15 s"
+    empty = last.model_copy(update={"passed": None, "mean": None, "verdict": "invalid"})
+    assert " · last run: invalid · " in text(run, LIMIT, empty)
 
 
 def test_passing_run_takes_three_lines() -> None:
