@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Re
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.providers import open_provider
-from tests.support import FakeClock
+from tests.support import FakeClock, clean_environment
 
 
 def question(**given: Any) -> Request:
@@ -69,6 +69,38 @@ def ask_all(
         return found
 
     return asyncio.run(main())
+
+
+def ask(
+    asked: Target,
+    request: Request | None = None,
+    root: Path = Path("/"),
+    *,
+    environ: Mapping[str, str] | None = None,
+    **given: Any,
+) -> Response | ProviderError:
+    """Ask once; a failed check is a failure too."""
+    environment = FakeClock(clean_environment(environ)).environment()
+    try:
+        return ask_all(asked, [request or question()], context(root, environment=environment, **given))[0]
+    except ProviderError as error:
+        return error
+
+
+def response(asked: Target, request: Request | None = None, root: Path = Path("/"), **given: Any) -> Response:
+    found = ask(asked, request, root, **given)
+    assert isinstance(found, Response), found
+    return found
+
+
+def answer(asked: Target, request: Request | None = None, root: Path = Path("/"), **given: Any) -> str:
+    return response(asked, request, root, **given).answer
+
+
+def failure(asked: Target, request: Request | None = None, root: Path = Path("/"), **given: Any) -> ProviderError:
+    found = ask(asked, request, root, **given)
+    assert isinstance(found, ProviderError), found
+    return found
 
 
 @dataclass(slots=True)

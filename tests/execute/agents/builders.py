@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import InputFile
 from agentv_ci.contracts.targets import Target
-from tests.execute.builders import ask_all, context, question, target
-from tests.support import FakeClock
+from tests.execute.builders import target
 
 CODEX = """\
 import json, os, subprocess, sys, time
@@ -61,37 +59,6 @@ def codex(folder: Path, body: str, **settings: Any) -> Target:
 def editor(folder: Path, body: str, **settings: Any) -> Target:
     given = {"command": script(folder / "code", EDITOR + body), "subagent_root": str(folder / "agents"), **settings}
     return target(provider="vscode-copilot", **given)
-
-
-def ask(
-    asked: Target,
-    root: Path,
-    request: Request | None = None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    log: list[str] | None = None,
-    warned: list[str] | None = None,
-    redact: Callable[[str], str] = lambda text: text,
-) -> Response | ProviderError:
-    """Ask once; a failed check is a failure too."""
-    environment = FakeClock(environ or {}).environment()
-    try:
-        services = context(root, environment=environment, log=log, warned=warned, redact=redact)
-        return ask_all(asked, [request or question(prompt="say hello")], services)[0]
-    except ProviderError as error:
-        return error
-
-
-def answer(asked: Target, root: Path, request: Request | None = None, **given: Any) -> str:
-    found = ask(asked, root, request, **given)
-    assert isinstance(found, Response), found
-    return found.answer
-
-
-def failure(asked: Target, root: Path, request: Request | None = None, **given: Any) -> ProviderError:
-    found = ask(asked, root, request, **given)
-    assert isinstance(found, ProviderError), found
-    return found
 
 
 def guideline(path: Path, text: str = "rules") -> InputFile:

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute.providers.codex import run_log, summary
 from agentv_ci.redaction import Redactor
-from tests.execute.agents.builders import answer, ask, codex, events, failure, script
-from tests.execute.builders import context, question, target
+from tests.execute.agents.builders import codex, events, script
+from tests.execute.builders import answer, context, failure, question, response, target
 from tests.support import clean_environment, has_ended, run_command, write
 from tests.support.evals import documents
 
@@ -34,15 +33,13 @@ def called(provider: str, folder: Path, environ: dict[str, str] | None = None, *
     agent = script(folder / "agent", ECHO.replace("EVENTS", repr(events(provider.split("-", maxsplit=1)[0], "SAID"))))
     (folder / "work").mkdir(exist_ok=True)
     asked = target(provider=provider, executable=agent, **settings)
-    found: dict[str, Any] = json.loads(answer(asked, folder, environ={**clean_environment(), **(environ or {})}))
+    found: dict[str, Any] = json.loads(answer(asked, root=folder, environ=environ))
     return found
 
 
 CODEX = "--ask-for-approval {} exec --json --color never --skip-git-repo-check"
 CLAUDE, COPILOT = "-p --output-format stream-json --verbose", "--output-format json --no-color --allow-all-tools"
 GEMINI, FOLDER = "-o stream-json --skip-trust", "--add-dir WORKSPACE --mine x_y"
-MORE = "--profile p --model m"
-MORE = "--profile p --model m"
 EVERYTHING: dict[str, Any] = {"model": "m", "args": ["--mine", "x y"], "cwd": "work"}
 ALL_OF_CODEX = {**EVERYTHING, "profile": "p", "approval": "on-request", "sandbox": "workspace-write"}
 
@@ -69,7 +66,7 @@ def test_arguments(provider: str, settings: dict[str, Any], arguments: str, tmp_
     found = called(provider, tmp_path, **settings)
     seen = ["WORKSPACE" if f"/agentv-{provider}-" in each else each for each in found["arguments"]]
     assert [each.replace(" ", "_") for each in seen] == arguments.split()
-    assert found["stdin"] == "[[ ## user_query ## ]]\n\nsay hello"
+    assert found["stdin"] == "[[ ## user_query ## ]]\n\n6 × 7?"
     place = Path(found["cwd"])
     assert place == tmp_path / "work" if "cwd" in settings else f"agentv-{provider}-" in place.name
 
@@ -106,7 +103,7 @@ SLEEPS = "subprocess.Popen(['sleep', '60'])"
 )
 def test_an_agent_is_waited_for_and_ended_with_its_children(body: str, tmp_path: Path) -> None:
     asked = codex(tmp_path, body, cwd=str(tmp_path))
-    assert answer(asked, tmp_path, question(prompt="x" * 1_000_000)) == "hello"
+    assert answer(asked, question(prompt="x" * 1_000_000), tmp_path) == "hello"
     assert (tmp_path / "done").exists() == ("done" in body)
     assert "pid" not in body or has_ended(int((tmp_path / "pid").read_text()))
 
@@ -132,7 +129,7 @@ def turn_failed(message: str) -> str:
 )
 def test_a_failed_agent_has_a_kind_a_reason_and_its_output(body: str, kind: str, detail: str, tmp_path: Path) -> None:
     log: list[str] = []
-    error = failure(codex(tmp_path, body, timeout_seconds=0.7 if kind == "timeout" else 20), tmp_path, log=log)
+    error = failure(codex(tmp_path, body, timeout_seconds=0.7 if kind == "timeout" else 20), root=tmp_path, log=log)
     assert (error.kind, error.detail) == (kind, f"codex{detail}")
     assert error.printed is not None
     assert ("hello" in error.printed.stdout, "waiting" in error.printed.stderr) == ("hello" in body, "waiting" in body)
@@ -163,14 +160,14 @@ def test_an_agent_that_cannot_start_is_named_with_its_setting(
     write(tmp_path, {"plain": "#!/bin/sh\n", "text": "not a program\n", "odd": "#!/no/such/interpreter\n"})
     for name in ("text", "odd"):
         (tmp_path / name).chmod(0o755)
-    error = failure(codex(tmp_path, "say('hello')", **{setting: value}), tmp_path, environ={"PATH": "/usr/bin"})
+    error = failure(codex(tmp_path, "say('hello')", **{setting: value}), root=tmp_path, environ={"PATH": "/usr/bin"})
     assert (error.kind, error.detail) == ("process", detail.replace("ROOT", str(tmp_path)))
 
 
 def test_an_agent_is_found_in_a_relative_folder_of_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = codex(tmp_path / "bin", "say('hello')", env={"PATH": "bin"}, executable="agent")
     monkeypatch.chdir(tmp_path)
-    assert answer(asked, tmp_path) == "hello"
+    assert answer(asked, root=tmp_path) == "hello"
 
 
 EVENT = b'{"type": "turn.started"}'
@@ -237,29 +234,28 @@ def test_logs_of_codex_have_a_folder_and_a_format(
     monkeypatch.setenv("HOME", str(tmp_path))
     warned: list[str] = []
     asked = codex(tmp_path, "say('hello')", log_dir="~/my-logs", log_format=form)
-    found = ask(asked, tmp_path / "repository", question(seed=7), warned=warned)
+    found = response(asked, question(seed=7), tmp_path / "repository", warned=warned)
     (log,) = (tmp_path / "my-logs").iterdir()
     assert ('"type": "turn.completed"' in log.read_text("utf-8")) is has_events
-    assert isinstance(found, Response)
     assert found.request == {"prompt": "[[ ## user_query ## ]]\n\n6 × 7?"}
     assert warned == ["it: seeds are ignored: the agent does not support them"]
 
 
 @pytest.mark.parametrize("value", [" OFF ", "0", "False"])
 def test_logs_of_codex_can_be_turned_off(value: str, tmp_path: Path) -> None:
-    answer(codex(tmp_path, "say('hello')"), tmp_path, environ={"AGENTV_CODEX_STREAM_LOGS": value})
+    answer(codex(tmp_path, "say('hello')"), root=tmp_path, environ={"AGENTV_CODEX_STREAM_LOGS": value})
     assert not (tmp_path / "logs").exists()
 
 
 def test_a_log_that_cannot_be_written_is_one_warning(tmp_path: Path) -> None:
     write(tmp_path, {"file": ""})
     warned: list[str] = []
-    assert answer(codex(tmp_path, "say('hello')", log_dir="file/logs"), tmp_path, warned=warned) == "hello"
+    assert answer(codex(tmp_path, "say('hello')", log_dir="file/logs"), root=tmp_path, warned=warned) == "hello"
     prints = codex(tmp_path, "print('a line\\n' * 5_000)\nsay('hello')\nsys.stdout.write('and a rest')")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
     try:
-        assert answer(prints, tmp_path, warned=warned) == "hello"
+        assert answer(prints, root=tmp_path, warned=warned) == "hello"
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [each.split(": [")[0] for each in warned] == ["it: cannot write agent logs", "cannot write agent logs"]

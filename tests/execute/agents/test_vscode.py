@@ -21,8 +21,8 @@ from agentv_ci.contracts.exchange import InputFile, ProviderError, Response
 from agentv_ci.execute.agents.subagents import TOOL, Subagent, take_subagent
 from agentv_ci.execute.agents.workspace import proof_request
 from agentv_ci.execute.providers import BatchProvider, open_provider
-from tests.execute.agents.builders import EDITOR, answer, ask, editor, failure, guideline, script
-from tests.execute.builders import ask_all, context, question, target
+from tests.execute.agents.builders import EDITOR, editor, guideline, script
+from tests.execute.builders import answer, ask_all, context, failure, question, response, target
 from tests.support import FakeClock, write
 
 
@@ -131,7 +131,7 @@ def test_a_template_that_is_not_a_workspace_is_named(text: str | None, detail: s
     template = tmp_path / "a.code-workspace"
     if text is not None:
         template.write_text(text, "latin-1")
-    error = failure(editor(tmp_path, "", workspace_template=str(template)), tmp_path)
+    error = failure(editor(tmp_path, "", workspace_template=str(template)), root=tmp_path)
     assert (error.kind, detail in error.detail) == ("process", True)
     assert not (tmp_path / "agents").exists()
 
@@ -153,10 +153,8 @@ def test_a_window_is_opened_unless_it_is_open_and_attached_files_go_to_the_chat(
 ) -> None:
     files = (guideline(tmp_path / "rules.md"), InputFile(tmp_path / "data.csv", is_guideline=False, sha256=""))
     write(tmp_path, {"data.csv": "1"})
-    asked = question(prompt="say hello", files=files)
-    assert (
-        answer(editor(tmp_path, "answer('\\ufeffhello\\r\\n')"), tmp_path, asked, environ={"STATUS": status}) == "hello"
-    )
+    asked = editor(tmp_path, "answer('\\ufeffhello\\r\\n')")
+    assert answer(asked, question(files=files), tmp_path, environ={"STATUS": status}) == "hello"
     found = calls(tmp_path)
     assert found[0] == ["--status"]
     assert any("wakeup" in call for call in found) is wakes
@@ -174,7 +172,7 @@ def test_each_kind_of_vs_code_has_its_folder(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     command = script(tmp_path / name, f"{EDITOR}answer('hello')")
-    assert answer(target(provider="vscode-copilot", command=command), tmp_path) == "hello"
+    assert answer(target(provider="vscode-copilot", command=command), root=tmp_path) == "hello"
     assert (tmp_path / ".subagent" / folder / "subagent-1").is_dir()
 
 
@@ -182,9 +180,8 @@ def test_each_kind_of_vs_code_has_its_folder(
     "after", ["asked.unlink()", "asked.write_text('something else')", "lock.write_text('another')"]
 )
 def test_an_answer_is_read_whatever_happens_to_its_folder_afterwards(after: str, tmp_path: Path) -> None:
-    found = ask(editor(tmp_path, f"answer('hello')\n{after}"), tmp_path)
-    assert isinstance(found, Response)
-    assert (found.answer, "say hello" in str(found.request["prompt"])) == ("hello", True)
+    found = response(editor(tmp_path, f"answer('hello')\n{after}"), root=tmp_path)
+    assert (found.answer, "6 × 7?" in str(found.request["prompt"])) == ("hello", True)
     assert lock(tmp_path).exists() == ("lock" in after)
 
 
@@ -197,7 +194,7 @@ def test_an_answer_is_read_whatever_happens_to_its_folder_afterwards(after: str,
     ],
 )
 def test_a_session_without_an_answer_releases_its_folder(body: str, kind: str, detail: str, tmp_path: Path) -> None:
-    error = failure(editor(tmp_path, body), tmp_path)
+    error = failure(editor(tmp_path, body), root=tmp_path)
     assert (error.kind, error.detail.replace(f"{tmp_path}/", "")) == (kind, detail)
     assert not lock(tmp_path).exists()
 
@@ -207,10 +204,10 @@ def test_a_window_that_does_not_open_is_named(tmp_path: Path) -> None:
     script(tmp_path / "code", "")
     # Left by an earlier run.
     write(tmp_path, {"agents/subagent-1/.alive": ""})
-    error = failure(asked, tmp_path, question(timeout_s=90))
+    error = failure(asked, question(timeout_s=90), tmp_path)
     alive = tmp_path / "agents" / "subagent-1" / ".alive"
     assert error.detail == f"VS Code did not respond within 60 s: '{alive}' is missing"
-    error = failure(editor(tmp_path, "", subagent_root="~missing-user/agents"), tmp_path)
+    error = failure(editor(tmp_path, "", subagent_root="~missing-user/agents"), root=tmp_path)
     assert error.detail == "'~missing-user/agents': Could not determine home directory."
 
 
@@ -246,8 +243,7 @@ def test_a_guideline_is_compared_as_it_was_when_it_was_asked_for(
     token = token.replace("<hex>", hashlib.sha256(link.path.read_bytes()).hexdigest())
     body = f"answer({said.replace('TOKEN', token)!r})\nPath({str(link.path)!r}).{later}"
     warned: list[str] = []
-    found = ask(editor(tmp_path, body), tmp_path, question(files=(link,)), warned=warned)
-    assert isinstance(found, Response)
+    found = response(editor(tmp_path, body), question(files=(link,)), tmp_path, warned=warned)
     assert found.answer == "hello"
     preread: Any = found.request["preread"]
     assert [proof["ok"] for proof in preread] == [reported is None]

@@ -25,8 +25,8 @@ from agentv_ci.execute.agents.workspace import (
     take_proofs,
     workspace,
 )
-from tests.execute.agents.builders import answer, codex, guideline
-from tests.execute.builders import question
+from tests.execute.agents.builders import codex, guideline
+from tests.execute.builders import answer, question
 from tests.support import REPOSITORY, write
 
 GUIDELINE = InputFile(Path("/repo/a.instructions.md"), is_guideline=True, sha256="")
@@ -61,7 +61,7 @@ linked = re.findall(r"[(]file://([^)]+)[)]", sys.stdin.read())
 say(json.dumps([open(urllib.parse.unquote(path)).read() for path in linked]))
 """
     files = tuple(InputFile(tmp_path / "files" / name, is_guideline=True, sha256="") for name in names)
-    assert json.loads(answer(codex(tmp_path, opens), tmp_path, question(files=files))) == names
+    assert json.loads(answer(codex(tmp_path, opens), question(files=files), tmp_path)) == names
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ async def test_a_cancelled_question_removes_its_workspace(scratch: Path) -> None
 
 @pytest.mark.parametrize("body", ["import shutil; shutil.rmtree(os.getcwd())", "os.chmod('.', 0)"])
 def test_a_workspace_is_removed_whatever_the_agent_does_to_it(body: str, scratch: Path, tmp_path: Path) -> None:
-    assert answer(codex(tmp_path, f"{body}\nsay('hello')"), tmp_path) == "hello"
+    assert answer(codex(tmp_path, f"{body}\nsay('hello')"), root=tmp_path) == "hello"
     assert list(scratch.iterdir()) == []
 
 

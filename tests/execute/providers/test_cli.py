@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +14,18 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall
-from tests.execute.builders import ask_all, context, question, target
+from agentv_ci.contracts.targets import Target
+from tests.execute.builders import answer, ask, failure, question, response, target
 from tests.servers.model_api import model_api
-from tests.support import FakeClock, clean_environment, has_ended
+from tests.support import has_ended
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=200)
 """Everything that a command line can hold."""
 PROMPT = question().prompt
 
 
-def ask(
-    command: str,
-    request: Request,
-    *,
-    root: Path = Path("/"),
-    log: list[str] | None = None,
-    environ: Mapping[str, str] | None = None,
-    **settings: Any,
-) -> Response | ProviderError:
-    """Ask once; a failed check is a failure too."""
-    asked = target(provider="cli", name="tool", command_template=command, **settings)
-    environment = FakeClock(clean_environment(environ)).environment()
-    try:
-        return ask_all(asked, [request], context(root, environment=environment, log=log))[0]
-    except ProviderError as error:
-        return error
-
-
-def answer(command: str, request: Request, **given: Any) -> Response:
-    found = ask(command, request, **given)
-    assert isinstance(found, Response), found
-    return found
-
-
-def failure(command: str, request: Request, **given: Any) -> ProviderError:
-    found = ask(command, request, **given)
-    assert isinstance(found, ProviderError), found
-    return found
+def tool(command: str, **settings: Any) -> Target:
+    return target(provider="cli", name="tool", command_template=command, **settings)
 
 
 def echo(*placeholders: str) -> str:
@@ -62,7 +36,7 @@ def echo(*placeholders: str) -> str:
 
 def arguments(command: str, request: Request, **settings: Any) -> list[str]:
     """Return the arguments that a command of `echo` got."""
-    found: list[str] = json.loads(answer(command, request, **settings).answer)
+    found: list[str] = json.loads(answer(tool(command, **settings), request))
     return found
 
 
@@ -77,7 +51,7 @@ def test_every_text_is_one_argument_byte_for_byte(prompt: str, case_id: str) -> 
             "printf %s {PROMPT} > prompt; printf %s {EVAL_ID} > id; printf %s {GUIDELINES} > guidelines; "
             "cat {PROMPT_FILE} > prompt.md"
         )
-        answer(command, asked)
+        answer(tool(command), asked)
         written = {path.name: path.read_bytes().decode() for path in Path(folder).iterdir()}
     assert written == {"prompt": prompt, "id": case_id, "guidelines": prompt, "prompt.md": prompt}
 
@@ -113,7 +87,7 @@ def test_a_file_name_cannot_become_part_of_the_command(names: list[str]) -> None
 def test_placeholders_and_the_environment(command: str, expected: str) -> None:
     environ = {"GITHUB_TOKEN": "inherited", "ACTIONS_RUNTIME_TOKEN": "inherited", "KEPT": "a"}
     env = {"ANSWER": "42", "GITHUB_TOKEN": "explicit"}
-    assert answer(command, question(attempt=1), environ=environ, env=env).answer == expected
+    assert answer(tool(command, env=env), question(attempt=1), environ=environ) == expected
 
 
 FILES = tuple(
@@ -138,19 +112,19 @@ def test_files_are_arguments(placeholder: str, formats: dict[str, str], expected
 
 def test_guidelines_go_before_the_prompt_unless_the_template_has_them() -> None:
     asked = question(guidelines="Be brief.")
-    found = answer("printf %s {PROMPT}", asked)
+    found = response(tool("printf %s {PROMPT}"), asked)
     assert found.answer == f"[[ ## Guidelines ## ]]\n\nBe brief.\n\n[[ ## Task ## ]]\n\n{PROMPT}"
     assert found.request == {"prompt": found.answer}
-    assert answer("cat {PROMPT_FILE}", asked).answer == found.answer
+    assert answer(tool("cat {PROMPT_FILE}"), asked) == found.answer
     assert arguments(echo("{GUIDELINES}", "{PROMPT}"), asked) == ["Be brief.", PROMPT]
-    assert "Be brief." in answer("printf '%s' {PROMPT} '{{GUIDELINES}}'", asked).answer
+    assert "Be brief." in answer(tool("printf '%s' {PROMPT} '{{GUIDELINES}}'"), asked)
 
 
 @pytest.mark.parametrize("case_id", ["../../escape", "/etc/passwd", "-"])
 def test_temporary_files_are_in_one_folder_and_removed(case_id: str) -> None:
-    said = "echo {OUTPUT_FILE} {PROMPT_FILE}"
-    failed = failure(f"{said} >&2; exit 1", question(case_id=case_id)).detail.split(" (")[0]
-    for found in (answer(f"{said} > {{OUTPUT_FILE}}", question(case_id=case_id)).answer, failed):
+    said, asked = "echo {OUTPUT_FILE} {PROMPT_FILE}", question(case_id=case_id)
+    failed = failure(tool(f"{said} >&2; exit 1"), asked).detail.split(" (")[0]
+    for found in (answer(tool(f"{said} > {{OUTPUT_FILE}}"), asked), failed):
         output, prompt = map(Path, found.split())
         assert output.parent == prompt.parent
         assert (output.parent.parent, output.parent.exists()) == (Path(tempfile.gettempdir()), False)
@@ -159,7 +133,7 @@ def test_temporary_files_are_in_one_folder_and_removed(case_id: str) -> None:
 def test_temporary_files_are_kept_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     log: list[str] = []
-    answer("cat {PROMPT_FILE} > {OUTPUT_FILE}", question(), keep_temp_files=True, log=log)
+    answer(tool("cat {PROMPT_FILE} > {OUTPUT_FILE}", keep_temp_files=True), log=log)
     (line,) = log
     kept = Path(line.removeprefix("tool: one: files kept in "))
     assert {path.read_text(encoding="utf-8") for path in kept.iterdir()} == {PROMPT}
@@ -169,12 +143,12 @@ def test_a_command_runs_in_the_folder_of_its_eval_file_unless_the_target_sets_on
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "agent").mkdir()
-    assert answer("pwd -P", question(cwd=tmp_path)).answer == str(tmp_path.resolve())
-    assert answer("pwd -P", question(), root=tmp_path, cwd="agent").answer == str((tmp_path / "agent").resolve())
+    assert answer(tool("pwd -P"), question(cwd=tmp_path)) == str(tmp_path.resolve())
+    assert answer(tool("pwd -P", cwd="agent"), root=tmp_path) == str((tmp_path / "agent").resolve())
     monkeypatch.setenv("HOME", str(tmp_path))
     probe = {**probes("true"), "cwd": "~/agent"}
-    assert answer("pwd -P", question(), cwd="~/agent", healthcheck=probe).answer.endswith("agent")
-    error = failure("true", question(), root=tmp_path, cwd="gone")
+    assert answer(tool("pwd -P", cwd="~/agent", healthcheck=probe)).endswith("agent")
+    error = failure(tool("true", cwd="gone"), root=tmp_path)
     assert error.kind == "process"
     assert error.detail == f"working directory '{tmp_path / 'gone'}' does not exist (setting 'cwd')"
 
@@ -198,24 +172,24 @@ LONG = "the command cannot start '/bin/sh': Argument list too long; use {PROMPT_
     ids=lambda value: value[:40],
 )
 def test_a_command_that_fails_reports_why(command: str, prompt: str, detail: str) -> None:
-    error = failure(command, question(prompt=prompt))
+    error = failure(tool(command), question(prompt=prompt))
     assert (error.kind, error.detail) == ("process", detail)
     if error.printed is not None and "out;" in command:
         assert (error.printed.stdout, error.printed.stderr) == ("out\n", "why\n" if "why" in command else "")
 
 
 def test_a_long_prompt_fits_into_its_file() -> None:
-    assert answer("wc -c < {PROMPT_FILE}", question(prompt="x" * 200_000)).answer == "200000"
+    assert answer(tool("wc -c < {PROMPT_FILE}"), question(prompt="x" * 200_000)) == "200000"
 
 
 def test_a_folder_for_temporary_files_that_is_missing_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
-    assert failure("echo 42", question()).detail.startswith("cannot write the files of the question: ")
+    assert failure(tool("echo 42")).detail.startswith("cannot write the files of the question: ")
 
 
 def test_standard_error_and_on_demand_the_command_are_logged() -> None:
     log: list[str] = []
-    assert answer("echo working >&2; echo {PROMPT}", question(), verbose=True, log=log).answer == PROMPT
+    assert answer(tool("echo working >&2; echo {PROMPT}", verbose=True), log=log) == PROMPT
     assert log == [f"tool: running echo working >&2; echo '{PROMPT}'", "tool: one: stderr: working"]
 
 
@@ -226,7 +200,8 @@ def test_standard_error_and_on_demand_the_command_are_logged() -> None:
 def test_a_command_ends_at_the_time_limit_of_its_target_or_case(
     command: str, given: dict[str, Any], hint: str, tmp_path: Path
 ) -> None:
-    error = failure(f"{command}echo $$ > pid; exec sleep 60", question(cwd=tmp_path, timeout_s=0.5), **given)
+    asked = tool(f"{command}echo $$ > pid; exec sleep 60", **given)
+    error = failure(asked, question(cwd=tmp_path, timeout_s=0.5))
     assert (error.kind, error.detail) == ("timeout", f"the command timed out after 0.5 s{hint}")
     assert has_ended(int((tmp_path / "pid").read_text(encoding="utf-8")))
 
@@ -234,7 +209,7 @@ def test_a_command_ends_at_the_time_limit_of_its_target_or_case(
 def printed(text: str, folder: Path) -> Response | ProviderError:
     """Ask a command that prints a text."""
     (folder / "printed").write_bytes(text.encode())
-    return ask("cat printed", question(cwd=folder))
+    return ask(tool("cat printed"), question(cwd=folder))
 
 
 def test_output_messages_are_the_answer_with_its_trace(tmp_path: Path) -> None:
@@ -323,15 +298,15 @@ def reaches(url: str) -> dict[str, str]:
     ],
 )
 def test_a_target_whose_health_check_fails_is_not_asked(check: dict[str, str], failed: str, tmp_path: Path) -> None:
-    error = failure("touch asked", question(cwd=tmp_path), healthcheck={**check, "timeout_seconds": 0.2})
+    error = failure(tool("touch asked", healthcheck={**check, "timeout_seconds": 0.2}), question(cwd=tmp_path))
     assert f"{error.kind}: {error.detail}".startswith(failed)
     assert not (tmp_path / "asked").exists()
 
 
 def test_a_url_must_answer_with_2xx() -> None:
     with model_api() as api:
-        answer("true", question(), healthcheck=reaches(f"{api.url}/v1/models"))
-        error = failure("true", question(), healthcheck=reaches(f"{api.url}/health"))
+        answer(tool("true", healthcheck=reaches(f"{api.url}/v1/models")))
+        error = failure(tool("true", healthcheck=reaches(f"{api.url}/health")))
     assert (error.kind, error.detail) == ("server", f"health check of {api.url}/health failed: HTTP 404")
 
 
@@ -340,8 +315,6 @@ def test_a_health_check_fills_placeholders_and_runs_like_the_command(tmp_path: P
         (tmp_path / name).mkdir()
     seen = "printf '%s,' {EVAL_ID} {PROMPT} {GUIDELINES} {ATTEMPT} {FILES} {ATTACHMENTS} $TOKEN > seen"
     check = probes(seen)
-    given: dict[str, Any] = {"root": tmp_path, "cwd": "agent", "env": {"TOKEN": "t"}}
-    answer("true", question(), healthcheck=check, **given)
-    answer("true", question(), healthcheck={**check, "cwd": "probe"}, **given)
-    for name in ("agent", "probe"):
+    for name, place in (("agent", {}), ("probe", {"cwd": "probe"})):
+        answer(tool("true", cwd="agent", env={"TOKEN": "t"}, healthcheck={**check, **place}), root=tmp_path)
         assert (tmp_path / name / "seen").read_text(encoding="utf-8") == "healthcheck,,,0,t,"
