@@ -18,8 +18,7 @@ from tests.servers import model_api as served
 from tests.servers.model_api import ANSWER, USAGE, Step, model_api
 from tests.servers.model_api import anthropic_messages as anthropic_dialect
 from tests.servers.model_api import gemini as gemini_dialect
-from tests.servers.model_api import openai_chat as chat_dialect
-from tests.servers.model_api import openai_responses as responses_dialect
+from tests.servers.model_api import openai as openai_dialect
 
 pytestmark = pytest.mark.slow
 
@@ -236,9 +235,9 @@ def test_reasons_of_errors(peer: Peer, step: Step, error: str, found: Mapping[st
 
 def test_double_knows_all_parameters() -> None:
     chat = sdk("openai.types.chat.completion_create_params").CompletionCreateParamsBase
-    assert {*chat.__annotations__, "stream"} <= chat_dialect.PARAMETERS
+    assert {*chat.__annotations__, "stream"} <= openai_dialect.CHAT_PARAMETERS
     responses = sdk("openai.types.responses.response_create_params").ResponseCreateParamsBase
-    assert {*responses.__annotations__, "stream"} <= responses_dialect.PARAMETERS
+    assert {*responses.__annotations__, "stream"} <= openai_dialect.RESPONSES_PARAMETERS
     messages = sdk("anthropic.types.beta.message_create_params").MessageCreateParamsBase
     # The SDK sends `betas` as a header.
     assert {*messages.__annotations__, "stream"} - {"betas"} <= anthropic_dialect.PARAMETERS

@@ -18,8 +18,7 @@ from tests.servers.http import Asked, Reply, answers, serve
 from tests.servers.model_api.anthropic_messages import AnthropicMessages
 from tests.servers.model_api.dialect import ANSWER, USAGE, Answer, Dialect, Mistake, Trouble, pieces
 from tests.servers.model_api.gemini import Gemini
-from tests.servers.model_api.openai_chat import OpenAIChat
-from tests.servers.model_api.openai_responses import OpenAIResponses
+from tests.servers.model_api.openai import OpenAIChat, OpenAIResponses
 
 __all__ = ["ANSWER", "USAGE", "Asked"]
 
