@@ -91,13 +91,23 @@ def started(repository: Path, *arguments: str, program: Sequence[str] = MODULE) 
         process.communicate()
 
 
+HANGING = {
+    "ignores-signals": f"{IGNORES_SIGNALS}wait; sleep 60",
+    "timeout": "timeout 60 sh -c 'echo $$ > timeout.pid; exec sleep 60' | cat",
+    "job-control": "bash -c 'set -m; sleep 60 & echo $! > job.pid; wait'",
+    "session": "setsid sh -c 'echo $$ > stays.pid; exec sleep 60' & sleep 60",
+}
+"""Commands with processes that ignore signals, or are in other groups and sessions."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="needs setsid")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
 def test_a_signal_keeps_rows_writes_the_report_and_leaves_no_process(number: signal.Signals, repository: Path) -> None:
-    hanging = [{"id": f"hangs-{each}", "execution": {"target": "hangs"}} for each in range(2)]
-    documents(repository, [*CASES, *hanging], mock(), tool(f"{IGNORES_SIGNALS}wait; sleep 60", name="hangs"))
-    with started(repository, "--workers", "4") as run:
-        run.wait_until(lambda: len(run.pids()) == 4 and run.results.read_bytes().count(b"\n") == 3)
+    hanging = [{"id": name, "execution": {"target": name}} for name in HANGING]
+    documents(repository, [*CASES, *hanging], mock(), *(tool(each, name=name) for name, each in HANGING.items()))
+    with started(repository, "--workers", "5") as run:
+        run.wait_until(lambda: len(run.pids()) == 5 and run.results.read_bytes().count(b"\n") == 3)
         pids = run.pids()
         code, out, err = run.end(number)
         assert (code, err) == (130, "error: interrupted; finished rows are kept\n")
@@ -105,12 +115,12 @@ def test_a_signal_keeps_rows_writes_the_report_and_leaves_no_process(number: sig
     assert [row.eval_id for row in read_rows(run.results, "jsonl")] == CASES
     report = json.loads((repository / "r.report.json").read_text(encoding="utf-8"))
     assert (report["stopped"], report["gate"]["exit_code"]) == ("interrupted", 130)
-    assert "interrupted: 2 of 5 cases never ran" in out
+    assert "interrupted: 4 of 7 cases never ran" in out
 
 
 @pytest.mark.slow
 def test_a_second_signal_leaves_no_process_either(repository: Path) -> None:
-    documents(repository, CASES[:2], tool(f"{IGNORES_SIGNALS}wait; sleep 60"))
+    documents(repository, CASES[:2], tool(HANGING["ignores-signals"]))
     with started(repository, "--workers", "2") as run:
         run.wait_until(lambda: len(run.pids()) == 4)
         pids = run.pids()
@@ -157,25 +167,6 @@ def test_a_run_that_is_killed_again_and_again_comes_to_one_row_per_case(name: st
     with started(repository, *resumed) as run:
         assert run.end()[0] == 0
     assert sorted(row.eval_id for row in read_rows(results)) == cases
-
-
-DETACHED = {
-    "timeout": "timeout 60 sh -c 'echo $$ > timeout.pid; exec sleep 60' | cat",
-    "job control": "bash -c 'set -m; sleep 60 & echo $! > job.pid; wait'",
-    "session": "setsid sh -c 'echo $$ > stays.pid; exec sleep 60' & sleep 60",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("setsid") is None, reason="needs setsid")
-def test_processes_in_other_groups_and_sessions_end_with_their_command(repository: Path) -> None:
-    cases = [{"id": f"case-{number}", "execution": {"target": name}} for number, name in enumerate(DETACHED)]
-    documents(repository, cases, *(tool(command, name=name) for name, command in DETACHED.items()))
-    with started(repository, "--workers", "3") as run:
-        run.wait_until(lambda: len(run.pids()) == len(DETACHED))
-        pids = run.pids()
-        assert run.end(signal.SIGTERM)[0] == 130
-        assert all(map(has_ended, pids))
 
 
 EARLY = """
