@@ -133,11 +133,8 @@ PRINTED = {
         {"output_messages": [{"role": "assistant", "content": "\ud83d", "tool_calls": [{"tool": "\ud83d"}]}]}
     ),
     "not a number": '{"output_messages": [{"role": "assistant", "content": NaN, "tool_calls": [{"tool": "t"}]}]}',
-    "infinity": '{"output_messages": [{"role": "assistant", "content": 1e999}]}',
     "deep": '{"output_messages": [{"role": "assistant", "content": %s}]}' % ("[" * 400 + "]" * 400),
-    "deeper": "[" * 100_000,
     "empty role": '{"output_messages": [{"role": ""}]}',
-    "empty message": '{"output_messages": [{}]}',
     "empty tool": '{"output_messages": [{"role": "assistant", "tool_calls": [{"tool": ""}, {}]}]}',
     "control characters": "\ufeff\ufffe\x00\x1b[31m\r\n\u2028",
     "long": "x" * 2_000_000,
@@ -151,15 +148,6 @@ def test_every_output_of_a_command_is_a_row(run: Run) -> None:
     rows = run.rows(include_trace=True)
     assert [row.eval_id for row in rows] == [*PRINTED]
     assert (rows[-1].verdict, run.warned) == ("pass", ["default: an answer is empty"])
-
-
-def test_every_trial_is_a_row_with_its_seed(run: Run) -> None:
-    with chat_api(says("42")) as api:
-        run.documents(["one", "two"], gpt(api.base_url), repeat=3, seeds=[7, 11])
-        rows = run.rows()
-    trials = [(case, trial, seed) for case in ("one", "two") for trial, seed in ((1, 7), (2, 11), (3, None))]
-    assert [(row.eval_id, row.trial, row.seed) for row in rows] == trials
-    assert [request["body"].get("seed") for request in api.requests] == [seed for _, _, seed in trials]
 
 
 def test_a_command_gets_files_as_they_were_compiled(run: Run) -> None:

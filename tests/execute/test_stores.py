@@ -83,7 +83,10 @@ def test_what_can_change_an_answer_changes_the_key_of_a_question(change: dict[st
 
 
 def test_what_changes_no_answer_changes_no_key() -> None:
-    elsewhere = {"files": (replace(RULES, path=Path("/elsewhere/rules.md")),), "cwd": Path("/elsewhere")}
+    elsewhere: dict[str, Any] = {
+        "files": (replace(RULES, path=Path("/elsewhere/rules.md")),),
+        "cwd": Path("/elsewhere"),
+    }
     assert key(replace(ASKED, timeout_s=1, attempt=2, case_id="two", sample="{}", **elsewhere)) == key()
     assert key(of=gpt(name="x", workers=9, api_key="${{ OTHER }}", max_retries=9)) == key()
 

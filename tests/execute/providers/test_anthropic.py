@@ -1,4 +1,4 @@
-"""`provider: anthropic`: what is special about its requests and answers."""
+"""`provider: anthropic`: what is special about its requests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from agentv_ci.contracts.api_targets import AnthropicTarget
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError
-from agentv_ci.contracts.results import ToolCall
+from agentv_ci.contracts.exchange import ChatMessage
 from agentv_ci.execute.apis.provider import DEFAULT_SYSTEM_PROMPT, Api
 from agentv_ci.execute.providers.anthropic import anthropic_api
 from tests.execute.builders import question
@@ -112,32 +111,3 @@ def test_headers_have_the_version_and_the_key() -> None:
     assert api().headers == {"anthropic-version": "2023-06-01"}
     found = api(version="2026-10-21", api_key="k").headers
     assert found == {"anthropic-version": "2026-10-21", "x-api-key": "k"}
-
-
-def test_texts_are_the_answer_and_tool_calls_a_trace() -> None:
-    content: Any = [
-        {"type": "thinking", "thinking": "hm"},
-        {"type": "text", "text": "I "},
-        {"type": "text", "text": "look."},
-        {"type": "tool_use", "id": "1", "name": "look", "input": {"a": 1}},
-        {"type": "tool_use", "id": "2"},
-        7,
-    ]
-    found = api().response({"content": content, "stop_reason": "tool_use", "usage": None, "model": "m"})
-    assert (found.answer, found.calls, found.has_trace) == ("I look.", (ToolCall(tool="look", input={"a": 1}),), True)
-    assert (found.usage, found.model, found.finish_reason) == (None, "m", "tool_use")
-
-
-@pytest.mark.parametrize(
-    ("content", "failure"),
-    [
-        ([{"type": "text", "text": "No."}], "request: the model refused to answer: No."),
-        ([], "request: the model refused to answer"),
-        (None, "malformed: content is missing in the answer"),
-        ("42", "malformed: content is missing in the answer"),
-    ],
-)
-def test_an_answer_without_content_is_an_error(content: Any, failure: str) -> None:
-    with pytest.raises(ProviderError) as caught:
-        api().response({"content": content, "stop_reason": "refusal"})
-    assert f"{caught.value.kind}: {caught.value.detail}" == failure

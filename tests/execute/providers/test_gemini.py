@@ -1,4 +1,4 @@
-"""`provider: gemini`: what is special about its requests and answers."""
+"""`provider: gemini`: what is special about its requests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError
-from agentv_ci.contracts.results import ToolCall, Usage
+from agentv_ci.contracts.exchange import ChatMessage
 from agentv_ci.execute.apis.provider import Api
 from agentv_ci.execute.providers.gemini import gemini_api
 from tests.execute.builders import question
@@ -64,56 +63,3 @@ def test_a_body_has_the_roles_of_the_api_and_its_settings_in_one_place() -> None
 )
 def test_a_thinking_budget_is_sent_as_the_model_supports_it(model: str, budget: int, sent: JsonObject) -> None:
     assert api(model, thinking_budget=budget).body(question())["generationConfig"] == {"thinkingConfig": sent}
-
-
-def answered(*parts: object, usage: object = None) -> JsonObject:
-    candidate: Any = {"content": {"parts": [*parts]}, "finishReason": "STOP"}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m"}  # type: ignore[dict-item]  # as JSON
-
-
-def test_thoughts_are_not_part_of_the_answer_and_calls_are_a_trace() -> None:
-    call = {"functionCall": {"name": "add", "args": {"a": 1}}}
-    found = api().response(answered({"text": "hm", "thought": True}, {"text": "4"}, call, {"text": "2"}))
-    assert (found.answer, found.calls) == ("42", (ToolCall(tool="add", input={"a": 1}),))
-    assert (found.has_trace, found.model, found.finish_reason) == (True, "m", "STOP")
-
-
-BLOCKED, BAD_CALL = "request: the API blocked the prompt", "MALFORMED_FUNCTION_CALL"
-
-
-def stopped(reason: str, **more: Any) -> JsonObject:
-    return {"candidates": [{"finishReason": reason, **more}]}
-
-
-@pytest.mark.parametrize(
-    ("body", "failure"),
-    [
-        ({"promptFeedback": {"blockReason": "SAFETY"}}, f"{BLOCKED}: SAFETY"),
-        ({"promptFeedback": {"blockReason": "A", "blockReasonMessage": "B"}}, f"{BLOCKED}: A: B"),
-        ({}, "malformed: candidates are missing in the answer"),
-        ({"candidates": ["42"]}, "malformed: candidates are missing in the answer"),
-        (stopped("RECITATION"), "request: the answer was stopped: RECITATION"),
-        (stopped("SAFETY", content={"parts": [{"text": "half"}]}), "request: the answer was stopped: SAFETY"),
-        (stopped(BAD_CALL, finishMessage="bad"), f"malformed: the answer was stopped: {BAD_CALL}: bad"),
-    ],
-)
-def test_a_withheld_answer_is_an_error(body: JsonObject, failure: str) -> None:
-    with pytest.raises(ProviderError) as caught:
-        api().response(body)
-    assert f"{caught.value.kind}: {caught.value.detail}" == failure
-
-
-COUNTS: JsonObject = {"promptTokenCount": 3, "toolUsePromptTokenCount": 4, "thoughtsTokenCount": 5}
-
-
-@pytest.mark.parametrize(
-    ("block", "usage"),
-    [
-        (None, None),
-        ({}, Usage()),
-        ({"promptTokenCount": "many"}, Usage()),
-        (COUNTS, Usage(input_tokens=7, output_tokens=5)),
-    ],
-)
-def test_usage_adds_thoughts_and_prompts_of_tools(block: JsonObject | None, usage: Usage | None) -> None:
-    assert api().response(answered({"text": "42"}, usage=block)).usage == usage
