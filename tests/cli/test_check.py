@@ -57,6 +57,10 @@ class TestCheck:
         assert "validator schema_adherence: 3 errors\n  error: " in done.out
         assert done.out.endswith("validator outlier_detection: nothing found\ncheck: not passed\n")
 
+    def test_deep_context_is_an_error(self, project: Project) -> None:
+        arguments = ["check", "r.jsonl", "--validator", "outlier_detection", "--context", "[" * 100_000]
+        project.refuses(*arguments, error="--context is not valid JSON")
+
     def test_worst_issues_are_kept(self, project: Project) -> None:
         done = project.run("check", "r.jsonl", "--validator", "many", "--format", "json")
         (found,) = json.loads(done.out)["scenario_reports"][0]["aggregates"]["validations"]
@@ -70,26 +74,6 @@ class TestCheck:
         assert "validator breaks could not run: " in done.out
         done = project.run("check", "r.jsonl", "--validator", "breaks", "--format", "json")
         assert (done.code, json.loads(done.out)["exit_code"]) == (4, 4)
-
-    @pytest.mark.parametrize(
-        ("key", "context", "error"),
-        [
-            ("outlier_detection", "{", "--context is not valid JSON"),
-            *(("outlier_detection", text, "--context must be a JSON object") for text in ("[]", "1", "null")),
-            *(("outlier_detection", text, "--context is not valid JSON") for text in ('{"k": NaN}', "[" * 100_000)),
-            ("outlier_detection", '{"k": 1e999}', "--context"),
-            ("outlier_detection", '{"kk": 1}', "kk"),
-            ("outlier_detection", '{"k": "five"}', "setting 'k' of validator 'outlier_detection'"),
-            ("fairness_balance", "{}", "'metric_path'"),
-            ("outlier_detecton", "{}", "did you mean 'outlier_detection'?"),
-        ],
-    )
-    def test_invalid_options_check_nothing(self, key: str, context: str, error: str, project: Project) -> None:
-        project.refuses("check", "r.jsonl", "--validator", key, "--context", context, error=error)
-
-    def test_file_named_twice_is_an_error(self, project: Project) -> None:
-        arguments = ["check", "r.jsonl", "./r.jsonl", "--validator", "outlier_detection"]
-        project.refuses(*arguments, error="error: a results file is named twice")
 
 
 def validations(project: Project, name: str) -> list[dict[str, Any]]:

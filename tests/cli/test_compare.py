@@ -139,34 +139,8 @@ class TestFiles:
         project.refuses("report", "good.jsonl", "--baseline", "bad.jsonl")
         project.refuses("eval", "evals", "--baseline", "bad.jsonl", "--out", "r.jsonl")
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            *(["baseline", "accept", "r.jsonl", "--out", out] for out in ("r.jsonl", "link.json", "evals/../r.jsonl")),
-            ["baseline", "accept", "r.jsonl", "--out", "r.report.json"],
-            ["baseline", "accept", "r.jsonl", "--out", "folder.json"],
-            ["baseline", "accept", "r.jsonl", "--out", "r.jsonl/b.json"],
-            ["report", "r.jsonl", "--baseline", "base.jsonl", "--out", "base.jsonl"],
-            ["report", "r.jsonl", "--baseline", "base.jsonl", "--junit", "base.jsonl"],
-            ["eval", "evals", "--baseline", "base.jsonl", "--out", "base.jsonl"],
-            ["eval", "evals", "--baseline", "base.jsonl", "--out", "r.jsonl", "--junit", "base.jsonl"],
-        ],
-    )
-    def test_inputs_are_never_replaced(self, arguments: list[str], project: Project) -> None:
-        project.documents("a")
-        assert project.eval().code == 0
-        store(project, "base.jsonl", row(of=case("other")))
-        project.path("link.json").symlink_to("r.jsonl")
-        project.path("folder.json").mkdir()
-        project.refuses(*arguments, code=4 if "r.jsonl/b.json" in arguments else 2)
-
 
 class TestCompare:
-    @pytest.mark.parametrize("confidence", ["0", "1", "-1", "nan", "inf", "x", "", "1.0000001", "0.9999999999999999"])
-    def test_invalid_confidence_is_an_error(self, confidence: str, project: Project) -> None:
-        store(project, "r.jsonl", row())
-        project.refuses("compare", "r.jsonl", "r.jsonl", "--confidence", confidence, error="--confidence")
-
     @pytest.mark.parametrize("color", ["always", "never"])
     def test_json_has_no_colors(self, color: str, project: Project) -> None:
         store(project, "b.jsonl", row("pass"))
@@ -242,11 +216,6 @@ class TestCompare:
         store(project, "h.jsonl", row("pass", of=case("pass")), row("error", of=case("fail")))
         done = project.run("compare", "b.jsonl", "h.jsonl")
         assert (done.code, done.out.splitlines()[-1]) == (4, "compare: verdict lost for 1 case")
-
-    def test_sides_without_a_common_case_are_not_compared(self, project: Project) -> None:
-        store(project, "b.jsonl", row(of=case("a")))
-        store(project, "h.jsonl", row(of=case("b")))
-        project.refuses("compare", "b.jsonl", "h.jsonl", error="no case is in both 'b.jsonl' and 'h.jsonl'", code=3)
 
 
 class TestIncompleteRuns:

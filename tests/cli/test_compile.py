@@ -59,33 +59,6 @@ def test_plan_is_replaced_completely_or_not_at_all(project: Project, monkeypatch
     assert {path.name for path in project.folder.iterdir()} == {".git", "evals", "plan.json", "targets.yaml"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "error"),
-    [
-        ([], 2, "PATH is missing\n    for example: agentv-ci compile evals/ --out plan.json\n"),
-        (["empty"], 3, "no eval document in empty"),
-        (["evals", "--format", "json"], 2, "--format requires --diff or --estimate"),
-        (["evals", "--workers", "2"], 2, "--workers requires --estimate"),
-        (["evals", "--diff", "plan.json", "--estimate"], 2, "--diff and --estimate cannot be combined"),
-        (["evals", "--diff", "missing.json"], 2, "cannot read"),
-        (["evals/x.yaml", "plan.json"], 2, "'plan.json' is a plan, which cannot be combined with other paths"),
-        (["evals", "--target", "defualt"], 2, "unknown target 'defualt' (did you mean 'default'?)"),
-        (["evals", "--eval-id", "nothing-*"], 3, "no case matches --eval-id nothing-*"),
-        (["evals", "--out", "/proc/none/plan.json"], 2, "cannot write '/proc/none/plan.json'"),
-        (["evals", "--out", "evals/x.yaml"], 2, "would be overwritten"),
-        (["evals", "--diff", "plan.json", "--out", "evals/x.yaml"], 2, "would be overwritten"),
-        (["--schemas", "targets.yaml"], 2, "--schemas: 'targets.yaml' is not a directory"),
-        (["wrong"], 2, "wrong/x.yaml:1:"),
-        (["evals", "--targets", "wrong"], 2, "wrong/targets.yaml:1:"),
-    ],
-)
-def test_options_and_paths_are_checked(arguments: list[str], code: int, error: str, project: Project) -> None:
-    assert project.run("compile", "evals", "--out", "plan.json").code == 0
-    wrong = project.text("evals/x.yaml").replace("contains", "contians")
-    project.write({"empty/x.txt": "", "wrong/x.yaml": wrong, "wrong/targets.yaml": '{"targets": [{}]}'})
-    project.refuses("compile", *arguments, error=error, code=code)
-
-
 @pytest.mark.parametrize("arguments", [["data/*"], ["data", "--target", "default"], ["data", "--eval-id", "gr*"]])
 def test_files_of_other_programs_are_skipped(arguments: list[str], project: Project) -> None:
     project.write({"data/x.yaml": project.text("evals/x.yaml"), "data/data.json": "{}"})
@@ -188,11 +161,6 @@ class TestDiff:
         report = project.json("r.report.json")
         assert violations("report-v1", report) == []
         assert (report["gate"]["verdict"], report["gate"]["exit_code"]) == ("nothing", 0)
-
-    def test_old_plan_is_not_overwritten_by_results(self, project: Project) -> None:
-        project.refuses(
-            "eval", "evals", "--only-changed", "old.json", "--out", "old.json", error="would be overwritten"
-        )
 
 
 class TestEstimate:

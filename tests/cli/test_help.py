@@ -45,23 +45,6 @@ def test_version_with_and_without_other_options(tmp_path: Path) -> None:
     assert run_command("--color", "never", "--version", cwd=tmp_path).out == version
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        (["valdate", "x"], "No such command 'valdate'. (did you mean 'validate'?)"),
-        (["schema", "eval-v1"], "unknown schema 'eval-v1' (did you mean 'eval-v2'?)"),
-        *(
-            ([*command, "evals", "--target", "a", "--target", "b"], "'--target': can be given once")
-            for command in (["eval"], ["compile"], ["rescore", "r.jsonl"])
-        ),
-    ],
-)
-def test_mistakes_are_usage_errors(arguments: list[str], error: str, tmp_path: Path) -> None:
-    done = run_command(*arguments, cwd=tmp_path)
-    assert (done.code, done.out) == (2, "")
-    assert error in done.err
-
-
 def test_schemas_are_listed(tmp_path: Path) -> None:
     assert [line.split()[0] for line in run_command("schema", cwd=tmp_path).out.splitlines()] == list(TITLES)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -283,11 +282,6 @@ class TestExistingFiles:
 
 
 class TestObstacles:
-    @pytest.mark.parametrize("make", [lambda path: path.write_text(""), lambda path: path.symlink_to("nowhere")])
-    def test_folder_must_be_a_directory(self, make: Callable[[Path], object], project: Project) -> None:
-        make(project.path("taken"))
-        project.refuses("init", "taken", error="taken' is not a directory")
-
     @pytest.mark.parametrize(
         ("name", "hint"),
         [
@@ -347,25 +341,10 @@ class TestObstacles:
 
 
 class TestOptions:
-    @pytest.mark.parametrize(
-        ("flags", "error"),
-        [
-            (["--provider", "gpt"], "'gpt' is not one of"),
-            (["--provider", "openai", "--command", "x"], "--command requires --provider cli, not 'openai'"),
-            (["--model", "x"], "--model cannot be used with --provider mock"),
-            (["--provider", "openai", "--model", " "], "the model's name is empty"),
-            (["--command", " "], "the command is empty"),
-            (["--command", "a\nb"], "the command must be one line of printable text"),
-            (["--provider", "openai", "--model", "\udcff"], "the model's name must be one line of printable text"),
-            (["--provider", "openai", "--model", "x-${{ X }}"], "an environment reference must be the whole value"),
-            (["--command", "agent {PORMPT}"], "unknown placeholder {PORMPT} in the command (did you mean 'PROMPT'?)"),
-            (["--command", "agent '{PROMPT}'"], "{PROMPT} is inside quotes"),
-            ([""], "the name is empty"),
-            (["x" * 300], "File name too long"),
-        ],
-    )
-    def test_invalid_options_write_nothing(self, flags: list[str], error: str, project: Project) -> None:
-        project.refuses("init", *flags, error=error)
+    def test_names_that_no_shell_passes_write_nothing(self, project: Project) -> None:
+        error = "the model's name must be one line of printable text"
+        project.refuses("init", "--provider", "openai", "--model", "\udcff", error=error)
+        project.refuses("init", "x" * 300, error="File name too long")
 
     @pytest.mark.parametrize(
         ("kind", "first"),

@@ -189,36 +189,6 @@ class TestAgreement:
         assert found["judgements"] + found["errors"] == 2 * (3 if "--repeat" in flags else 1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "error"),
-    [
-        (["nope.yaml"], 2, "does not exist"),
-        (["empty"], 3, "no judge set in 'empty'"),
-        (["targets.yaml"], 2, "'targets.yaml' is not a judge set"),
-        (["two"], 2, "expected one judge set; 'two' contains 2 documents"),
-        (["set.yaml", "--judge-target", "jugde"], 2, "unknown judge target 'jugde' (did you mean 'judge'?)"),
-        (["set.yaml", "--judge-target", ""], 2, "unknown judge target ''"),
-        *((["set.yaml", "--out", name], 2, "would be overwritten") for name in ("set.yaml", "targets.yaml", "p.md")),
-        (["set.yaml", "--out", "-"], 2, "cannot write results to standard output"),
-        (["set.yaml", "--max-flip-rate", "0"], 2, "--max-flip-rate requires --repeat 2 or more"),
-        (["set.yaml", "--max-error", "0"], 2, "--max-error requires labels with a score"),
-        (["set.yaml", "--targets", "wrong.yaml"], 2, "[AV202]"),
-        *((["set.yaml", flag, "nan"], 2, flag) for flag in ("--min-agreement", "--min-kappa", "--max-error")),
-        *((["set.yaml", flag, "0"], 2, flag) for flag in ("--repeat", "--workers")),
-        (["set.yaml", "--min-kappa", "2"], 2, "--min-kappa"),
-        (["set.yaml", "--max-errors", "-1"], 2, "--max-errors"),
-        (["set.yaml", "--threshold", "inf"], 2, "--threshold"),
-        (["set.yaml", "--format", "xml"], 2, "--format"),
-    ],
-)
-def test_invalid_use(arguments: list[str], code: int, error: str, project: Project) -> None:
-    judge_set(project, PASSES, prompt="./p.md")
-    project.write({"p.md": "{{ candidate_answer }} {{ expected_messages }}", "empty/x.txt": ""})
-    project.write(dict.fromkeys(("two/a.yaml", "two/b.yaml"), project.text("set.yaml")))
-    project.write({"wrong.yaml": project.text("targets.yaml").replace('"provider"', '"x": 1, "provider"', 1)})
-    project.refuses("judge-check", *arguments, error=error, code=code)
-
-
 def test_targets_are_required(project: Project) -> None:
     judge_set(project, PASSES)
     project.path("targets.yaml").unlink()

@@ -282,37 +282,6 @@ class TestErrors:
         project.write({"r.jsonl": damage(project.text("r.jsonl"))})
         project.refuses("rescore", "r.jsonl", error=place)
 
-    @pytest.mark.parametrize(
-        ("arguments", "code", "error"),
-        [
-            (["nope.jsonl"], 2, "cannot read"),
-            (["evals"], 2, "cannot read"),
-            (["empty.jsonl"], 3, "is empty"),
-            (["foreign.jsonl"], 2, "cannot find evals/gone.yaml"),
-            (["foreign.jsonl", "evals"], 3, "no row of"),
-            (["r.jsonl", "--eval-id", "none"], 3, "no case matches"),
-            (["r.jsonl", "--target", "none"], 2, "unknown target 'none'"),
-            (["r.jsonl", "nope.yaml"], 2, "nope.yaml"),
-            (["r.jsonl", "--targets", "nope.yaml"], 2, "nope.yaml"),
-            (["r.jsonl", "--workers", "0"], 2, "--workers"),
-            (["r.jsonl", "--threshold", "2"], 2, "--threshold"),
-            (["r.jsonl", "--out", "-"], 2, "cannot write results to standard output"),
-            (["r.jsonl", "--out", "evals"], 2, "evals"),
-            *(
-                (["r.jsonl", "--out", out], 2, "would be overwritten")
-                for out in ("r.jsonl", "./evals/../r.jsonl", "link.jsonl", "evals/x.yaml", "targets.yaml")
-            ),
-            (["link.jsonl", "--out", "r.jsonl"], 2, "would be overwritten"),
-            (["r.jsonl", "--junit", "r.jsonl"], 2, "would be overwritten"),
-        ],
-    )
-    def test_invalid_use(self, arguments: list[str], code: int, error: str, project: Project) -> None:
-        row = answered(project)
-        project.store("empty.jsonl")
-        project.store("foreign.jsonl", {**row, "suite": "evals/gone.yaml"})
-        project.path("link.jsonl").symlink_to("r.jsonl")
-        project.refuses("rescore", *arguments, error=error, code=code)
-
     @pytest.mark.parametrize("suite", ["../outside.yaml", "/etc/hostname", "evals/../evals/x.yaml", "", ".", "evals"])
     def test_other_suites_are_an_error(self, suite: str, project: Project) -> None:
         project.store("r.jsonl", {**answered(project), "suite": suite})

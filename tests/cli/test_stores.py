@@ -90,11 +90,6 @@ class TestCache:
         assert project.text("x/ab/mine.json") == "{}"
 
     @pytest.mark.parametrize("command", ["info", "clear"])
-    def test_cache_must_be_a_folder(self, command: str, project: Project) -> None:
-        project.write({"c": "mine"})
-        project.refuses("cache", command, "--cache-dir", "c", error="error: --cache-dir: 'c' is not a directory")
-
-    @pytest.mark.parametrize("command", ["info", "clear"])
     def test_answers_removed_meanwhile_are_not_an_error(
         self, command: str, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
