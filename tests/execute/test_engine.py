@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import sys
@@ -21,8 +22,8 @@ from agentv_ci.execute.run_services import MAX_WARNINGS, Progress, RunLog
 from agentv_ci.redaction import NO_SECRETS
 from tests.servers.chat_api import Step, answers, chat_api, fails, says
 from tests.servers.http import Reply
-from tests.support import NOW, FakeClock, clean_environment, write
-from tests.support.evals import FINDS, JUDGE, KEY, PRAISE, Run, gpt, mock, tool
+from tests.support import NOW, CommandResult, FakeClock, clean_environment, run_command, write
+from tests.support.evals import FINDS, JUDGE, KEY, PRAISE, Run, documents, gpt, mock, tool
 
 CASES = [f"case-{number:02}" for number in range(12)]
 
@@ -307,35 +308,6 @@ def test_a_clock_that_jumps_is_in_the_rows_and_no_duration_is_negative(run: Run)
     assert [(row.timestamp, row.duration_ms >= 0) for row in rows] == [(each, True) for each in written]
 
 
-def test_results_behind_a_link_are_rewritten_in_place_and_keep_their_permissions(run: Run) -> None:
-    run.documents(CASES[:2], mock())
-    run()
-    behind = run.results.rename(run.repository / "behind.jsonl")
-    behind.write_bytes(behind.read_bytes() * 2)
-    behind.chmod(0o640)
-    run.results.symlink_to(behind)
-    run(resume=run.results)
-    assert run.results.is_symlink()
-    assert (len(behind.read_text(encoding="utf-8").splitlines()), behind.stat().st_mode & 0o777) == (2, 0o640)
-
-
-def test_rows_are_written_although_the_old_run_report_cannot_be_removed(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run.documents(CASES[:3], mock())
-    run()
-    unlink = Path.unlink
-
-    def refuse(path: Path, *, missing_ok: bool = False) -> None:
-        if path.name == "r.report.json":
-            raise PermissionError(13, "Permission denied", str(path))
-        unlink(path, missing_ok=missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", refuse)
-    assert "r.report.json: Permission denied" in str(run())
-    assert [row.eval_id for row in run.written()] == CASES[:3]
-
-
 def test_earlier_rows_count_against_the_budget_and_a_larger_one_continues(run: Run) -> None:
     costs = {"prices": {"gpt-mock": {"input_per_mtok": 10_000, "output_per_mtok": 0}}}
     write(run.repository, {".agentv/config.yaml": json.dumps(costs)})
@@ -363,3 +335,97 @@ def test_earlier_trials_count_for_whether_a_case_can_still_pass(run: Run) -> Non
     run.results.write_bytes(run.results.read_bytes().splitlines(keepends=True)[0])
     rows = run.rows(overrides=Overrides(repeat=3), resume=run.results, fail_fast=True)
     assert [(row.eval_id, row.trial) for row in rows] == [(CASES[0], 1), (CASES[0], 2)]
+
+
+SECRET = "canary-0123456789"
+SAYS_IT = '{"score": 1, "hits": ["%s"], "reasoning": "%s"}'
+
+
+def repeating(variable: str) -> dict[str, Any]:
+    """Return an evaluator that repeats a variable in its result and on standard error."""
+    script = f"printf '{SAYS_IT}' ${variable} ${variable}; echo ${variable} >&2"
+    return {"name": "repeats", "type": "code", "script": script}
+
+
+def evaluate(repository: Path, *flags: str, env: dict[str, str] | None = None) -> CommandResult:
+    return run_command("eval", "evals", "--out", "r.jsonl", *flags, cwd=repository, env=env)
+
+
+def check_masked(repository: Path, name: str) -> None:
+    (line,) = (repository / name).read_text("utf-8").splitlines()
+    assert (SECRET in line, json.loads(line)["masked"]) == (False, True)
+
+
+def test_a_secret_of_a_member_does_not_reach_the_judge_that_aggregates(repository: Path) -> None:
+    judge = tool(f"cp {{PROMPT_FILE}} ../seen.txt; echo '{PRAISE}'", name="judge")
+    aggregator = {"type": "llm_judge"}
+    together = {"name": "all", "type": "composite", "evaluators": [repeating("MY_SECRET")], "aggregator": aggregator}
+    documents(repository, ["one"], mock(judge_target="judge"), judge, evaluators=[together])
+    assert evaluate(repository, env={"MY_SECRET": SECRET}).code == 0
+    seen = (repository / "seen.txt").read_text("utf-8")
+    assert ("***" in seen, SECRET in seen) == (True, False)
+    check_masked(repository, "r.jsonl")
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"]])
+def test_a_secret_of_a_target_is_masked_in_a_dry_run_too(repository: Path, flags: list[str]) -> None:
+    env = {"UPSTREAM_AUTH": SECRET}
+    with chat_api(says("42")) as api:
+        target = gpt(api.base_url, api_key="${{ UPSTREAM_AUTH }}")
+        documents(repository, ["one"], target, evaluators=[repeating("UPSTREAM_AUTH")])
+        evaluate(repository, *flags, env=env)
+    assert run_command("rescore", "r.jsonl", cwd=repository, env=env).code in (0, 1)
+    for name in ("r.jsonl", "r.rescored.jsonl"):
+        check_masked(repository, name)
+
+
+def test_waiting_for_other_questions_is_not_latency(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+
+    async def sleep(seconds: float) -> None:
+        clock.slept.append(seconds)
+        await asyncio.sleep(0)
+
+    run = Run(repository, environment=replace(clock.environment(), sleep=sleep))
+    run.documents(["one"], mock(delay_ms=300), evaluators=[{"name": "fast", "type": "latency", "max_ms": 300}])
+    # Four trials at once, and one question at a time.
+    monkeypatch.setattr("agentv_ci.execute.limits.cases_at_once", lambda *_: 4)
+    found = run.rows(overrides=Overrides(repeat=4))
+    assert [(row.duration_ms, row.verdict) for row in found] == [(300, "pass")] * 4
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "code", "message"),
+    [
+        (
+            {"name": "percent", "type": "code", "script": "echo '{\"score\": 85}'"},
+            0,
+            "warning: evaluator 'percent' scored 85",
+        ),
+        (
+            {"name": "broken", "type": "code", "script": "exit 3"},
+            4,
+            "warning: evaluator 'broken' could not score: the script exited with code 3",
+        ),
+        ({**JUDGE, "judge_target": "default"}, 4, "warning: evaluator 'judge' could not score: "),
+        ({**FINDS, "weight": 0}, 1, "all weights are 0, so the score is 0"),
+    ],
+)
+def test_a_problem_with_an_evaluator_is_reported_once(
+    evaluator: dict[str, Any], code: int, message: str, repository: Path
+) -> None:
+    documents(repository, ["one"], mock(), evaluators=[evaluator])
+    done = evaluate(repository, "--repeat", "3")
+    assert (done.code, (done.out + done.err).count(message)) == (code, 1)
+
+
+def test_a_missing_package_of_an_evaluator_is_an_error_before_the_first_question(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentv_ci.evaluate.evaluators.find_spec", lambda _: None)
+    near = {"name": "near", "type": "similarity", "metric": "bleu", "reference": "Hello"}
+    documents(repository, ["one"], mock(), evaluators=[near])
+    done = evaluate(repository)
+    assert (done.code, (repository / "r.jsonl").exists()) == (2, False)
+    assert "evaluator 'near' needs the package 'sacrebleu'" in done.err
+    assert "python -m pip install sacrebleu" in done.err

@@ -111,6 +111,13 @@ def test_kept_rows_are_the_beginning(tmp_path: Path, own: bool, end: str) -> Non
     assert not (tmp_path / "report.json").exists()
 
 
+def test_rows_are_written_although_what_they_outdate_cannot_be_removed(tmp_path: Path) -> None:
+    (tmp_path / "report.json").mkdir()
+    error = write(tmp_path / "r.jsonl", answered("one"), outdates=tmp_path / "report.json")
+    assert str(error).startswith(f"{tmp_path / 'report.json'}: ")
+    assert ids(tmp_path / "r.jsonl") == ["one"]
+
+
 def test_kept_file_stays_until_the_first_row(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(encode(answered("one")), "utf-8")

@@ -244,6 +244,16 @@ def test_finished_file_has_one_row_per_trial(rows: list[ResultRow], kept: list[R
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
+def test_finished_file_behind_a_link_is_rewritten_in_place_and_keeps_its_permissions(path: Path) -> None:
+    behind = path.with_name("behind.jsonl")
+    write(behind, FITTING * 2)
+    behind.chmod(0o640)
+    path.symlink_to(behind)
+    resumable(path).remove_other_rows()
+    assert list(read_rows(behind, "jsonl")) == FITTING
+    assert (path.is_symlink(), behind.stat().st_mode & 0o777) == (True, 0o640)
+
+
 def test_file_that_another_run_is_writing_is_unchanged(path: Path) -> None:
     write(path, [ERROR, *FITTING])
     before = path.read_bytes()
