@@ -1,9 +1,8 @@
-"""What can be wrong with an API, and the rows that result."""
+"""What can be wrong with a connection, and the rows that result; the tests of APIs have the errors of servers."""
 
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,10 +53,8 @@ def part(share: float, end: End) -> Play:
     return Play(lambda body: http(body)[: int(len(http(body)) * share)], end)
 
 
-def fails(status: int, message: str = "mock failure", kind: str = "mock_error", **headers: str) -> Play:
-    """An error with OpenAI's body."""
-    body = json.dumps({"error": {"message": message, "type": kind, "param": None, "code": None}})
-    return raw(http(body.encode(), f"{status} Mock", **headers))
+def fails(status: int) -> Play:
+    return raw(http(b'{"error": {"message": "mock failure"}}', f"{status} Mock"))
 
 
 def chunk(data: bytes) -> bytes:
@@ -84,11 +81,8 @@ def bomb_in_a_bomb() -> bytes:
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
 WITHOUT_LENGTH = b"HTTP/1.1 200 OK\r\n\r\n"
-TWO_LENGTHS = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}"
-LONG_HEADER = b"HTTP/1.1 200 OK\r\nx-long: " + b"x" * 200_000 + b"\r\ncontent-length: 2\r\n\r\n{}"
 HINT = b"HTTP/1.1 103 Early Hints\r\n\r\n"
 GARBAGE = bytes(range(256)) * 4
-LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 BROKEN: Mapping[str, Play] = {
     "closed": raw(end="closes"),
@@ -98,18 +92,12 @@ BROKEN: Mapping[str, Play] = {
     "reset-in-headers": part(0.1, "resets"),
     "reset-in-body": part(0.8, "resets"),
     "garbage": raw(GARBAGE, end="closes"),
-    "two-lengths": raw(TWO_LENGTHS),
-    "long-header": raw(LONG_HEADER),
-    "chunk-without-size": raw(CHUNKED + chunk(b'{"choices": ') + b"no size\r\n"),
-    "switches-protocols": raw(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n"),
     "wrong-encoding": Play(partial(http, content_encoding="gzip")),
     "chunks-cut": Play(lambda body: CHUNKED + chunk(body[:20]) + b"fff\r\nx", "closes"),
 }
 """Broken connections, and answers that are not HTTP or cannot be decompressed: they are retried."""
 
 MALFORMED: Mapping[str, Play] = {
-    "empty-body": raw(http(b"")),
-    "no-content": raw(http(b"", "204 No Content")),
     "closed-without-length": raw(WITHOUT_LENGTH + b'{"choices": [', "closes"),
     "half-gzip": Play(lambda body: http(gzip.compress(body)[:-30], content_encoding="gzip")),
 }
@@ -138,9 +126,6 @@ FINE: Mapping[str, Play] = {
 }
 
 RECOVERING: Mapping[str, tuple[Play, ...]] = {
-    "retry-after-0": (fails(429, retry_after="0"), Play(http)),
-    "retry-after-2-ms": (fails(429, retry_after="9", retry_after_ms="2"), Play(http)),
-    "retry-after-long-ago": (fails(503, retry_after=LONG_AGO), Play(http)),
     "one-of-each": (fails(503), raw(end="resets"), fails(429), Play(http)),
     **{f"{name}-once": (play, Play(http)) for name, play in BROKEN.items()},
 }
@@ -155,13 +140,8 @@ CATALOGUE: Mapping[str, Fault] = {
         name: Fault((play,), "timeout", ATTEMPTS, ATTEMPTS, share=2, timeout_s=SHORT_S)
         for name, play in TIMEOUTS.items()
     },
-    "503": Fault((fails(503),), "server", RETRIES + 1),
-    "302": Fault((fails(302, location="http://127.0.0.1:1/"),), "request"),
     "too-long": Fault((raw(http(MEBIBYTE * 40)),), "malformed", share=1),
     "bomb": Fault((raw(gzipped(MEBIBYTE * 40)),), "malformed", share=1),
-    "asks-to-wait-an-hour": Fault((fails(429, retry_after="3600"),), "rate_limit"),
-    "quota": Fault((fails(429, kind="insufficient_quota"),), "rate_limit"),
-    "error-with-status-200": Fault((raw(http(b'{"error": {"code": 429}}')),), "rate_limit", RETRIES + 1),
 }
 """Fault → what it does, and the row that results."""
 

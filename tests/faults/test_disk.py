@@ -91,14 +91,6 @@ def test_a_run_report_that_cannot_be_written_is_reported_and_left_whole(reposito
     assert not report.exists() or json.loads(report.read_text("utf-8"))
 
 
-def test_a_junit_file_that_cannot_be_written_is_reported(repository: Path) -> None:
-    documents(repository, THREE, tool("echo 42"))
-    done = run_command("eval", "evals", "--out", "r.jsonl", "--junit", "/dev/full", cwd=repository)
-    assert ids(repository / "r.jsonl") == THREE
-    assert json.loads((repository / "r.report.json").read_text("utf-8"))["counts"]["passed"] == 3
-    check(done, 4, "No space left on device", "/dev/full", cases=3, passed=3)
-
-
 @pytest.mark.parametrize(
     ("harm", "printed", "kept"),
     [
@@ -125,14 +117,17 @@ def test_results_that_are_harmed_during_the_run_are_reported(
         (["--dump-prompts", "--dump-dir"], 0),
         (["--dump-traces", "--dump-dir"], 0),
         (["--record"], 4),
+        (["--junit"], 4),
     ],
 )
-def test_a_recording_that_is_lost_on_a_full_disk_fails_and_other_copies_are_warnings(
+def test_a_recording_or_report_that_is_lost_on_a_full_disk_fails_and_other_copies_are_warnings(
     flags: list[str], code: int, repository: Path, full_disk: Path
 ) -> None:
     documents(repository, THREE, tool("echo 42"))
-    done = run_command("eval", "evals", "--out", "r.jsonl", *flags, full_disk, cwd=repository)
+    place = full_disk / "j.xml" if "--junit" in flags else full_disk
+    done = run_command("eval", "evals", "--out", "r.jsonl", *flags, place, cwd=repository)
     assert ids(repository / "r.jsonl") == THREE
+    assert json.loads((repository / "r.report.json").read_text("utf-8"))["counts"]["passed"] == 3
     check(done, code, str(full_disk), "No space left on device", cases=3, passed=3)
 
 
