@@ -498,17 +498,9 @@ class TestConfiguration:
         for one, other in ((Path("a"), Path("b")), ({1}, {2}), (b"a", b"b")):
             assert digest({}, {"a": one}) != digest({}, {"a": other})
 
-    @pytest.mark.parametrize(
-        "context",
-        [
-            {"k": cyclic()},
-            {"k": {1: 2, "b": 3}},
-            {"k": object(), "expected_seeds": "x", "tolerance": [], "contract": 3, "group": {}, "outlier_detection": 1},
-        ],
-        ids=["cyclic", "mixed keys", "wrong types"],
-    )
-    def test_context_of_validators_may_be_any_value(self, context: dict[str, Any]) -> None:
-        report = ran("asks", MOCK, validators=[*BUILT_IN], validator_context=context)
+    def test_context_of_validators_may_be_any_value(self) -> None:
+        odd = {"k": cyclic(), "expected_seeds": {1: 2, "b": 3}, "tolerance": [], "contract": 3, "outlier_detection": 1}
+        report = ran("asks", MOCK, validators=[*BUILT_IN], validator_context=odd)
         assert all("error" not in each for each in report.scenario_reports[0].aggregates["validations"])
         json.loads(report.model_dump_json())
 
@@ -538,9 +530,7 @@ class TestValidators:
         "validator",
         [
             raises(SystemExit(2)),
-            raises(ValueError("\ud800")),
             returns(cyclic()),
-            returns(None),
             returns({"issues": [], "summary": {"a": object()}}),
             returns({"issues": [{"id": "x", "severity": "error", "message": "\ud800", "path": None}], "summary": {}}),
         ],

@@ -203,14 +203,6 @@ class TestCompare:
         assert (done.code, "100 cases regressed" in done.out) == (1, True)
         assert len(done.out.splitlines()) < 30
 
-    def test_trials_too_few_for_a_regression_are_named(self, project: Project) -> None:
-        for name, verdict in (("b.jsonl", "p"), ("h.jsonl", "f")):
-            cases = (("a", verdict * 2), ("b", "ff"))
-            store(project, name, *(each for id_, word in cases for each in rows_of(case(id_, trials=2), word)))
-        printed = project.run("compare", "b.jsonl", "h.jsonl").out
-        assert "not enough evidence  a: 2/2 passed → 0/2 passed" in printed
-        assert "2 cases with too few trials" in printed
-
     def test_lost_verdict_is_not_a_pass(self, project: Project) -> None:
         store(project, "b.jsonl", *(row(each, of=case(each)) for each in ("pass", "fail")))
         store(project, "h.jsonl", row("pass", of=case("pass")), row("error", of=case("fail")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
 
 import pytest
 
@@ -12,16 +11,6 @@ from tests.support.evals import tool
 from tests.support.projects import GREETS, JUDGED, Project
 
 TEN = [f"case-{number}" for number in range(10)]
-
-
-@pytest.mark.parametrize(
-    "probe", [{"url": "http://127.0.0.1:1/health", "type": "http"}, {"command_template": "exit 1"}]
-)
-def test_health_check_that_fails_ends_the_run_before_it_begins(probe: dict[str, Any], project: Project) -> None:
-    project.documents("one", targets=(tool("echo Hello", healthcheck={"type": "command", **probe}),))
-    done = project.eval()
-    assert (done.code, project.path("r.jsonl").exists()) == (4, False)
-    assert "target 'default' is not available: health check" in done.err
 
 
 def test_health_check_runs_once(project: Project) -> None:

@@ -91,10 +91,6 @@ def spelled_otherwise(files: Repository) -> None:
     part(files, "evaluator p")["type"] = "code_judge"
 
 
-def to_the_suite(files: Repository) -> None:
-    files[EVAL]["execution"] = {"evaluators": part(files, "case").pop("evaluators")}
-
-
 def with_defaults(files: Repository) -> None:
     content = part(files, "question")["content"]
     content[0] = {"type": "text", "value": content[0]}

@@ -15,7 +15,7 @@ import pytest
 from agentv_ci.jsonschema.schemas import document
 from tests.external import documents
 from tests.external.tools import node_modules
-from tests.support import REPOSITORY, run_command
+from tests.support import REPOSITORY
 
 PACKAGE = "yaml-language-server@1.25.0"
 HERE = "⌖"
@@ -50,15 +50,11 @@ class Editor:
 
     def offers(self, text: str) -> dict[str, Any]:
         """Return the completions at the cursor: label → item."""
-        return self.offered(self._with_schema(text))
-
-    def offered(self, text: str, name: str = "{}.yaml") -> dict[str, Any]:
-        """Return the completions at the cursor of a text that names its schema."""
-        return {item["label"]: item for item in self._at("completion", text, name)["items"]}
+        return {item["label"]: item for item in self._at("completion", text)["items"]}
 
     def shows(self, text: str) -> str:
         """Return the hover text at the cursor, without the escapes of Markdown."""
-        found = self._at("hover", self._with_schema(text))
+        found = self._at("hover", text)
         return re.sub(r"\\(\W|_)", r"\1", found["contents"]["value"]) if found else ""
 
     def marks(self, text: str) -> list[Problem]:
@@ -79,10 +75,10 @@ class Editor:
             for found in self._ask(opened).values()
         ]
 
-    def _at(self, method: str, text: str, name: str = "{}.yaml") -> Any:
-        before, _, after = text.partition(HERE)
+    def _at(self, method: str, text: str) -> Any:
+        before, _, after = self._with_schema(text).partition(HERE)
         position = {"line": before.count("\n"), "character": len(before) - before.rfind("\n") - 1}
-        opened = {str(self._folder / name.format(next(self._numbers))): before + after}
+        opened = {str(self._folder / f"{next(self._numbers)}.yaml"): before + after}
         return self._ask(opened, method=method, position=position)
 
     def _with_schema(self, text: str) -> str:
@@ -229,16 +225,3 @@ def test_documents_of_the_wrong_shape_are_marked(editor: Editor) -> None:
 def test_settings_select_the_schema(editor: Editor) -> None:
     found = editor.problems([CASE.partition("\n")[2] + "metadta: {}"], "{}.test.yaml")
     assert found == [[(5, 4, "Property metadta is not allowed.")]]
-
-
-@pytest.mark.parametrize(
-    ("name", "key"), [(".agentv/targets.yaml", "workers"), ("evals/example.test.yaml", "metadata")]
-)
-def test_documents_of_init_name_their_schema(editor: Editor, tmp_path: Path, name: str, key: str) -> None:
-    assert run_command("init", tmp_path, cwd=tmp_path).code == 0
-    text = (tmp_path / name).read_text("utf-8")
-    line = text.count("\n")
-    beside = str((tmp_path / name).with_name("{}.yaml"))
-    wrong = [(line, 4, "Property metadta is not allowed.")]
-    assert editor.problems([text, f"{text}    metadta: {{}}\n"], beside) == [[], wrong]
-    assert key in editor.offered(f"{text}    {HERE}", beside)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -10,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.jsonschema.violations import violations
 from agentv_ci.load.files import MAX_BYTES
-from tests.support import run_command, write
+from tests.support import write
 from tests.validate.builders import CASE, case_with, evaluator, found_in, found_of, rules
 
 
@@ -167,50 +165,6 @@ def test_block_scalar_ends_with_its_text(repository: Path, end: str) -> None:
 
 
 TEXT = r"a\e[31m\e]0;t\a\n::error::b\r::stop-commands::c\r\n##[add-mask]d\u2028e\u202Ef%0A::warning::g\x9b31mh\0i"
-DOCUMENT = f"""\
-$schema: agentv-eval-v2
-target: "{TEXT}1"
-execution:
-  validators: ["{TEXT}2"]
-evalcases:
-  - id: "{TEXT}"
-    expected_outcome: x
-    input_messages: [{{role: "{TEXT}3", content: x}}]
-    expected_messages: []
-    evaluators: [{{name: "{TEXT}", type: "{TEXT}4"}}]
-    "{TEXT}": 1
-  - id: "{TEXT}"
-    expected_outcome: x
-    input_messages: [{{role: user, content: [{{type: file, value: "{TEXT}.md"}}]}}]
-    expected_messages: []
-    evaluators: [{{name: "{TEXT}", type: regex, value: "("}}, {{name: "{TEXT}", type: is_json}}]
-"""
-COUNT = 9
-"""Mistakes in the document."""
-
-
-def test_texts_of_a_document_command_nothing(repository: Path) -> None:
-    targets = '$schema: agentv-targets-v2.2\ntargets: [{name: "' + TEXT + '", provider: mock}]\n'
-    write(repository, {"x.yaml": DOCUMENT, "targets.yaml": targets})
-    text, github, machine, sarif = (
-        run_command("validate", "--format", form, ".", cwd=repository).out
-        for form in ("text", "github", "json", "sarif")
-    )
-    lines = text.split("\n")
-    assert all(line.isprintable() and "##[" not in line and not line.lstrip().startswith("::") for line in lines)
-    assert sum("x.yaml:" in line and "[AV" in line for line in lines) == COUNT
-    commands = [line for line in github.split("\n") if "::" in line or "##[" in line]
-    assert len(commands) == COUNT == github.count("\n") - 1
-    assert all(line.startswith("::error file=x.yaml,line=") for line in commands)
-    assert not {*"\x1b\x9b\u202e"} & {*github}
-    document = json.loads(machine)
-    assert (violations("diagnostics-v1", document), document["summary"]["errors"]) == ([], COUNT)
-    cases = [each["case"] or "" for file in document["files"] for each in file["diagnostics"]]
-    assert any(name.startswith("a\x1b[31m") for name in cases)
-    (run,) = json.loads(sarif)["runs"]
-    assert len({json.dumps(each["partialFingerprints"]) for each in run["results"]}) == len(run["results"]) == COUNT
-
-
 NAMES = (
     *("a\n::error::b.yaml", "a\x1b[31mb.yaml", "a[1]*?{b}.yaml", os.fsdecode(b"a\xff.yaml"), "a%0A::b,c=d.yaml"),
     *("a\u202eb.yaml", "##[error]a.yaml", " a b .yaml", "-x.yaml"),
@@ -218,12 +172,12 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
-def test_any_file_name_can_be_printed(
+def test_no_file_name_or_text_is_a_command(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     from agentv_ci.cli import run  # with the real streams, for names that are not UTF-8
 
-    (repository / name).write_text(CASE + "    zzz: 1\n", encoding="utf-8")
+    (repository / name).write_text(f'{CASE}    "{TEXT}": 1\n', encoding="utf-8")
     monkeypatch.chdir(repository)
     for form in ("text", "json", "github", "sarif"):
         assert run(["validate", "--format", form, "."]) == 1
