@@ -119,15 +119,3 @@ def test_an_answer_has_the_providers_cost_else_the_price_of_its_target_or_model(
     usage = Usage(input_tokens=1_000_000, output_tokens=0)
     response = replace(answer(model="m-2026-01-01", usage=usage), **given)
     assert cost_of_response(target(provider="openai", model="m"), response, authored) == expected
-
-
-@pytest.mark.parametrize(
-    ("cached", "rate", "expected"),
-    [(None, 0.2, 4.0), (500_000, None, 4.0), (500_000, 0.2, 3.1), (5_000_000, 0.2, 2.2)],
-)
-def test_cached_tokens_have_their_own_price_if_there_is_one(
-    cached: int | None, rate: float | None, expected: float
-) -> None:
-    price = Price(input_per_mtok=2, output_per_mtok=4, **({} if rate is None else {"cached_input_per_mtok": rate}))
-    usage = Usage(input_tokens=1_000_000, output_tokens=500_000, cached_tokens=cached)
-    assert cost_of_response(GPT, answer(usage=usage), {"gpt-2030": price}) == expected

@@ -40,9 +40,9 @@ from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
 from tests.execute.builders import Session
-from tests.servers.chat_api import ChatApi, chat_api, says
+from tests.servers.chat_api import chat_api, says
 from tests.support import FakeClock
-from tests.support.evals import Run, gpt, question
+from tests.support.evals import documents, gpt, question
 from tests.support.runs import SUITE, case, plan, row, suite
 
 PASS, MISS, ERROR = Result("pass", 1.0), Result("fail", 0.0), Result("error", 0.0)
@@ -364,32 +364,22 @@ DECIDING = {"yes": 3, "late": 5, "no": 3, "half": 5}
 """Case → trials that decide it."""
 
 
-class Mixed:
-    """Cases whose answers depend on the seed, in the working directory, with validators."""
-
-    def __init__(self, run: Run, api: ChatApi) -> None:
-        self._run, self._api = run, api
-        self.documents()
-
-    def documents(self, **repeat: Any) -> None:
-        cases = [{"id": case, "input_messages": question(text)} for case, text in GOOD.items()]
-        validators = ["structural_consistency", "determinism_check", "reproducibility_metadata"]
-        self._run.documents(
-            cases,
-            gpt(self._api.base_url),
-            seeds=[1, 2, 3, 4, 5],
-            repeat={"max": 5, "stop_when": "decided", **repeat},
-            validators=validators,
-            gate={"min_pass_rate": 0.1, "validators": "warn"},
-        )
-
-
 @pytest.fixture
-def mixed(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mixed]:
+def mixed(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Cases whose answers depend on the seed, in the working directory, with validators."""
     monkeypatch.chdir(repository)
     monkeypatch.setenv("MOCK_KEY", "sk-0123456789")
     with chat_api(lambda body: says("42" if str(body["seed"]) in body["messages"][-1]["content"] else "43")) as api:
-        yield Mixed(Run(repository), api)
+        documents(
+            repository,
+            [{"id": case, "input_messages": question(text)} for case, text in GOOD.items()],
+            gpt(api.base_url),
+            seeds=[1, 2, 3, 4, 5],
+            repeat={"max": 5, "stop_when": "decided"},
+            validators=["structural_consistency", "determinism_check", "reproducibility_metadata"],
+            gate={"min_pass_rate": 0.1, "validators": "warn"},
+        )
+        yield
 
 
 def rows_in(name: str) -> list[tuple[str, int, int | None, str, float]]:
@@ -430,10 +420,12 @@ def test_decided_trials_are_the_same_in_every_kind_of_run(again: list[str]) -> N
     assert Counter(case for case, *_ in rows_in(other)) == DECIDING
 
 
-def test_a_rescored_case_that_is_open_again_is_not_complete(mixed: Mixed, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("mixed")
+def test_a_rescored_case_that_is_open_again_is_not_complete(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["eval", "evals", "--out", "r.jsonl"]) == 0
     # Under `all`, three passes of five no longer decide "yes".
-    mixed.documents(require="all")
+    changed = Path("evals/a.yaml").read_text("utf-8").replace('"decided"', '"decided", "require": "all"')
+    Path("evals/a.yaml").write_text(changed, encoding="utf-8")
     capsys.readouterr()
     assert command(["rescore", "r.jsonl", "--out", "s.jsonl"]) != 0
     assert "passed" not in capsys.readouterr().out.splitlines()[-1]

@@ -6,7 +6,6 @@ A question is `case: <name>; fault: <fault>` anywhere in a request's body; `cata
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import socket
 import struct
@@ -17,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Literal
+
+from tests.servers.chat_api import says
 
 End = Literal["waits", "closes", "closes-with-the-last-byte", "closes-at-the-next-question", "resets", "ends-all"]
 """What happens to a connection after the reply.
@@ -121,10 +122,7 @@ async def asked(reader: asyncio.StreamReader) -> list[str]:
 
 def completion(question: str) -> bytes:
     """Return a completion whose answer names the question."""
-    message = {"role": "assistant", "content": f"42 for {question}"}
-    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return json.dumps({"model": "mock-model", "choices": [choice], "usage": usage}).encode()
+    return says(f"42 for {question}").body
 
 
 @contextmanager

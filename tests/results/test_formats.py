@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -153,7 +151,7 @@ def test_any_row_is_one_ascii_line_of_json_and_the_same_in_yaml(text: str, value
 
 
 NOT_ROWS = ("", "{", "null", "{}", "not json", jsonl.encode(row())[:-30], "[" * 100_000, "\xff")
-NOT_ITEMS = ("- eval_id: two\n", "- [", "- 'a", "\x00", "eval_id: one\n")
+NOT_ITEMS = ("- eval_id: two\n", "- [", "- 'a", "\x00", "eval_id: one\n", "- " + "[\n " * 40_000)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +160,7 @@ NOT_ITEMS = ("- eval_id: two\n", "- [", "- 'a", "\x00", "eval_id: one\n")
         *(("jsonl", f"{line}\n", r"results\.jsonl:2: not a result row: ") for line in NOT_ROWS),
         *(("yaml", item, r"results\.yaml: item 2 is not a result row: ") for item in NOT_ITEMS),
     ],
+    ids=lambda value: value[:20],
 )
 def test_what_is_not_a_row_is_named(name: ResultsFormat, tail: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / f"results.{name}"
@@ -190,20 +189,3 @@ def test_message_explains_what_is_not_a_row(data: dict[str, Any] | None, said: s
     with pytest.raises(ValueError, match=r"\A.*\Z") as caught:
         row_of(data and {**ROW, **json.loads(json.dumps(data))})
     assert str(caught.value).endswith(said)
-
-
-REFUSED = """
-import pathlib, sys
-from agentv_ci.results import files
-try:
-    list(files.read_rows(pathlib.Path(sys.argv[1]), 'yaml'))
-except files.UnreadableResults:
-    print("refused")
-"""
-
-
-def test_deep_file_is_refused_without_a_crash(tmp_path: Path) -> None:
-    path = tmp_path / "results.yaml"
-    path.write_text("- " + "[\n " * 40_000, encoding="utf-8")
-    done = subprocess.run([sys.executable, "-c", REFUSED, path], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "refused\n")

@@ -74,6 +74,10 @@ def read(agent: str, stdout: str, stderr: str = "", status: int = 0) -> Response
     return response
 
 
+def replay(recording: str) -> Response:
+    return read(recording.split("/", maxsplit=1)[0], recorded(recording))
+
+
 def test_every_recording_has_its_expectation() -> None:
     found = {f"{path.parent.name}/{path.name.split('.')[0]}" for path in STREAMS.glob("*/*")}
     assert found == {*ANSWERED, *FAILED}
@@ -108,7 +112,7 @@ def test_a_failure_has_its_kind_and_message(recording: str) -> None:
 def test_tokens_are_read_if_they_are_reported(recording: str, tokens: tuple[int, int, int, int] | None) -> None:
     names = ("input_tokens", "output_tokens", "total_tokens", "cached_tokens")
     expected = None if tokens is None else Usage(**dict(zip(names, tokens, strict=True)))
-    assert read(recording.split("/", maxsplit=1)[0], recorded(recording)).usage == expected
+    assert replay(recording).usage == expected
 
 
 @pytest.mark.parametrize(
@@ -120,12 +124,12 @@ def test_tokens_are_read_if_they_are_reported(recording: str, tokens: tuple[int,
     ],
 )
 def test_a_tool_call_has_its_input_and_output(recording: str, given: dict[str, Any], ending: str) -> None:
-    (call,) = read(recording.split("/", maxsplit=1)[0], recorded(recording)).calls
+    (call,) = replay(recording).calls
     assert call == ToolCall(tool=call.tool, input=given, output=f"hello-from-tool{ending}")
 
 
 def test_text_before_a_tool_call_is_a_message_of_its_own() -> None:
-    first, second = read("claude", recorded("claude/stream-tool")).messages
+    first, second = replay("claude/stream-tool").messages
     assert (first.content, first.tool_calls) == ("Let me run it.", ())
     assert (second.content, [call.tool for call in second.tool_calls]) == ("MOCK-ANSWER 42", ["Bash"])
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import socket
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -55,10 +54,13 @@ def test_a_folder_of_an_agent_that_still_works_is_not_taken(tmp_path: Path) -> N
     assert taken(tmp_path) == "subagent-1"
 
 
-def test_a_lock_of_another_tool_is_not_removed(tmp_path: Path) -> None:
+def test_a_lock_of_a_killed_run_does_not_count_and_that_of_another_tool_is_not_removed(tmp_path: Path) -> None:
+    with take_subagent(tmp_path, now()) as place:
+        left = place.lock.read_text("utf-8")
+    place.lock.write_text(left, encoding="utf-8")
     with take_subagent(tmp_path, now()) as place:
         place.lock.write_text("another's", encoding="utf-8")
-    assert place.lock.read_text("utf-8") == "another's"
+    assert (place.name, place.lock.read_text("utf-8")) == ("subagent-1", "another's")
 
 
 @pytest.mark.parametrize(
@@ -68,25 +70,15 @@ def test_a_lock_of_another_tool_is_not_removed(tmp_path: Path) -> None:
         ([], timedelta(hours=23), "subagent-2"),
         ({"tool": "another"}, timedelta(), "subagent-2"),
         ({"tool": TOOL, "host": "elsewhere"}, timedelta(), "subagent-2"),
-        ({"tool": TOOL, "host": socket.gethostname()}, timedelta(), "subagent-1"),
         ("", timedelta(hours=25), "subagent-1"),
         ({"tool": "another"}, timedelta(hours=25), "subagent-1"),
     ],
 )
-def test_a_lock_counts_unless_it_is_old_or_of_a_killed_run(
-    content: object, age: timedelta, folder: str, tmp_path: Path
-) -> None:
+def test_a_lock_counts_unless_it_is_old(content: object, age: timedelta, folder: str, tmp_path: Path) -> None:
     write(tmp_path, {"subagent-1/subagent.lock": json.dumps(content)})
     moment = (now() - age).timestamp()
     os.utime(tmp_path / "subagent-1" / "subagent.lock", (moment, moment))
     assert taken(tmp_path) == folder
-
-
-def test_a_run_that_is_killed_releases_its_folder(tmp_path: Path) -> None:
-    with take_subagent(tmp_path, now()) as place:
-        left = place.lock.read_text("utf-8")
-    place.lock.write_text(left, encoding="utf-8")
-    assert taken(tmp_path) == "subagent-1"
 
 
 def test_a_workspace_has_its_own_folder_and_those_of_the_template(tmp_path: Path) -> None:

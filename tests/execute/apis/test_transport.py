@@ -194,14 +194,13 @@ def test_an_invalid_header_is_an_error_that_does_not_show_it(secret: str, url: s
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "NO_PROXY", "no_proxy")
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-@pytest.mark.usefixtures("no_proxies")
 def test_a_proxy_is_not_asked_for_addresses_of_this_machine(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in PROXIES[:3]:
         monkeypatch.setenv(name, "http://127.0.0.1:1")
@@ -209,7 +208,6 @@ def test_a_proxy_is_not_asked_for_addresses_of_this_machine(host: str, monkeypat
         assert reply_of(api.base_url.replace("127.0.0.1", host)) == ANSWER
 
 
-@pytest.mark.usefixtures("no_proxies")
 async def test_a_proxy_is_asked_for_all_other_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving() as (url, requests):
         monkeypatch.setenv("HTTP_PROXY", url)
@@ -219,7 +217,6 @@ async def test_a_proxy_is_asked_for_all_other_addresses(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "gopher://127.0.0.1:1"])
-@pytest.mark.usefixtures("no_proxies")
 def test_a_proxy_that_cannot_be_used_is_an_error(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     error = failure_of("http://models.example/v1")
