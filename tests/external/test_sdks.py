@@ -16,9 +16,6 @@ import pytest
 from tests.external.sdk_requests import KEY, MODEL, client, sdk
 from tests.servers import model_api as served
 from tests.servers.model_api import ANSWER, USAGE, Step, model_api
-from tests.servers.model_api import anthropic_messages as anthropic_dialect
-from tests.servers.model_api import gemini as gemini_dialect
-from tests.servers.model_api import openai as openai_dialect
 
 pytestmark = pytest.mark.slow
 
@@ -231,15 +228,3 @@ def test_reasons_of_errors(peer: Peer, step: Step, error: str, found: Mapping[st
     raised: Any = caught.value
     assert {key: getattr(raised, key) for key in found} == found
     assert found != AZURE_FILTER or raised.body["innererror"]["code"] == "ResponsibleAIPolicyViolation"
-
-
-def test_double_knows_all_parameters() -> None:
-    chat = sdk("openai.types.chat.completion_create_params").CompletionCreateParamsBase
-    assert {*chat.__annotations__, "stream"} <= openai_dialect.CHAT_PARAMETERS
-    responses = sdk("openai.types.responses.response_create_params").ResponseCreateParamsBase
-    assert {*responses.__annotations__, "stream"} <= openai_dialect.RESPONSES_PARAMETERS
-    messages = sdk("anthropic.types.beta.message_create_params").MessageCreateParamsBase
-    # The SDK sends `betas` as a header.
-    assert {*messages.__annotations__, "stream"} - {"betas"} <= anthropic_dialect.PARAMETERS
-    generation = sdk("google.genai.types").GenerationConfig
-    assert {field.alias or name for name, field in generation.model_fields.items()} <= gemini_dialect.GENERATION

@@ -80,10 +80,7 @@ def fails(status: int, message: str = "mock failure", *, retry_after_s: float | 
 
 
 def rejects(parameter: str) -> Step:
-    """Refuse a parameter as unsupported for as long as the request carries it; then answer.
-
-    OpenAI's chat completions let a temperature or top_p of 1 pass.
-    """
+    """Refuse a parameter as unsupported for as long as the request carries it; then answer."""
 
     def reply(dialect: Dialect, asked: Asked) -> Reply:
         trouble = dialect.unsupported(asked, parameter)

@@ -175,11 +175,6 @@ def event(data: object, name: str | None = None, *, end: str = "\n") -> str:
     return f"{named}data: {json.dumps(data, ensure_ascii=False)}{end}{end}"
 
 
-def words(text: str) -> frozenset[str]:
-    """Names, separated by blanks."""
-    return frozenset(text.split())
-
-
 def pieces(text: str) -> Sequence[str]:
     """The text as a model would stream it: word by word."""
     return re.findall(r"\s*\S+\s*?(?=\s|$)|\s+$", text)

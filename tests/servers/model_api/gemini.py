@@ -19,19 +19,8 @@ from tests.servers.model_api.dialect import (
     served_model,
     streams,
     tool_call,
-    words,
 )
 
-PARAMETERS = words(
-    "cachedContent contents generationConfig labels model safetySettings serviceTier store systemInstruction "
-    "toolConfig tools"
-)
-GENERATION = words(
-    "audioTimestamp audioTranscriptionConfig candidateCount enableAffectiveDialog enableEnhancedCivicAnswers "
-    "frequencyPenalty imageConfig logprobs maxOutputTokens mediaResolution modelSelectionConfig presencePenalty "
-    "responseFormat responseJsonSchema responseLogprobs responseMimeType responseModalities responseSchema "
-    "routingConfig seed speechConfig stopSequences temperature thinkingConfig topK topP translationConfig"
-)
 _CONTENT: Json = {
     "required": ["parts"],
     "properties": {
@@ -79,18 +68,9 @@ class Gemini(Dialect):
         return {
             "required": ["contents"],
             "properties": {
-                **dict.fromkeys(PARAMETERS, True),
                 "contents": {"type": "array", "minItems": 1, "items": _CONTENT},
                 "systemInstruction": _CONTENT,
-                "generationConfig": {
-                    "properties": {
-                        **dict.fromkeys(GENERATION, True),
-                        "thinkingConfig": {"not": {"required": ["thinkingBudget", "thinkingLevel"]}},
-                    },
-                    "additionalProperties": False,
-                },
             },
-            "additionalProperties": False,
         }
 
     def answer(self, asked: Asked, answer: Answer) -> Reply:

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from tests.servers.http import Asked, Reply, answers
@@ -25,7 +24,6 @@ from tests.servers.model_api.dialect import (
     served_model,
     streams,
     tool_call,
-    words,
 )
 
 _CODES: Mapping[int, str] = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
@@ -69,7 +67,8 @@ class _OpenAI(Dialect):
         if parameter not in asked.body:
             return None
         message = f"Unsupported parameter: '{parameter}' is not supported with this model."
-        return Trouble(400, message, param=parameter, code="unsupported_parameter")
+        # Unlike chat completions, Responses have no code here.
+        return Trouble(400, message, param=parameter, code="")
 
     def filtered_prompt(self, asked: Asked) -> Reply:
         if not self.azure:
@@ -107,13 +106,6 @@ def _retry_headers(seconds: float | None) -> dict[str, str]:
     return {"retry-after": str(math.ceil(seconds)), "retry-after-ms": f"{seconds * 1000:g}"}
 
 
-CHAT_PARAMETERS = words(
-    "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "
-    "metadata modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key "
-    "prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier "
-    "stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity "
-    "web_search_options"
-)
 _MESSAGE: Json = {
     "required": ["role"],
     "properties": {
@@ -142,11 +134,9 @@ class OpenAIChat(_OpenAI):
         return {
             "required": ["messages"] if self.by_deployment else ["model", "messages"],
             "properties": {
-                **dict.fromkeys(CHAT_PARAMETERS, True),
                 "model": NAMED,
                 "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
             },
-            "additionalProperties": False,
             "not": {"required": ["max_tokens", "max_completion_tokens"]},
         }
 
@@ -176,16 +166,10 @@ class OpenAIChat(_OpenAI):
         return answers(200, error, self.headers)
 
     def unsupported(self, asked: Asked, parameter: str) -> Trouble | None:
-        value = asked.body.get(parameter)
-        if parameter not in ("temperature", "top_p") or value is None:
-            return super().unsupported(asked, parameter)
-        # The default is no change, so the API lets it pass.
-        if value == 1:
+        if parameter not in asked.body:
             return None
-        message = (
-            f"Unsupported value: '{parameter}' does not support {value} with this model. "
-            "Only the default (1) value is supported."
-        )
+        said = f"'{parameter}' does not support {asked.body[parameter]} with this model."
+        message = f"Unsupported value: {said} Only the default (1) value is supported."
         return Trouble(400, message, param=parameter, code="unsupported_value")
 
     def _head(self, asked: Asked, kind: str) -> Json:
@@ -253,14 +237,6 @@ def _chat_tools(body: Json) -> dict[str, Any]:
     return {function["name"]: function.get("parameters") for function in functions}
 
 
-RESPONSES_PARAMETERS = words(
-    "access_programs background background_options context_management conversation image include input instructions "
-    "max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt "
-    "prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store "
-    "stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user"
-)
-AGENT_PARAMETERS = frozenset({"client_metadata"})
-"""What agents of the vendor send although the SDK has no name for it."""
 _ITEM: Json = {"properties": {"role": {"enum": ["assistant", "system", "developer", "user"]}}}
 _USAGE: Json = {
     "input_tokens": USAGE.input,
@@ -280,12 +256,10 @@ class OpenAIResponses(_OpenAI):
         return {
             "required": ["model", "input"],
             "properties": {
-                **dict.fromkeys(RESPONSES_PARAMETERS | AGENT_PARAMETERS, True),
                 "model": NAMED,
                 "max_output_tokens": {"type": ["integer", "null"], "minimum": 16},
                 "input": {"anyOf": [NAMED, {"type": "array", "minItems": 1, "items": _ITEM}]},
             },
-            "additionalProperties": False,
         }
 
     def answer(self, asked: Asked, answer: Answer) -> Reply:
@@ -302,11 +276,6 @@ class OpenAIResponses(_OpenAI):
     def failed_inside(self, asked: Asked) -> Reply:
         error = {"code": "server_error", "message": "The server had an error while processing your request."}
         return self._reply(asked, {**_head(asked), "status": "failed", "error": error})
-
-    def unsupported(self, asked: Asked, parameter: str) -> Trouble | None:
-        trouble = super().unsupported(asked, parameter)
-        # Unlike chat completions, Responses have no code here.
-        return replace(trouble, code="") if trouble else None
 
     def _reply(self, asked: Asked, response: Json) -> Reply:
         if not asked.body.get("stream"):
