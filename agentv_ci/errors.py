@@ -89,7 +89,8 @@ class InvalidInput(CannotGoOn):
     exit_code = 2
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        super().__init__("the documents have errors")
+        errors = sum(each.severity == "error" for each in diagnostics)
+        super().__init__(f"the documents have {errors} {'error' if errors == 1 else 'errors'}; nothing ran")
         self.diagnostics = tuple(diagnostics)
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import click
 import yaml
@@ -141,12 +141,26 @@ def _contracts(page: str) -> str:
 
 def _field_table(part: type[Authored], without: set[str]) -> str:
     rows = (
-        f"| `{field.alias or name}` | {_cell(field.description or '')}{' Required.' if field.is_required() else ''} "
-        f"| {_default(field)} |"
+        f"| `{field.alias or name}` | {_cell(field.description or '')}{_choices(field)}"
+        f"{' Required.' if field.is_required() else ''} | {_default(field)} |"
         for name, field in part.model_fields.items()
         if name not in without
     )
     return "\n".join(["| field | description | default |", "|---|---|---|", *rows])
+
+
+def _choices(field: FieldInfo) -> str:
+    """The values of a choice, unless its description has them."""
+    values = _values(field.annotation)
+    if len(values) < 2 or all(each in (field.description or "") for each in values):
+        return ""
+    return f" One of {', '.join(f'`{each}`' for each in values)}."
+
+
+def _values(annotation: Any) -> tuple[str, ...]:
+    """The values of the first choice in a type."""
+    parts = get_args(annotation)
+    return parts if get_origin(annotation) is Literal else next(filter(None, map(_values, parts)), ())
 
 
 def _ports(page: str) -> str:

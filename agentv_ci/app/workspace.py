@@ -61,8 +61,8 @@ class Documents:
         if kind not in NEED_TARGETS:
             return file
         context = self.context(path)
-        unreadable = (other for other in context.others if not other.source.readable)
-        return replace(file, without_targets=context.targets is None, beside=tuple(map(_checked_file, unreadable)))
+        wrong = (other for other in context.others if other.diagnostics)
+        return replace(file, without_targets=context.targets is None, beside=tuple(map(_checked_file, wrong)))
 
     def root(self, path: Path) -> Path:
         """Return the repository of a file."""

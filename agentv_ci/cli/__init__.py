@@ -65,7 +65,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise click.UsageError(error.message + did_you_mean(args[0], COMMANDS), ctx) from error
+            raise click.UsageError(error.message.rstrip(".") + did_you_mean(args[0], COMMANDS), ctx) from error
 
 
 COLOR = click.Choice(["auto", "always", "never"])

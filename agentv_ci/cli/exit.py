@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import signal
 import sys
@@ -15,7 +14,6 @@ import click
 
 from agentv_ci.cli.console import show_diagnostics, show_error
 from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
-from agentv_ci.text import without_commands
 
 
 class ReaderHasGone(Exception):
@@ -53,13 +51,13 @@ def end(work: Callable[[], object]) -> Ended:
         show_error("interrupted", None)
         return Ended(INTERRUPTED)
     except click.ClickException as error:
-        # The message repeats arguments, which may contain commands to the runner.
-        text = io.StringIO()
-        error.show(text)
-        click.echo(without_commands(text.getvalue()), err=True, nl=False)
+        message = error.format_message()
+        path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else None
+        show_error(message[:1].lower() + message[1:].rstrip("."), f"see `{path} --help`" if path is not None else None)
         return Ended(2, error)
     except InvalidInput as error:
         show_diagnostics(error.diagnostics, err=True)
+        show_error(error.message, None)
         return Ended(error.exit_code, error)
     except CannotGoOn as error:
         show_error(error.message, error.hint)

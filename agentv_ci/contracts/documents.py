@@ -72,7 +72,7 @@ class FileDiagnostics:
     without_targets: bool
     """Whether it is an eval file that was checked without a targets file."""
     beside: tuple[FileDiagnostics, ...] = ()
-    """Targets and config files that cannot be read."""
+    """Targets and config files that it is read with, if they have diagnostics."""
 
     def is_valid(self, *, strict: bool) -> bool:
         """Whether there are no errors; with `strict`, no warnings either."""

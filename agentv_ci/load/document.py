@@ -28,6 +28,12 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
     **{schema_id(name): kind for kind, name in SCHEMAS.items()},
 }
 
+CASE_KEYS = frozenset(
+    {"input", "input_messages", "vars", "expected", "expected_output", "assert", "assertions", "criteria"}
+)
+"""Keys of a case in formats of other tools, and of newer versions of AgentV."""
+FORMAT_HINT = "write its cases as evalcases (docs/eval-file.md), or move the file out of the folder"
+
 OURS = re.compile(r"\bagentv-(?:eval|targets|config|judge-set)-|^evalcases\s*:", re.MULTILINE)
 """Marks of our documents, for files that go beyond the YAML core schema."""
 
@@ -92,6 +98,11 @@ def _recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None,
             return _kind_by_name(path), Problem("AV103", message, place.start, place.end)
         return kind, None
     kind = _kind_by_name(path) or _kind_by_content(data, named=named)
+    if not named and kind is None and (other := _other_format(data)) is not None:
+        # Skipping it would be a run that silently tests nothing.
+        place = locate(parsed.find_mark(), (other[0],))
+        message = f"{other[1]}, which agentv-ci does not read"
+        return None, Problem("AV103", message, place.start, place.end, hint=FORMAT_HINT)
     if not named and (kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))):
         return None, None  # other files are called targets.yaml too
     if kind is not None and (data is None or _attempts_schema(data)):
@@ -101,7 +112,9 @@ def _recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None,
         name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
         return kind, Problem("AV102", f"$schema is missing; read as '{name}'", start, start)
     message = "the file is empty"
-    if data is not None:
+    if path.suffix == ".jsonl":
+        message = "not an eval file; `agentv-ci report` reads results"
+    elif data is not None:
         message = "not an agentv-ci document; add a line such as $schema: agentv-eval-v2"
     return None, Problem("AV103", message, start, start)
 
@@ -123,6 +136,23 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
         return "targets"
     if "guideline_patterns" in data or "guidelinePatterns" in data:
         return "config"
+    return None
+
+
+def _other_format(data: JsonValue) -> tuple[str, str] | None:
+    """Return the key that shows that a file is an evaluation of another format, and a description of the format."""
+    if not isinstance(data, dict):
+        return None
+    if "prompts" in data and ("providers" in data or "tests" in data):
+        return "prompts", "this is a promptfoo config"
+    for key in ("tests", "cases"):
+        items = data.get(key)
+        if (
+            isinstance(items, list)
+            and items
+            and all(isinstance(each, dict) and CASE_KEYS & each.keys() for each in items)
+        ):
+            return key, f"'{key}' looks like evaluations in another format"
     return None
 
 

@@ -87,6 +87,8 @@ def _statistics(figures: Statistics) -> Iterator[Line]:
     values = {name: getattr(figures, name) for name in ("mean", "median", "min", "max", "stdev")}
     yield Line("  ".join(f"{name} {value:.3f}" for name, value in values.items() if value is not None))
     most = max(figures.histogram)
+    if sum(figures.histogram) < 2:
+        return
     for index, number in enumerate(figures.histogram):
         low, high = index / 5, (index + 1) / 5
         closing = "]" if index == len(figures.histogram) - 1 else ")"

@@ -39,6 +39,14 @@ def test_paths_are_checked_in_order_and_once(project: Project) -> None:
     assert [Path(file["path"]).name for file in json.loads(done.out)["files"]] == ["targets.yaml", "x.yaml"]
 
 
+def test_targets_of_the_eval_files_are_checked(project: Project) -> None:
+    """Otherwise `eval` refuses what `validate` accepts."""
+    project.write({"targets.yaml": project.text("targets.yaml").replace('"response"', '"respones"')})
+    done = project.run("validate", "evals")
+    assert (done.code, "did you mean 'responses'" in done.out) == (1, True)
+    assert done.out.endswith("2 files checked, 1 passed, 1 failed, 2 errors, 0 warnings\n")
+
+
 def test_other_yaml_in_a_folder_is_skipped(project: Project) -> None:
     project.write({"compose.yaml": "services: {}\n", "broken.yaml": "a: [\n", "node_modules/x.yaml": "a: 1\n"})
     done = project.run("validate", ".")

@@ -46,6 +46,24 @@ def test_schema_name_or_content_set_the_kind(tmp_path: Path, name: str, text: st
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("tests:\n  - {id: a, input: Hi}\n", "'tests' looks like evaluations in another format"),
+        ("cases: [{id: a, expected_output: Hi}]\n", "'cases' looks like evaluations in another format"),
+        ("prompts: [Hi]\nproviders: [openai:gpt-5]\n", "this is a promptfoo config"),
+        ("tests: [unit, lint]\n", None),
+        ("cases:\n  - {id: a}\n", None),
+        ("prompts: [Hi]\n", None),
+    ],
+)
+def test_evaluation_in_another_format_is_never_skipped(tmp_path: Path, text: str, says: str | None) -> None:
+    source = loaded(tmp_path, text, named=False)
+    found = [(each.rule, each.message) for each in source.diagnostics]
+    assert found == ([("AV103", f"{says}, which agentv-ci does not read")] if says else [])
+    assert source.kind is None
+
+
+@pytest.mark.parametrize(
     "text",
     [
         *("targets: {a: 1}\n", "a: 1\n", "- 1\n", "text\n", "", "a: 1\na: 2\n", "--- 1\n--- 2\n"),

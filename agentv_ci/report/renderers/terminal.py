@@ -63,7 +63,7 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
         return
     yield Line(f"{title}:", "title")
     for outcome in outcomes[:MAX_SHOWN]:
-        yield _headline(score_text(outcome.verdict, outcome.score), outcome)
+        yield _headline(score_text(outcome.verdict, outcome.score), outcome, of_trial=_worst_of(outcome))
         yield from map(Line, _reasons(outcome))
         yield from (Line(each, "faint") for each in _answer(outcome))
         yield Line.of((f"    again: {_again(outcome)}", "faint"))
@@ -71,13 +71,19 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
     yield Line("")
 
 
-def _headline(verdict: str, outcome: CaseOutcome, style: Style | None = None) -> Line:
+def _headline(verdict: str, outcome: CaseOutcome, style: Style | None = None, *, of_trial: str = "") -> Line:
     source = outcome.case.source
     return Line.of(
         (f"  {verdict}  ", style or _STYLES[outcome.verdict]),
         (on_one_line(outcome.case.id), "strong"),
-        (f"  ({on_one_line(source.path)}:{source.line})", "faint"),
+        (f"  ({on_one_line(source.path)}:{source.line}{of_trial})", "faint"),
     )
+
+
+def _worst_of(outcome: CaseOutcome) -> str:
+    """Return which of several trials the reasons are from."""
+    several = len(outcome.trials) > 1 and outcome.worst is not None
+    return f"; trial {outcome.worst.number} of {len(outcome.trials)}" if several and outcome.worst else ""
 
 
 def _lost_trials(lost: Sequence[tuple[CaseOutcome, TrialOutcome]]) -> Iterator[Line]:
