@@ -291,18 +291,15 @@ class TestObstacles:
         ],
     )
     def test_link_or_file_in_place_of_a_folder_is_an_error(
-        self, name: str, hint: str, repository: Path, tmp_path_factory: pytest.TempPathFactory
+        self, name: str, hint: str, project: Project, tmp_path_factory: pytest.TempPathFactory
     ) -> None:
         outside = tmp_path_factory.mktemp("outside")
-        (repository / name).symlink_to(outside)
-        with pytest.raises(UsageError, match=re.escape(f"/{name}' is a symbolic link")) as raised:
-            plan_start(repository, Choices())
-        assert raised.value.hint == hint
-        (repository / name).unlink()
-        (repository / name).write_text("")
-        with pytest.raises(UsageError, match=re.escape(f"/{name}' is in the way of")):
-            plan_start(repository, Choices())
-        assert (files(outside), {*files(repository)}) == ({}, {name})
+        project.path(name).symlink_to(outside)
+        project.refuses("init", error=f"error: '{name}' is a symbolic link\n    {hint}\n")
+        project.path(name).unlink()
+        project.write({name: ""})
+        project.refuses("init", error=f"error: '{name}' is in the way of")
+        assert files(outside) == {}
 
     def test_folder_or_broken_link_in_place_of_a_file_is_an_error(self, project: Project) -> None:
         path = project.path(EXAMPLE)
