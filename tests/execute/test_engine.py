@@ -394,20 +394,15 @@ def test_waiting_for_other_questions_is_not_latency(repository: Path, monkeypatc
     assert [(row.duration_ms, row.verdict) for row in found] == [(300, "pass")] * 4
 
 
+FAILS = "warning: evaluator 'it' could not score:"
+
+
 @pytest.mark.parametrize(
     ("evaluator", "code", "message"),
     [
-        (
-            {"name": "percent", "type": "code", "script": "echo '{\"score\": 85}'"},
-            0,
-            "warning: evaluator 'percent' scored 85",
-        ),
-        (
-            {"name": "broken", "type": "code", "script": "exit 3"},
-            4,
-            "warning: evaluator 'broken' could not score: the script exited with code 3",
-        ),
-        ({**JUDGE, "judge_target": "default"}, 4, "warning: evaluator 'judge' could not score: "),
+        ({"name": "it", "type": "code", "script": "echo '{\"score\": 85}'"}, 0, "warning: evaluator 'it' scored 85"),
+        ({"name": "it", "type": "code", "script": "exit 3"}, 4, f"{FAILS} the script exited with code 3"),
+        ({**JUDGE, "name": "it", "judge_target": "default"}, 4, f"{FAILS} "),
         ({**FINDS, "weight": 0}, 1, "all weights are 0, so the score is 0"),
     ],
 )

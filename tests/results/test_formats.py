@@ -10,16 +10,48 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.results import InputMessageRecord, ResultRow, TraceSummary, Usage
+from agentv_ci.contracts.results import InputMessageRecord, OutputMessage, ResultRow, ToolCall, TraceSummary, Usage
 from agentv_ci.results import jsonl, yaml
 from agentv_ci.results.files import ResultsFormat, UnreadableResults, form, read_rows, row_of
-from tests.results.builders import calling_with, json_values, saying
-from tests.support.runs import any_text, row, well_formed
+from tests.support.runs import any_text, finding, row, well_formed, well_formed_text
 
 ROW: dict[str, Any] = row().model_dump(exclude_none=True)
+json_values: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | well_formed_text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(well_formed_text, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def saying(text: str) -> ResultRow:
+    """A row with a text in every field that may have any text."""
+    return row(
+        "error",
+        candidate_answer=text,
+        reasoning=text,
+        hits=(text, "x", text),
+        misses=(text,),
+        error=text,
+        model=text,
+        conversation_id=text,
+        evaluator_results=(finding(text),),
+        request={"prompt": text},
+        output_messages=(OutputMessage(role="assistant", content=text, tool_calls=(ToolCall(tool=text, input=text),)),),
+        metadata={"key": text, well_formed(text): [text]},
+    )
+
+
+def calling_with(depth: int) -> ResultRow:
+    """A row with a tool call whose arguments are nested this deep."""
+    arguments: JsonValue = "deep"
+    for _ in range(depth):
+        arguments = [arguments]
+    call = ToolCall(tool="x", input=arguments)
+    return row(output_messages=(OutputMessage(role="assistant", tool_calls=(call,)),))
 
 
 def read_back(folder: Path, name: ResultsFormat, *rows: ResultRow) -> list[ResultRow]:

@@ -24,7 +24,7 @@ FITTING = [
     row("fail", of=WHOLE.cases[1], seed=7),
     row(of=WHOLE.cases[1], trial=2),
 ]
-ERROR = row("error", of=WHOLE.cases[2])
+LAST, ERROR = row(of=WHOLE.cases[2]), row("error", of=WHOLE.cases[2])
 
 
 @pytest.fixture
@@ -220,15 +220,9 @@ def test_rows_of_cases_that_are_not_selected_are_not_lost(path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "kept"),
     [
-        (
-            [ERROR, row(of=case("gone")), *FITTING, row(of=WHOLE.cases[2]), row("fail", of=WHOLE.cases[2])],
-            [*FITTING, row(of=WHOLE.cases[2])],
-        ),
-        ([ERROR, row("error", of=WHOLE.cases[2], error="again")], [row("error", of=WHOLE.cases[2], error="again")]),
-        (
-            [FITTING[0].model_copy(update={"trials": 3, "dataset": "old", "metadata": {"a": 1}}), *FITTING[1:]],
-            FITTING,
-        ),
+        ([ERROR, row(of=case("gone")), *FITTING, LAST, row("fail", of=WHOLE.cases[2])], [*FITTING, LAST]),
+        ([ERROR, ERROR.model_copy(update={"error": "again"})], [ERROR.model_copy(update={"error": "again"})]),
+        ([FITTING[0].model_copy(update={"trials": 3, "dataset": "old", "metadata": {"a": 1}})], FITTING[:1]),
     ],
     ids=["first answer", "last error", "fields of the plan"],
 )

@@ -38,9 +38,9 @@ def claude(*content: Any, reason: str = "end_turn") -> JsonObject:
     return {"content": [*content], "stop_reason": reason, "usage": None, "model": "m"}
 
 
-def gemini(*parts: object, reason: str = "STOP", **more: Any) -> JsonObject:
-    candidate: Any = {"content": {"parts": [*parts]}, "finishReason": reason, **more.pop("candidate", {})}
-    return {"candidates": [candidate], "modelVersion": "m", **more}
+def gemini(*parts: object, reason: str = "STOP", usage: Any = None, **more: Any) -> JsonObject:
+    candidate: Any = {"content": {"parts": [*parts]}, "finishReason": reason, **more}
+    return {"candidates": [candidate], "modelVersion": "m", "usageMetadata": usage}
 
 
 def text(content: str) -> JsonObject:
@@ -94,11 +94,7 @@ BAD_CALL = "MALFORMED_FUNCTION_CALL"
         *(("gemini", wrong, NO_CANDIDATES) for wrong in ({}, {"candidates": ["42"]})),
         ("gemini", {"candidates": [{"finishReason": "RECITATION"}]}, f"request: {STOPPED}: RECITATION"),
         ("gemini", gemini({"text": "half"}, reason="SAFETY"), f"request: {STOPPED}: SAFETY"),
-        (
-            "gemini",
-            gemini(reason=BAD_CALL, candidate={"finishMessage": "bad"}),
-            f"malformed: {STOPPED}: {BAD_CALL}: bad",
-        ),
+        ("gemini", gemini(reason=BAD_CALL, finishMessage="bad"), f"malformed: {STOPPED}: {BAD_CALL}: bad"),
     ],
 )
 def test_an_answer_is_its_text_or_an_error(api: str, body: JsonObject, expected: str) -> None:
@@ -119,6 +115,8 @@ ARGUMENTS = {
 }
 """Arguments as they are written, and as they are read."""
 WRITTEN: Any = [{"function": {"name": "f", "arguments": each}} for each in (*ARGUMENTS, None, {"b": 2})]
+WRITTEN += [None, 5, {"function": None}]
+READ = [*ARGUMENTS.values(), None, {"b": 2}]
 CALLED = {"type": "function_call", "name": "f", "arguments": json.dumps({"a": 1})}
 USED = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}
 
@@ -126,19 +124,9 @@ USED = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}
 @pytest.mark.parametrize(
     ("api", "body", "calls", "reason"),
     [
-        (
-            "chat",
-            chat(None, message={"tool_calls": [*WRITTEN, None, 5, {"function": None}]}),
-            [*ARGUMENTS.values(), None, {"b": 2}],
-            "stop",
-        ),
+        ("chat", chat(None, message={"tool_calls": WRITTEN}), READ, "stop"),
         ("responses", responses(CALLED, {"type": "function_call"}, 7), [{"a": 1}], "completed"),
-        (
-            "responses",
-            responses(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-            [],
-            "max_output_tokens",
-        ),
+        ("responses", responses(status="incomplete", incomplete_details={"reason": "length"}), [], "length"),
         ("responses", responses(status="incomplete"), [], "incomplete"),
         ("anthropic", claude(USED, {"type": "tool_use", "id": "2"}, reason="tool_use"), [{"a": 1}], "tool_use"),
         ("gemini", gemini({"functionCall": {"name": "f", "args": {"a": 1}}}, {"text": "2"}), [{"a": 1}], "STOP"),
@@ -164,8 +152,8 @@ COUNTS = {"promptTokenCount": 3, "toolUsePromptTokenCount": 4, "thoughtsTokenCou
         *((chat(usage=wrong), Usage()) for wrong in ({}, NO_COUNTS, {"prompt_tokens": -5})),
         (chat(usage={"prompt_tokens": 3, "completion_tokens": None, "total_tokens": "many"}), Usage(input_tokens=3)),
         (gemini(), None),
-        *((gemini(usageMetadata=wrong), Usage()) for wrong in ({}, {"promptTokenCount": "many"})),
-        (gemini(usageMetadata=COUNTS), Usage(input_tokens=7, output_tokens=5)),
+        *((gemini(usage=wrong), Usage()) for wrong in ({}, {"promptTokenCount": "many"})),
+        (gemini(usage=COUNTS), Usage(input_tokens=7, output_tokens=5)),
     ],
 )
 def test_tokens_are_counts_with_thoughts_and_prompts_of_tools(body: JsonObject, expected: Usage | None) -> None:

@@ -86,8 +86,6 @@ def test_the_limit_is_always_sent() -> None:
 
 
 UNSUPPORTED = "c: temperature is ignored: the model does not support it"
-
-
 THINKS = "c: temperature is ignored: it cannot be combined with thinking"
 
 
