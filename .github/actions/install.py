@@ -48,6 +48,8 @@ OTHER_SETTINGS |= {"PIP_TIMEOUT", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES", "PIP_CON
 
 def main() -> None:
     """Install, or find what this job has installed, and set the outputs."""
+    if os.name == "nt":
+        raise OSError("agentv-ci runs on Linux and macOS; use a runner such as ubuntu-latest")
     temporary = Path(os.environ["RUNNER_TEMP"])
     # The name cannot be guessed, and identifies this use of the action.
     use = Path(tempfile.mkdtemp(prefix="agentv-ci.", dir=temporary))
@@ -68,8 +70,8 @@ def found_environment() -> Path | None:
 
 def new_environment(folder: Path) -> Path:
     """Install into a folder, and tell the runner for later uses."""
-    venv.EnvBuilder(symlinks=os.name != "nt", with_pip=False).create(folder / "venv")
-    site = next((folder / "venv").glob("[Ll]ib/**/site-packages"))
+    venv.EnvBuilder(symlinks=True, with_pip=False).create(folder / "venv")
+    site = next((folder / "venv").glob("lib/*/site-packages"))
     tls()  # for all processes
     with ProcessPoolExecutor(PROCESSES) as pool:
         package = pool.submit(copy_package, site)
@@ -189,7 +191,7 @@ def install_with_pip(folder: Path) -> None:
 
 def interpreter(environment: Path) -> Path:
     """Return the Python of an environment."""
-    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    return environment / "bin" / "python"
 
 
 def digest_of(folder: Path) -> str:

@@ -47,7 +47,8 @@ def outcome(once: Once) -> Outcome:
         files = {"evals/a.test.yaml": suite("a"), "targets.yaml": mock(), **trapped}
         env = {"PYTHONPATH": ".:${{ github.workspace }}", "PYTHONSTARTUP": "json.py", **BREAKING}
         broken = {"PIP_INDEX_URL": "http://127.0.0.1:1/", "PIP_RETRIES": "0", "AGENTV_CI_INSTALLED": ""}
-        steps = (uses(env=env), uses("again", results_dir="again"), uses("broken", env=broken))
+        again = uses("again", results_dir="again", python_path=sys.executable)
+        steps = (uses(env=env), again, uses("broken", env=broken))
         return play(folder, files, *steps, installs=True)
 
     return once("install", scenario)

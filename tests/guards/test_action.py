@@ -27,13 +27,13 @@ from tests.support import REPOSITORY
 INPUTS = (
     "evals", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate", "max-cost", "baseline",
     "only-changed", "shard", "dry-run", "validate-only", "working-directory", "env-file", "comment", "comment-key",
-    "annotations", "fail-on", "results-dir", "github-token", "args",
+    "annotations", "fail-on", "results-dir", "python-path", "github-token", "args",
 )  # fmt: skip
 OUTPUTS = (
     "verdict", "passed", "failed", "errored", "total", "pass-rate", "mean-score", "cost-usd", "results", "report",
     "junit", "html", "plan",
 )  # fmt: skip
-NOT_OPTIONS = {"working-directory", "github-token"}
+NOT_OPTIONS = {"working-directory", "github-token", "python-path"}
 INTERNAL = {"AGENTV_CI", "AGENTV_INSTALLED", "AGENTV_MATRIX", "AGENTV_RUN_OUTCOME"}
 """Variables that tell a step about the others and the job."""
 
