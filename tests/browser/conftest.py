@@ -82,6 +82,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def page(shop: Path, visit: Visit) -> Page:
+    """The report of the shop, opened."""
+    return visit(shop)
+
+
+@pytest.fixture
 def written(tmp_path: Path) -> Write:
     def write(*rows: ResultRow) -> Path:
         # A name that an address must quote.

@@ -110,8 +110,7 @@ def test_error_shows_printed_output(shop: Path, visit: Visit) -> None:
     expect(page.get_by_text("Traceback")).to_be_visible()
 
 
-def test_unknown_case(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_unknown_case(page: Page) -> None:
     page.locator(".cases tbody a").first.click()
     page.evaluate("location.hash = '#case=other&suite=x&target=y'")
     expect(page.get_by_role("heading", name="No such case")).to_be_visible()

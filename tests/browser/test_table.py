@@ -31,8 +31,7 @@ def expect_status(page: Page, text: str) -> None:
     expect(page.get_by_role("status")).to_have_text(text)
 
 
-def test_verdict_and_all_cases(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_verdict_and_all_cases(page: Page) -> None:
     expect(page.get_by_role("heading", level=1, name="Not passed")).to_be_visible()
     assert page.title() == "✗ Not passed: 21 of 28 cases passed"
     expect_status(page, "28 of 28 cases")
@@ -48,8 +47,7 @@ def test_without_scripts_failures_are_listed(shop: Path, visit: Visit) -> None:
     assert page.locator("#scatter").is_visible()
 
 
-def test_filters_and_search_are_in_the_address(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_filters_and_search_are_in_the_address(page: Page) -> None:
     page.get_by_label(re.compile("^fail")).check()
     expect_status(page, "4 of 28 cases")
     page.get_by_label("Target", exact=True).select_option(TARGETS[1])
@@ -88,8 +86,7 @@ def test_invalid_addresses_are_ignored(shop: Path, visit: Visit) -> None:
     expect_status(page, "28 of 28 cases")
 
 
-def test_typing_keeps_the_search_box(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_typing_keeps_the_search_box(page: Page) -> None:
     page.get_by_role("searchbox").click()
     page.keyboard.type("window jk", delay=20)
     assert page.get_by_role("searchbox").input_value() == "window jk"
@@ -99,8 +96,7 @@ def test_typing_keeps_the_search_box(shop: Path, visit: Visit) -> None:
     expect_status(page, "5 of 28 cases")
 
 
-def test_pending_search_does_not_close_a_case(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_pending_search_does_not_close_a_case(page: Page) -> None:
     page.evaluate(
         """() => {
         const search = document.querySelector("input[type=search]");
@@ -114,8 +110,7 @@ def test_pending_search_does_not_close_a_case(shop: Path, visit: Visit) -> None:
     assert page.locator("#case h1").is_visible()
 
 
-def test_filters_and_sorting_keep_the_focus(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_filters_and_sorting_keep_the_focus(page: Page) -> None:
     for used in (
         page.get_by_label("Suite", exact=True),
         page.get_by_role("button", name="Score"),
@@ -127,8 +122,7 @@ def test_filters_and_sorting_keep_the_focus(shop: Path, visit: Visit) -> None:
     assert page.evaluate("location.hash") == "#verdict=fail&suite=evals%2Faccount.test.yaml&sort=score"
 
 
-def test_every_column_sorts(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_every_column_sorts(page: Page) -> None:
     for name in page.locator(".cases thead button").all_inner_texts():
         page.get_by_role("button", name=name, exact=True).press("Enter")
         header = page.locator(".cases").get_by_role("columnheader", name=name)
@@ -139,8 +133,7 @@ def test_every_column_sorts(shop: Path, visit: Visit) -> None:
     assert page.locator("[aria-sort]").count() == 1
 
 
-def test_errors_of_trials_have_a_filter(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_errors_of_trials_have_a_filter(page: Page) -> None:
     page.get_by_label(re.compile("^errors in trials")).check()
     assert ids(page) == ["where-is-my-parcel"]
     expect(page.locator(".cases td").filter(has_text="4/4 · 1 error")).to_be_visible()
@@ -148,8 +141,7 @@ def test_errors_of_trials_have_a_filter(shop: Path, visit: Visit) -> None:
     expect(page.get_by_text("4 of 4 graded passed (95%: 51% to 100%), 1 error; a majority must pass")).to_be_visible()
 
 
-def test_links_of_the_overview(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_links_of_the_overview(page: Page) -> None:
     page.locator("#scatter .mark.fail").first.dispatch_event("click")
     expect(page.locator("#case h1")).to_be_visible()
     page.go_back()
@@ -162,8 +154,7 @@ def test_links_of_the_overview(shop: Path, visit: Visit) -> None:
     assert page.evaluate("location.hash") == "#verdict=error%2Cfail%2Cborderline"
 
 
-def test_keys(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_keys(page: Page) -> None:
     page.keyboard.press("/")
     page.keyboard.type("refund-")
     expect_status(page, "8 of 28 cases")
@@ -186,8 +177,7 @@ def test_keys(shop: Path, visit: Visit) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_letter_keys_can_be_disabled(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_letter_keys_can_be_disabled(page: Page) -> None:
     page.get_by_label(re.compile("^fail")).focus()
     page.keyboard.press("j")
     expect(page.get_by_label(re.compile("^fail"))).to_be_focused()
@@ -200,8 +190,7 @@ def test_letter_keys_can_be_disabled(shop: Path, visit: Visit) -> None:
     expect(page.get_by_label("Single characters are shortcuts")).not_to_be_checked()
 
 
-def test_focused_row_is_not_under_the_filters(shop: Path, visit: Visit) -> None:
-    page = visit(shop)
+def test_focused_row_is_not_under_the_filters(page: Page) -> None:
     bounds = "[...document.querySelectorAll('.filters, :focus')].map(each => each.getBoundingClientRect())"
     for key in "j" * 12 + "k" * 8:
         page.keyboard.press(key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.results import ResultRow
-from tests.cli.builders import stopped
 from tests.support.projects import GREETS, HELLO, JUDGE, JUDGED, Project
 
 ADA = {"name": "ada", "type": "contains", "value": "Ada"}
@@ -291,13 +289,3 @@ class TestErrors:
         answered(project)
         project.documents("one", targets=({**GREETS, "name": "renamed"},))
         project.refuses("rescore", "r.jsonl", error="'default'")
-
-    @pytest.mark.slow
-    def test_interruption_keeps_finished_rows(self, project: Project) -> None:
-        row = answered(project)
-        project.documents({"id": "one", "evaluators": [{"name": "s", "type": "code", "script": "sh wait.sh"}]})
-        project.write({"evals/wait.sh": "[ -e once ] && touch waits && sleep 60; touch once; echo '{\"score\": 1}'\n"})
-        project.store("r.jsonl", row, {**row, "trial": 2})
-        done = stopped(project, "rescore", "r.jsonl", when=project.path("evals/waits").exists, by=signal.SIGINT)
-        assert (done.code, "interrupted; finished rows are kept" in done.err) == (130, True)
-        assert [each["trial"] for each in project.rows(RESCORED)] == [1]

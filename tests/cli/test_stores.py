@@ -166,15 +166,6 @@ class TestRecordings:
         project.write({"evals/f.txt": "old"})
         assert project.eval("--replay", "recorded").code == 0
 
-    @pytest.mark.parametrize("missing", [1, 3, 4])
-    def test_missing_recording_never_passes(self, missing: int, project: Project) -> None:
-        project.documents("a", "b", targets=(tool("echo Hello {EVAL_ID}"),), repeat=2)
-        assert project.eval("--record", "recorded").code == 0
-        for path in [*project.path("recorded").rglob("*.json")][:missing]:
-            path.unlink()
-        assert project.eval("--replay", "recorded", "--max-errors", "4").code == 4
-        assert [row["status"] for row in project.rows()].count("error") == missing
-
     def test_plan_and_recording_are_enough(self, project: Project) -> None:
         project.documents("a", targets=(tool("echo Hello"),))
         assert project.run("compile", "evals", "--out", "else/plan.json").code == 0

@@ -33,8 +33,8 @@ Repository = dict[str, Any]
 Change = Callable[[Repository], object]
 
 GPT = {"name": "default", "provider": "openai", "model": "gpt-5", "api_key": "${{ KEY }}"}
-AGENT = {"name": "default", "provider": "cli", "command_template": "agent {PROMPT}"}
 CHANGES: dict[str, Document] = read_yaml(Path(__file__).with_name("changes.yaml").read_text("utf-8"))  # type: ignore[assignment]
+SETTINGS: list[Document] = read_yaml(Path(__file__).with_name("settings.yaml").read_text("utf-8"))  # type: ignore[assignment]
 COST = {"name": "cheap", "type": "cost", "max_usd": 1}
 
 
@@ -164,45 +164,11 @@ def scored(*evaluators: Document, target: Document = MOCK, **given: Any) -> Repo
     return {EVAL: evals(asked), "targets.yaml": targets(target)}
 
 
-@pytest.mark.parametrize(
-    ("plain", "given", "expected"),
-    [
-        (GPT, {"max_retries": 9, "retry_initial_delay_ms": 5, "retry_max_delay_ms": 5, "retry_backoff_factor": 3}, []),
-        (GPT, {"retry_status_codes": [500], "ca_bundle": "ca.pem", "workers": 3, "api_key": "${{ OTHER_KEY }}"}, []),
-        (GPT, {"provider": "openai-compatible", "api_format": "chat", "extra_body": {}}, []),
-        (GPT, {"settings": {"model": "gpt-4"}}, []),
-        ({**GPT, "base_url": "http://localhost/v1"}, {"base_url": "http://localhost/v1/"}, []),
-        ({"name": "default", "provider": "anthropic", "model": "m"}, {"version": "2023-06-01"}, []),
-        ({"name": "default", "provider": "codex"}, {"approval": "never"}, []),
-        ({"name": "default", "provider": "vscode"}, {"wait": True}, []),
-        (AGENT, {"timeout_seconds": 5, "workers": "${{ WORKERS }}", "verbose": True, "keep_temp_files": True}, []),
-        (AGENT, {"healthcheck": {"type": "command", "command_template": "true"}}, []),
-        (AGENT, {"files_format": "{path}", "env": {}}, []),
-        (GPT, {"model": "gpt-4"}, ["target model gpt-5 → gpt-4"]),
-        (GPT, {"temperature": 0.5}, ["target temperature not set → 0.5"]),
-        (GPT, {"max_output_tokens": 5}, ["target max_output_tokens not set → 5"]),
-        (GPT, {"base_url": "http://localhost"}, ["target base_url not set → http://localhost"]),
-        (GPT, {"headers": {"X-Mode": "hidden"}}, ["target headers changed"]),
-        (GPT, {"max_tokens_param": "max_tokens"}, ["target max_tokens_param not set → max_tokens"]),
-        (GPT, {"provider": "anthropic"}, ["target provider openai → anthropic"]),
-        (AGENT, {"command_template": "a {PROMPT}"}, ["target command_template agent {PROMPT} → a {PROMPT}"]),
-        (AGENT, {"cwd": "work"}, ["target cwd not set → work"]),
-        (AGENT, {"env": {"MODE": "hidden"}}, ["target env changed"]),
-        (AGENT, {"attachments_format": "@{path}"}, ["target attachments_format not set → @{path}"]),
-        # Python takes 1 for true, and a double takes large integers for their neighbours.
-        ({**GPT, "extra_body": {"a": 1}}, {"extra_body": {"a": True}}, ["target extra_body changed"]),
-        ({**GPT, "extra_body": {"a": 2**60}}, {"extra_body": {"a": 2**60 + 1}}, ["target extra_body changed"]),
-        (
-            {**GPT, "max_output_tokens": 2**60},
-            {"max_output_tokens": 2**60 + 1},
-            ["target max_output_tokens 1152921504606846976 → 1152921504606846977"],
-        ),
-    ],
-    ids=str,
-)
-def test_settings_count_if_they_can_change_an_answer(plain: Document, given: Document, expected: list[str]) -> None:
-    before, after = (compiled(scored(target=each)) for each in (plain, {**plain, **given}))
-    assert reasons(before, after) == expected
+@pytest.mark.parametrize("change", SETTINGS, ids=lambda change: f"{change['target']['provider']} {change['set']}")
+def test_settings_count_if_they_can_change_an_answer(change: Document) -> None:
+    target = change["target"]
+    before, after = (compiled(scored(target=each)) for each in (target, {**target, **change["set"]}))
+    assert reasons(before, after) == change["reasons"]
 
 
 def composite(*members: Document, **given: Any) -> Document:

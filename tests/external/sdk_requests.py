@@ -63,29 +63,31 @@ def _gemini(url: str) -> Any:
     return sdk("google.genai").Client(api_key=KEY, http_options={"base_url": url})
 
 
-def _ask_chat(client: Any) -> None:
+def _ask_chat(client: Any, **more: Any) -> Any:
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
-    client.chat.completions.create(model=MODEL, messages=messages, max_completion_tokens=MAX_TOKENS)
+    asked = {"model": MODEL, "messages": messages, "max_completion_tokens": MAX_TOKENS}
+    return client.chat.completions.create(**asked, **more)
 
 
-def _ask_responses(client: Any) -> None:
+def _ask_responses(client: Any, **more: Any) -> Any:
     asked = [{"role": "user", "content": QUESTION}]
-    client.responses.create(model=MODEL, instructions=SYSTEM, input=asked, max_output_tokens=MAX_TOKENS)
+    given = {"model": MODEL, "instructions": SYSTEM, "input": asked, "max_output_tokens": MAX_TOKENS}
+    return client.responses.create(**given, **more)
 
 
-def _ask_anthropic(client: Any) -> None:
+def _ask_anthropic(client: Any, **more: Any) -> Any:
     messages = [{"role": "user", "content": QUESTION}]
-    client.messages.create(model=MODEL, max_tokens=MAX_TOKENS, system=SYSTEM, messages=messages)
+    return client.messages.create(model=MODEL, max_tokens=MAX_TOKENS, system=SYSTEM, messages=messages, **more)
 
 
-def _ask_gemini(client: Any) -> None:
+def _ask_gemini(client: Any, **more: Any) -> Any:
     contents = [{"role": "user", "parts": [{"text": QUESTION}]}]
-    config = {"system_instruction": SYSTEM, "temperature": 0.2, "max_output_tokens": MAX_TOKENS}
-    client.models.generate_content(model=MODEL, contents=contents, config=config)
+    config = {"system_instruction": SYSTEM, "temperature": 0.2, "max_output_tokens": MAX_TOKENS, **more}
+    return client.models.generate_content(model=MODEL, contents=contents, config=config)
 
 
 _azure_v1 = partial(_openai, below="/openai/v1/")
-SDKS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], None]]] = {
+SDKS: Mapping[str, tuple[Callable[[str], Any], Callable[..., Any]]] = {
     "openai-chat": (_openai, _ask_chat),
     "openai-responses": (_openai, _ask_responses),
     "azure-deployments": (_azure_deployments, _ask_chat),

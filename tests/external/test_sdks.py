@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.external.sdk_requests import KEY, MODEL, client, sdk
+from tests.external.sdk_requests import KEY, SDKS, client, sdk
 from tests.servers import model_api as served
 from tests.servers.model_api import ANSWER, USAGE, Step, model_api
 
@@ -40,12 +40,7 @@ class Parsed:
 Ask = Callable[..., Parsed]
 
 
-def ask_chat(client: Any, *, tool: str | None = None, **more: Any) -> Parsed:
-    if tool:
-        more["tools"] = [{"type": "function", "function": {"name": tool, "parameters": SCHEMA}}]
-    completion = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "hi"}], **more)
-    # The SDK does not look at errors behind status 200.
-    assert completion.choices is not None, completion.error["message"]
+def of_chat(completion: Any) -> Parsed:
     (choice,) = completion.choices
     message = choice.message
     calls = [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or []]
@@ -63,11 +58,7 @@ def ask_chat(client: Any, *, tool: str | None = None, **more: Any) -> Parsed:
     )
 
 
-def ask_responses(client: Any, *, tool: str | None = None, **more: Any) -> Parsed:
-    if tool:
-        more["tools"] = [{"type": "function", "name": tool, "parameters": SCHEMA, "strict": False}]
-    response = client.responses.create(model=MODEL, input="hi", **more)
-    assert response.error is None, response.error
+def of_responses(response: Any) -> Parsed:
     parts = [part for item in response.output if item.type == "message" for part in item.content]
     calls = [(item.name, json.loads(item.arguments)) for item in response.output if item.type == "function_call"]
     summaries = [part.text for item in response.output if item.type == "reasoning" for part in item.summary]
@@ -85,11 +76,7 @@ def ask_responses(client: Any, *, tool: str | None = None, **more: Any) -> Parse
     )
 
 
-def ask_anthropic(client: Any, *, tool: str | None = None, **more: Any) -> Parsed:
-    if tool:
-        more["tools"] = [{"name": tool, "input_schema": SCHEMA}]
-    asked = {"model": MODEL, "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}], **more}
-    message = client.messages.create(**asked)
+def of_anthropic(message: Any) -> Parsed:
     blocks, usage = message.content, message.usage
     calls = [(block.name, block.input) for block in blocks if block.type == "tool_use"]
     cached, thinking = usage.cache_read_input_tokens, usage.output_tokens_details.thinking_tokens
@@ -105,10 +92,7 @@ def ask_anthropic(client: Any, *, tool: str | None = None, **more: Any) -> Parse
     )
 
 
-def ask_gemini(client: Any, *, tool: str | None = None, **config: Any) -> Parsed:
-    if tool:
-        config["tools"] = [{"function_declarations": [{"name": tool, "parameters_json_schema": SCHEMA}]}]
-    response = client.models.generate_content(model=MODEL, contents="hi", config=config)
+def of_gemini(response: Any) -> Parsed:
     if not response.candidates:
         return Parsed("", response.prompt_feedback.block_reason.name, counted=None, model=response.model_version)
     (candidate,) = response.candidates
@@ -132,7 +116,9 @@ class Peer:
     """An SDK in front of one protocol."""
 
     name: str
-    ask: Ask
+    read: Callable[[Any], Parsed]
+    tool: Any
+    """How a tool is declared."""
     module: str
     end: str
     """The stop reason of a complete answer."""
@@ -141,7 +127,7 @@ class Peer:
     @contextmanager
     def asking(self, *steps: Step, key: str = KEY) -> Iterator[Ask]:
         with model_api(*steps, requires_key=key) as api, client(self.name, api.url) as asking:
-            yield lambda **more: self.ask(asking, **more)
+            yield lambda **more: self.read(SDKS[self.name][1](asking, **more))
 
     def error(self, name: str) -> type[Exception]:
         """Return an exception of the SDK, by the name that OpenAI's and Anthropic's share."""
@@ -151,14 +137,18 @@ class Peer:
         return found
 
 
+CHAT = (of_chat, {"type": "function", "function": {"name": "bash", "parameters": SCHEMA}}, "openai", "stop", "length")
+FUNCTION = {"type": "function", "name": "bash", "parameters": SCHEMA, "strict": False}
+RESPONSES = (of_responses, FUNCTION, "openai", "completed", "max_output_tokens")
+DECLARED = {"function_declarations": [{"name": "bash", "parameters_json_schema": SCHEMA}]}
 PEERS = (
-    Peer("openai-chat", ask_chat, "openai", "stop", "length"),
-    Peer("openai-responses", ask_responses, "openai", "completed", "max_output_tokens"),
-    Peer("azure-deployments", ask_chat, "openai", "stop", "length"),
-    Peer("azure-v1", ask_chat, "openai", "stop", "length"),
-    Peer("azure-v1-responses", ask_responses, "openai", "completed", "max_output_tokens"),
-    Peer("anthropic", ask_anthropic, "anthropic", "end_turn", "max_tokens"),
-    Peer("gemini", ask_gemini, "google.genai.errors", "STOP", "MAX_TOKENS"),
+    Peer("openai-chat", *CHAT),
+    Peer("openai-responses", *RESPONSES),
+    Peer("azure-deployments", *CHAT),
+    Peer("azure-v1", *CHAT),
+    Peer("azure-v1-responses", *RESPONSES),
+    Peer("anthropic", of_anthropic, {"name": "bash", "input_schema": SCHEMA}, "anthropic", "end_turn", "max_tokens"),
+    Peer("gemini", of_gemini, DECLARED, "google.genai.errors", "STOP", "MAX_TOKENS"),
 )
 OPENAI_LIKE, ANTHROPIC, GEMINI = PEERS[:5], PEERS[5], PEERS[6]
 all_peers = pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
@@ -172,7 +162,7 @@ def test_answers(peer: Peer) -> None:
         assert ask() == Parsed(text, peer.end)
         assert ask() == Parsed("half an", peer.length)
         assert ask() == Parsed("42", peer.end, thought="six times seven")
-        assert ask(tool="bash").call == ("bash", {"command": "echo 'a  b'"})
+        assert ask(tools=[peer.tool]).call == ("bash", {"command": "echo 'a  b'"})
 
 
 @all_peers

@@ -67,9 +67,9 @@ class Editor:
         found = self.problems([self._with_schema(path.read_text("utf-8")) for path in files])
         return {documents.name(path) for path, problems in zip(files, found, strict=True) if problems}
 
-    def problems(self, texts: Sequence[str], name: str = "{}.yaml") -> list[list[Problem]]:
+    def problems(self, texts: Sequence[str]) -> list[list[Problem]]:
         """Return the problems of each text, from top to bottom."""
-        opened = {str(self._folder / name.format(next(self._numbers))): text for text in texts}
+        opened = {str(self._folder / f"{next(self._numbers)}.yaml"): text for text in texts}
         return [
             sorted((*each["range"]["start"].values(), each["message"]) for each in found)
             for found in self._ask(opened).values()
@@ -94,9 +94,8 @@ class Editor:
 
 @pytest.fixture(scope="module")
 def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    schemas = {documents.schema_file("eval-v2").as_uri(): "*.test.yaml"}
     stores = {"schemaStore": {"enable": False}, "kubernetesCRDStore": {"enable": False}}
-    settings = json.dumps({"yaml": {**stores, "schemas": schemas}})
+    settings = json.dumps({"yaml": stores})
     command = ["node", str(REPOSITORY / "tests/external/editor.mjs"), str(node_modules(PACKAGE)), settings]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Editor(process, tmp_path_factory.mktemp("documents"))
@@ -220,8 +219,3 @@ def test_documents_of_the_wrong_shape_are_marked(editor: Editor) -> None:
     checked = documents.refused()
     expected = {documents.name(path) for path in checked} - documents.NOT_SEEN.keys()
     assert editor.marked(checked) == expected, documents.HINT
-
-
-def test_settings_select_the_schema(editor: Editor) -> None:
-    found = editor.problems([CASE.partition("\n")[2] + "metadta: {}"], "{}.test.yaml")
-    assert found == [[(5, 4, "Property metadta is not allowed.")]]

@@ -80,14 +80,9 @@ def test_multiples_are_those_of_the_written_digits(number: int, factor: int, par
 @pytest.mark.parametrize(
     ("items", "is_unique"),
     [
-        ("[1, true]", True),
-        ('[0, false, null, ""]', True),
-        ("[1, 1.0]", False),
         ("[[1], [true]]", True),
         ('[{"a": 1, "b": 2}, {"b": 2.0, "a": 1}]', False),
         ('["true", true, "\\"true"]', True),
-        ("[[], {}]", True),
-        ("[0, -0.0]", False),
         ("[9007199254740993, 9007199254740992.0]", True),
     ],
 )
