@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanCodeEvaluator, PlanLlmJudgeEvaluator, PlanMessage, TextPart
-from agentv_ci.execute.shard import Shard, part_of
+from agentv_ci.execute.shard import CHARACTERS_A_QUESTION, Shard, part_of
 from tests.support import REPOSITORY, clean_environment
 from tests.support.runs import case, plan
 
@@ -66,6 +66,11 @@ SIX = [case(str(number)) for number in range(6)]
     ("cases", "durations_s", "expected"),
     [
         ([case("long", input_messages=text(40_000)), *SIX], {}, [["long"], list("012345")]),
+        (
+            [case("longer", input_messages=text(3 * CHARACTERS_A_QUESTION // 2)), *SIX[:3]],
+            {},
+            [["longer"], list("012")],
+        ),
         ([case("often", trials=6), *SIX], {}, [["often"], list("012345")]),
         ([case("judged", evaluators=JUDGED), case("a"), case("b")], {}, [["judged"], ["a", "b"]]),
         ([case("script", evaluators=SCRIPTED), case("a"), case("b")], {}, [["script"], ["a", "b"]]),
@@ -73,7 +78,7 @@ SIX = [case(str(number)) for number in range(6)]
         ([case(name) for name in "abcd"], dict.fromkeys("abcd", 0.0), [["a", "c"], ["b", "d"]]),
         ([case(name) for name in "abcd"], {"a": 1, "b": 2, "c": 3}, [["a", "c"], ["b", "d"]]),
     ],
-    ids=["text", "trials", "judge", "script", "unknown duration", "no duration", "median"],
+    ids=["text", "base", "trials", "judge", "script", "unknown duration", "no duration", "median"],
 )
 def test_parts_are_balanced_by_durations_else_by_size(
     cases: list[PlanCase], durations_s: dict[str, float], expected: list[list[str]]
