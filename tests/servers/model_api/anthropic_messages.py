@@ -145,13 +145,10 @@ def _content(body: Json, answer: Answer) -> tuple[list[Json], str]:
     blocks: list[Json] = []
     if answer.thought:
         blocks.append({"type": "thinking", "thinking": answer.thought, "signature": "bW9jay1zaWduYXR1cmU="})
-    if answer.command is not None and not _has_result(body):
-        declared = {tool["name"]: tool.get("input_schema") for tool in body.get("tools") or []}
-        call = tool_call(declared, answer.command)
-        if call:
-            name, arguments = call
-            use = {"type": "tool_use", "id": "toolu_mock", "name": name, "input": arguments}
-            return [*blocks, {"type": "text", "text": "Let me run it."}, use], "tool_use"
+    declared = {tool["name"]: tool.get("input_schema") for tool in body.get("tools") or []}
+    if call := tool_call(declared, answer.command, is_done=_has_result(body)):
+        use = {"type": "tool_use", "id": "toolu_mock", "name": call[0], "input": call[1]}
+        return [*blocks, {"type": "text", "text": "Let me run it."}, use], "tool_use"
     if answer.stop != "filter":
         blocks.append({"type": "text", "text": answer.text})
     return blocks, _STOP[answer.stop]

@@ -136,13 +136,16 @@ def served_model(asked: str) -> str:
     return f"{asked}-2030-01-02"
 
 
-def tool_call(declared: Mapping[str, Any], command: str) -> tuple[str, Json] | None:
+def tool_call(declared: Mapping[str, Any], command: str | None, *, is_done: bool) -> tuple[str, Json] | None:
     """Choose a tool and its arguments: the agent's shell if there is one, otherwise the first.
 
     Args:
         declared: name → JSON Schema of the arguments.
-        command: what to run.
+        command: what to run; None for nothing.
+        is_done: whether the request has the tool's result already.
     """
+    if command is None or is_done:
+        return None
     name = next((shell for shell in SHELLS if shell in declared), None)
     if name is None:
         first = next(iter(declared), None)

@@ -144,11 +144,8 @@ def _parts(body: Json, answer: Answer) -> list[Json]:
     if answer.stop == "refusal":
         return []
     thoughts: list[Json] = [{"text": answer.thought, "thought": True}] if answer.thought else []
-    if answer.command is not None and not _has_result(body):
-        call = tool_call(_declared(body), answer.command)
-        if call:
-            name, arguments = call
-            return [*thoughts, {"functionCall": {"name": name, "args": arguments}, "thoughtSignature": _SIGNATURE}]
+    if call := tool_call(_declared(body), answer.command, is_done=_has_result(body)):
+        return [*thoughts, {"functionCall": {"name": call[0], "args": call[1]}, "thoughtSignature": _SIGNATURE}]
     return [*thoughts, {"text": answer.text}]
 
 

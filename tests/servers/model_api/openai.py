@@ -217,9 +217,8 @@ def _message(body: Json, answer: Answer) -> tuple[Json, str]:
     """The assistant's message and its finish reason."""
     message: Json = {"role": "assistant", "content": answer.text, "refusal": None, "annotations": []}
     answered = any(one.get("role") == "tool" for one in body["messages"])
-    if answer.command is not None and not answered and (call := tool_call(_chat_tools(body), answer.command)):
-        name, arguments = call
-        function = {"name": name, "arguments": json.dumps(arguments)}
+    if call := tool_call(_chat_tools(body), answer.command, is_done=answered):
+        function = {"name": call[0], "arguments": json.dumps(call[1])}
         calls = [{"id": "call_mock", "type": "function", "function": function}]
         return {**message, "content": None, "tool_calls": calls}, "tool_calls"
     if answer.stop in ("refusal", "filter"):
@@ -318,12 +317,9 @@ def _items(body: Json, answer: Answer) -> list[Json]:
     items: list[Json] = [{"id": "rs_mock", "type": "reasoning", "summary": summary}] if summary else []
     if answer.stop == "filter":
         return items
-    if answer.command is not None and not _has_output(body):
-        call = tool_call(_response_tools(body), answer.command)
-        if call:
-            name, arguments = call
-            called = {"id": "fc_mock", "type": "function_call", "status": "completed", "call_id": "call_mock"}
-            return [*items, {**called, "name": name, "arguments": json.dumps(arguments)}]
+    if call := tool_call(_response_tools(body), answer.command, is_done=_has_output(body)):
+        called = {"id": "fc_mock", "type": "function_call", "status": "completed", "call_id": "call_mock"}
+        return [*items, {**called, "name": call[0], "arguments": json.dumps(call[1])}]
     part: Json = {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}
     if answer.stop == "refusal":
         part = {"type": "refusal", "refusal": answer.text}
