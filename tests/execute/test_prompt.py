@@ -97,12 +97,9 @@ def test_guidelines_are_apart_and_leave_a_mark(talk: Conversation) -> None:
     )
 
 
-def test_a_turn_of_guidelines_alone_does_not_count_as_text(talk: Conversation) -> None:
+def test_a_turn_of_files_alone_counts_as_text_and_one_of_guidelines_does_not(talk: Conversation) -> None:
     request = talk.request(says("system", talk.guideline("rules.md", "Be brief.")), says("user", "Hello"))
     assert request.prompt == "<Attached: rules.md>\n\nHello"
-
-
-def test_a_turn_of_files_alone_counts_as_text(talk: Conversation) -> None:
     request = talk.request(says("system", talk.file("a.js", "let a;")), says("user", "Hello"))
     assert request.prompt == '@[System]:\n<file path="a.js">\nlet a;\n</file>\n\n@[User]:\nHello'
 
