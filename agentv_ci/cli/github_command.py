@@ -153,16 +153,23 @@ class PublishCommandOptions:
         help="Distinguish the comments of several jobs of a workflow (default: the job and its matrix).",
     )
     run_outcome: str = option("--run-outcome", envvar="AGENTV_RUN_OUTCOME", default="success", hidden=True)
-    matrix: str = option("--matrix", envvar="AGENTV_MATRIX", default="null", hidden=True)
 
     def comment_name(self, workflow: str, job: str) -> str:
-        """Return what identifies the comment: the workflow, and its key, or the job with the values of its matrix."""
+        """Return what identifies the comment: the workflow, and its key, or the job with the values of its matrix.
+
+        The action's default for the key is the matrix as JSON, null without one.
+        """
         try:
-            matrix = json.loads(self.matrix)
+            matrix = json.loads(self.comment_key or "null")
         except ValueError:
-            matrix = None
-        values = ", ".join(on_one_line(str(each)) for each in matrix.values()) if isinstance(matrix, dict) else ""
-        return f"{workflow}/{self.comment_key or (f'{job} ({values})' if values else job)}"
+            matrix = self.comment_key
+        match matrix:
+            case None:
+                return f"{workflow}/{job}"
+            case dict():
+                return f"{workflow}/{job} ({', '.join(on_one_line(str(each)) for each in matrix.values())})"
+            case _:
+                return f"{workflow}/{self.comment_key}"
 
 
 @click.group("github")
