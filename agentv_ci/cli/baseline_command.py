@@ -21,7 +21,7 @@ def command() -> None:
 
     \b
     Examples:
-      agentv-ci baseline accept .agentv/results/eval.jsonl
+      agentv-ci baseline accept results.jsonl
       agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json
     """
 
@@ -35,7 +35,7 @@ def accept(results: str, out: str | None) -> int:
 
     \b
     Examples:
-      agentv-ci baseline accept .agentv/results/eval.jsonl
+      agentv-ci baseline accept results.jsonl
       agentv-ci eval evals/ --baseline .agentv/baseline.json
     """
     cwd = Path.cwd()

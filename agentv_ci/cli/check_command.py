@@ -34,7 +34,7 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
 
     \b
     Examples:
-      agentv-ci check .agentv/results/eval.jsonl --validator outlier_detection
+      agentv-ci check results.jsonl --validator outlier_detection
       agentv-ci check a.jsonl b.jsonl --validator fairness_balance --context '{"metric_path": "metrics.score"}'
     """
     cwd = Path.cwd()

@@ -40,7 +40,7 @@ def command(base: str, head: str, confidence: float, form: str) -> int:
     \b
     Examples:
       agentv-ci compare main.jsonl branch.jsonl
-      agentv-ci compare .agentv/baseline.json .agentv/results/eval.jsonl
+      agentv-ci compare .agentv/baseline.json results.jsonl
       agentv-ci compare before.jsonl after.jsonl --format json
     """
     cwd = Path.cwd()

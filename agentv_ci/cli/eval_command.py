@@ -188,7 +188,7 @@ def command(options: EvalOptions) -> int:
       agentv-ci eval evals/ --target gpt --workers 8 --junit junit.xml
       agentv-ci eval plan.json --eval-id 'refund-*' --repeat 3
       agentv-ci eval evals/ --only-changed main-plan.json
-      agentv-ci eval evals/ --resume .agentv/results/eval.jsonl
+      agentv-ci eval evals/ --resume results.jsonl
       agentv-ci eval evals/ --shard 2/4 --out part-2.jsonl
       agentv-ci eval evals/ --replay recordings/
       agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json

@@ -191,7 +191,7 @@ class SelectionOptions:
         metavar="NAME",
         multiple=True,
         callback=_one,
-        help="Run every case against this target; 'default' keeps each case's own.",
+        help="Run every case against this target; the name 'default' changes nothing.",
     )
     eval_ids: tuple[str, ...] = selection_option(
         "--eval-id", metavar="ID", multiple=True, help="Run only cases with this id or glob; repeatable."

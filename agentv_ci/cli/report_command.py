@@ -49,7 +49,7 @@ def command(options: ReportCommandOptions) -> int:
 
     \b
     Examples:
-      agentv-ci report .agentv/results/eval.jsonl
+      agentv-ci report results.jsonl
       agentv-ci report part-*.jsonl --expect-shards 4 --out all.jsonl --junit junit.xml
       agentv-ci report results.jsonl --html report.html --markdown summary.md
     """

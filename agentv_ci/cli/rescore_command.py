@@ -68,9 +68,9 @@ def command(options: RescoreOptions) -> int:
 
     \b
     Examples:
-      agentv-ci rescore out/results.jsonl
-      agentv-ci rescore out/results.jsonl evals/refunds.yaml --eval-id 'refund-*' --verbose
-      agentv-ci rescore out/results.jsonl plan.json --out again.jsonl
+      agentv-ci rescore results.jsonl
+      agentv-ci rescore results.jsonl evals/refunds.yaml --eval-id 'refund-*' --verbose
+      agentv-ci rescore results.jsonl plan.json --out again.jsonl
     """
     cwd = Path.cwd()
     rescoring = prepare_rescoring(cwd / options.results, options.selection.of(options.paths), cwd=cwd)

@@ -82,7 +82,9 @@ class Repeat(Authored):
 class Gate(Authored):
     """Thresholds that a run must meet to pass."""
 
-    min_pass_rate: Maybe[Share] = Field(None, description="Minimum share of graded cases that pass; default 1.0.")
+    min_pass_rate: Maybe[Share] = Field(
+        None, description="Minimum share of graded cases (those that are not errors) that pass; default 1.0."
+    )
     min_mean_score: Maybe[Share] = Field(None, description="Minimum mean score of graded cases; default: none.")
     max_errors: Maybe[NonNegative] = Field(None, description="Maximum number of errored cases and trials; default 0.")
     max_cost_usd: Maybe[Annotated[float, Field(ge=0)]] = Field(

@@ -119,7 +119,9 @@ class PlanEvaluatorSettings(EvaluatorFacts, Compiled):
 
     name: Name = Field(description="Name in the results.")
     weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
-    required: bool = Field(False, description="Whether the case fails if this evaluator fails, whatever the score.")
+    required: bool = Field(
+        False, description="Whether the trial fails if this evaluator does not pass, whatever the score."
+    )
     min_score: Share | None = Field(None, description="Minimum score to pass; default: the case's threshold.")
     negate: bool = Field(False, description="Use 1 − score.")
 
