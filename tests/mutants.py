@@ -191,9 +191,13 @@ class Copy:
 
 
 def drawn(folders: Iterable[str], number: int, seed: int) -> list[Mutant]:
-    """Return random mutants of the Python files in folders, each as likely as any other."""
+    """Return random mutants of the Python files in folders, each as likely as any other.
+
+    Without `process.py`: a mutant of it could signal processes that its tests did not start.
+    """
     places = [REPOSITORY / each for each in folders]
     files = sorted({path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))})
+    files = [path for path in files if path.name != "process.py"]
     found = [each for path in files for each in mutants(path.relative_to(REPOSITORY).as_posix(), path.read_bytes())]
     random.Random(seed).shuffle(found)
     return list(islice((each for each in found if each.is_valid), number))
