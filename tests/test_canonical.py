@@ -52,18 +52,15 @@ def test_digest_of_a_value_depends_on_its_upper_levels(wrap: Callable[[object], 
     assert digest(1, MAX_LEVELS + 2) == digest(2, MAX_LEVELS + 2)
 
 
-def test_what_is_no_json_is_refused() -> None:
-    with pytest.raises(AssertionError):
-        canonical((1, 2))  # type: ignore[arg-type]
-
-
 @given(st.integers(min_value=2**53))
 def test_large_integers_are_not_taken_for_their_neighbours(number: int) -> None:
     assert exact(number) != exact(number + 1)
     assert canonical(number) == canonical(float(number)) if number < 2**1000 else True
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
-def test_what_is_no_number_of_json_is_refused(number: float) -> None:
-    with pytest.raises(ValueError, match="not a JSON number"):
-        canonical([number])
+def test_what_is_not_json_is_refused() -> None:
+    for number in (math.nan, math.inf, -math.inf):
+        with pytest.raises(ValueError, match="not a JSON number"):
+            canonical([number])
+    with pytest.raises(AssertionError):
+        canonical((1, 2))  # type: ignore[arg-type]

@@ -32,6 +32,11 @@ def case(id: str = "one", **given: Any) -> Document:  # noqa: A002  # its name i
     return {key: value for key, value in {**plain, **given}.items() if value is not None}
 
 
+def with_file(path: str, id: str = "one", **given: Any) -> Document:  # noqa: A002
+    """Return a case that asks with a file."""
+    return case(id, input_messages=[{"role": "user", "content": [{"type": "file", "value": path}]}], **given)
+
+
 def evals(*cases: Document, **given: Any) -> Document:
     """Return an eval document; `given` are further keys of the top level."""
     return {"$schema": "agentv-eval-v2", **given, "evalcases": list(cases or [case()])}

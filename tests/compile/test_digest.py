@@ -27,6 +27,7 @@ from tests.compile.builders import (
     rich,
     targets,
     text_of,
+    with_file,
 )
 
 Repository = dict[str, Any]
@@ -197,8 +198,7 @@ def scripted(script: str, /, **files: str) -> Repository:
 
 
 def attaching(name: str) -> Repository:
-    content = [{"type": "file", "value": name}]
-    return scored(input_messages=[{"role": "user", "content": content}]) | {f"evals/{name}": "text"}
+    return {EVAL: evals(with_file(name, evaluators=[contains()])), f"evals/{name}": "text"}
 
 
 def priced(name: str, dollars: float, model: str = "gpt-5", evaluator: Document = COST) -> Repository:

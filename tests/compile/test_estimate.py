@@ -140,19 +140,11 @@ def test_time_is_that_of_all_requests_by_workers(
 
 
 @pytest.mark.parametrize(
-    "files",
-    [
-        {EVAL: evals(PLAIN, execution={"repeat": 10**400})},
-        {EVAL: evals(PLAIN, execution={"repeat": 1e308})},
-        {EVAL: evals(PLAIN), "targets.yaml": targets({**MOCK, "workers": 10**400})},
-        {
-            EVAL: evals(PLAIN, execution={"repeat": 10**9}),
-            "targets.yaml": targets(GPT),
-            "evals/.agentv.yaml": prices(1e308, 1e308),
-        },
-    ],
+    ("repeat", "target", "price"),
+    [(10**400, MOCK, 1), (1e308, MOCK, 1), (1, {**MOCK, "workers": 10**400}, 1), (10**9, GPT, 1e308)],
     ids=["trials", "trials as a float", "workers", "prices"],
 )
-def test_huge_numbers_are_not_a_bug(repository: Path, files: Document) -> None:
-    write_repository(repository, files)
+def test_huge_numbers_are_not_a_bug(repository: Path, repeat: float, target: Document, price: float) -> None:
+    files = {EVAL: evals(PLAIN, execution={"repeat": repeat}), "evals/.agentv.yaml": prices(price, price)}
+    write_repository(repository, {**files, "targets.yaml": targets(target)})
     assert run_command("compile", "evals", "--estimate", cwd=repository).code != BUG

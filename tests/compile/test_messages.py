@@ -7,14 +7,10 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.canonical import digest_of
-from tests.compile.builders import EVAL, Document, Files, case, compile_here, evals
+from tests.compile.builders import EVAL, Files, compile_here, evals, with_file
 
 NEAR, NEXT, FAR = "evals/.agentv.yaml", "evals/.agentv/config.yaml", ".agentv/config.yaml"
 RULES = ["**/rules.md"]
-
-
-def asking(path: str) -> Document:
-    return evals(case(input_messages=[{"role": "user", "content": [{"type": "file", "value": path}]}]))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +31,7 @@ def test_guidelines_match_the_nearest_patterns(repository: Path, path: str, conf
         name: {"$schema": "agentv-config-v2", **({} if patterns is None else {"guideline_patterns": patterns})}
         for name, patterns in configs.items()
     }
-    (found,) = compile_here(repository, {path: "text", **documents, EVAL: asking(f"/{path}")}).cases
+    (found,) = compile_here(repository, {path: "text", **documents, EVAL: evals(with_file(f"/{path}"))}).cases
     assert found.input_messages[0].content[0].type == expected
 
 
@@ -43,7 +39,7 @@ def test_text_of_a_file_is_kept_unchanged_under_its_digest(repository: Path) -> 
     text = "\ufeffGrüße\r\ntwo\rthree\n\n "
     (repository / "evals").mkdir()
     (repository / "evals/a.txt").write_bytes(text.encode())
-    plan = compile_here(repository, {EVAL: asking("a.txt")})
+    plan = compile_here(repository, {EVAL: evals(with_file("a.txt"))})
     assert {sha256: (each.path, each.text) for sha256, each in plan.files.items()} == {
         digest_of(text): ("evals/a.txt", text)
     }

@@ -20,22 +20,18 @@ from tests.compile.builders import (
     rich,
     targets,
     text_of,
+    with_file,
     write_repository,
 )
 
+
+def combined(name: str, member: Document, **aggregator: str) -> Document:
+    return {"name": name, "type": "composite", "evaluators": [member], "aggregator": aggregator}
+
+
 JUDGED = {"name": "m", "type": "llm_judge", "judge_target": "strict", "prompt": "m.md"}
-BY_JUDGE = {
-    "name": "all",
-    "type": "composite",
-    "evaluators": [JUDGED],
-    "aggregator": {"type": "llm_judge", "prompt": "a.md"},
-}
-BY_CODE = {
-    "name": "coded",
-    "type": "composite",
-    "evaluators": [contains()],
-    "aggregator": {"type": "code", "script": "a.py"},
-}
+BY_JUDGE = combined("all", JUDGED, type="llm_judge", prompt="a.md")
+BY_CODE = combined("coded", contains(), type="code", script="a.py")
 MANY: Files = {
     **rich(),
     "evals/b.yaml": evals(case("three", execution={"target": "other"}), case("four", evaluators=[BY_JUDGE, BY_CODE])),
@@ -45,12 +41,8 @@ MANY: Files = {
 }
 
 
-def asking(name: str, path: str) -> dict[str, object]:
-    content = [{"type": "file", "value": path}]
-    return case(name, input_messages=[{"role": "user", "content": content}], evaluators=[contains()])
-
-
-EQUAL_FILES: Files = {EVAL: evals(asking("one", "a.txt"), asking("two", "b.txt")), "evals/a.txt": "", "evals/b.txt": ""}
+ASKING = [with_file(path, path, evaluators=[contains()]) for path in ("a.txt", "b.txt")]
+EQUAL_FILES: Files = {EVAL: evals(*ASKING), "evals/a.txt": "", "evals/b.txt": ""}
 ONE_NAME: Files = {
     "evals/a/e.yaml": evals(case("one")),
     "evals/a/targets.yaml": targets({**MOCK, "response": "x"}),
@@ -63,7 +55,7 @@ ONE_NAME: Files = {
     ("files", "ids"),
     [
         *((MANY, ids) for ids in (["one"], ["three"], ["t*"], ["one", "four"], ["*"])),
-        (EQUAL_FILES, ["two"]),
+        (EQUAL_FILES, ["b.txt"]),
         (ONE_NAME, ["two"]),
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, list) else "",

@@ -102,14 +102,6 @@ def test_dynamic_reference_is_to_the_outer_schema(dialect: str, anchor: JsonObje
     assert [accepts(schema, value) for value in values] == [True, False]
 
 
-@pytest.mark.parametrize("dialect", [DRAFT_04, DRAFT_06, DRAFT_07])
-def test_bundle_of_an_older_dialect_has_definitions(dialect: str) -> None:
-    old: JsonObject = {"$schema": dialect, "$ref": "#/definitions/n", "definitions": {"n": INTEGER}}
-    schema = bundled({"$schema": dialect, **holding(x="old.json")}, {"old.json": old})
-    assert "$defs" not in schema
-    assert (accepts(schema, {"x": 1}), accepts(schema, {"x": "1"})) == (True, False)
-
-
 def test_only_an_absolute_id_is_kept() -> None:
     files: Files = {
         "named.json": {"$id": "https://example.com/named.json", "$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}},
