@@ -163,23 +163,19 @@ def test_children_are_spared_where_they_are_meant_to_last(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="/dev/fd is missing")
-def test_no_file_stays_open(tmp_path: Path) -> None:
+async def test_no_file_stays_open(tmp_path: Path) -> None:
     def open_files() -> int:
         return sum(1 for _ in Path("/dev/fd").iterdir())
 
-    async def main() -> tuple[int, int]:
-        async def once(command: str) -> None:
-            with contextlib.suppress(ProcessFailed):
-                await run(command, cwd=tmp_path, env=os.environ, timeout_s=0.2, stdin=b"x" * 100_000)
+    async def once(command: str) -> None:
+        with contextlib.suppress(ProcessFailed):
+            await run(command, cwd=tmp_path, env=os.environ, timeout_s=0.2, stdin=b"x" * 100_000)
 
-        await once("true")
-        before = open_files()
-        for command in ("true", "cat", "sleep 60", "no-such-program"):
-            await once(command)
-        return before, open_files()
-
-    before, after = asyncio.run(main())
-    assert after <= before
+    await once("true")
+    before = open_files()
+    for command in ("true", "cat", "sleep 60", "no-such-program"):
+        await once(command)
+    assert open_files() <= before
 
 
 @pytest.mark.parametrize(
@@ -228,56 +224,47 @@ async def cancel(task: asyncio.Task[ProcessResult]) -> None:
 @pytest.mark.parametrize(
     "command", ["sleep 60 & echo $! > pid; wait", "trap '' TERM; echo $$ > pid; sleep 60; sleep 60"]
 )
-def test_cancelling_a_command_leaves_no_process(command: str, folder: Path) -> None:
-    async def main() -> None:
-        task = asyncio.create_task(run(command, cwd=folder, env=os.environ, timeout_s=60))
-        await asyncio.to_thread(pid_in, folder / "pid")
-        await asyncio.sleep(0.05)
-        await cancel(task)
-
-    asyncio.run(main())
+async def test_cancelling_a_command_leaves_no_process(command: str, folder: Path) -> None:
+    task = asyncio.create_task(run(command, cwd=folder, env=os.environ, timeout_s=60))
+    await asyncio.to_thread(pid_in, folder / "pid")
+    await asyncio.sleep(0.05)
+    await cancel(task)
     assert has_ended(pid_in(folder / "pid"))
 
 
 @pytest.mark.parametrize("turns", range(6))
 @pytest.mark.parametrize("starts", [True, False])
-def test_cancelling_a_command_while_it_starts_leaves_no_process(turns: int, starts: bool, tmp_path: Path) -> None:
+async def test_cancelling_a_command_while_it_starts_leaves_no_process(turns: int, starts: bool, tmp_path: Path) -> None:
     unique = f"sleep 60.{os.getpid()}{turns}"
 
-    async def main() -> None:
-        command = unique if starts else ["no-such-program"]
-        task = asyncio.create_task(run(command, cwd=tmp_path, env=os.environ, timeout_s=60))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        if not task.done():
-            await cancel(task)
-        else:
-            assert isinstance(task.exception(), ProcessFailed)
-
-    asyncio.run(main())
-    shown = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    command = unique if starts else ["no-such-program"]
+    task = asyncio.create_task(run(command, cwd=tmp_path, env=os.environ, timeout_s=60))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    if not task.done():
+        await cancel(task)
+    else:
+        assert isinstance(task.exception(), ProcessFailed)
+    shown = await asyncio.to_thread(subprocess.check_output, ["ps", "-eo", "pid=,args="], text=True)
     assert all(has_ended(int(line.split()[0])) for line in shown.splitlines() if unique in line)
 
 
-def test_a_process_that_has_ended_is_forgotten_when_its_run_is_cancelled_at_that_moment(
+async def test_a_process_that_has_ended_is_forgotten_when_its_run_is_cancelled_at_that_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed: list[int] = []
 
-    async def main() -> None:
-        task = asyncio.create_task(run("echo 42", cwd=tmp_path, env=os.environ, timeout_s=60))
+    task = asyncio.create_task(run("echo 42", cwd=tmp_path, env=os.environ, timeout_s=60))
 
-        def killpg(group: int, _: int) -> None:
-            killed.append(group)
-            task.cancel()
+    def killpg(group: int, _: int) -> None:
+        killed.append(group)
+        task.cancel()
 
-        monkeypatch.setattr(os, "killpg", killpg)
-        await asyncio.wait({task})
-        assert killed
-        killed.clear()
-        process.kill_all()
-
-    asyncio.run(main())
+    monkeypatch.setattr(os, "killpg", killpg)
+    await asyncio.wait({task})
+    assert killed
+    killed.clear()
+    process.kill_all()
     assert killed == []
 
 

@@ -92,7 +92,7 @@ async def retried(
         pytest.param(DEFAULT, [unreachable("request", retryable=False)], "ConnectError", 1, [], id="invalid address"),
     ],
 )
-def test_a_request_is_retried_as_the_policy_sets(
+async def test_a_request_is_retried_as_the_policy_sets(
     policy: RetryPolicy,
     replies: list[ProviderError | str],
     outcome: str,
@@ -100,13 +100,11 @@ def test_a_request_is_retried_as_the_policy_sets(
     slept: list[float],
     waits: FakeClock,
 ) -> None:
-    async def main() -> tuple[str, int]:
-        try:
-            return await retried(calling(*replies), policy, waits)
-        except ProviderError as error:
-            return error.detail, error.requests
-
-    assert (asyncio.run(main()), waits.slept) == ((outcome, tries), slept)
+    try:
+        found = await retried(calling(*replies), policy, waits)
+    except ProviderError as error:
+        found = error.detail, error.requests
+    assert (found, waits.slept) == ((outcome, tries), slept)
 
 
 @pytest.mark.parametrize("status", [*range(300, 310), *range(400, 432), 451, *range(500, 512), 529])
@@ -125,7 +123,7 @@ def test_every_retry_is_reported_before_its_wait(waits: FakeClock) -> None:
 
 
 @pytest.mark.parametrize("sleeping", [True, False])
-def test_other_errors_and_cancellation_are_not_retried(sleeping: bool, waits: FakeClock) -> None:
+async def test_other_errors_and_cancellation_are_not_retried(sleeping: bool, waits: FakeClock) -> None:
     call = calling(*([unreachable()] if sleeping else []))
     paused: list[float] = []
 
@@ -136,16 +134,13 @@ def test_other_errors_and_cancellation_are_not_retried(sleeping: bool, waits: Fa
     async def fail() -> str:
         raise ValueError("a bug")
 
-    async def main() -> None:
-        task = asyncio.create_task(retried(call, DEFAULT, waits, pause=pause))
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 10)
-        with pytest.raises(ValueError, match="a bug"):
-            await retried(fail, DEFAULT, waits)
-
-    asyncio.run(main())
+    task = asyncio.create_task(retried(call, DEFAULT, waits, pause=pause))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 10)
+    with pytest.raises(ValueError, match="a bug"):
+        await retried(fail, DEFAULT, waits)
     assert (len(paused), waits.slept) == (sleeping, [])
 
 

@@ -74,10 +74,6 @@ def moved_script(files: Repository) -> None:
     part(files, "evaluator p").update(script="scripts/judge.py", files=["scripts/x.json", "scripts/y.json"])
 
 
-def with_neighbours(files: Repository) -> None:
-    files[EVAL]["evalcases"] = [case("zero"), *files[EVAL]["evalcases"], case("three")]
-
-
 def spelled_otherwise(files: Repository) -> None:
     found = part(files, "case")
     found["outcome"] = found.pop("expected_outcome")
@@ -104,22 +100,23 @@ def renamed_target(files: Repository) -> None:
     files[EVAL]["target"] = "renamed"
 
 
-HARMLESS: Mapping[str, Change] = {
-    "new neighbours": with_neighbours,
-    "path of the suite": lambda files: files.update({"evals/renamed.yaml": files.pop(EVAL)}),
-    "spellings": spelled_otherwise,
-    "explicit defaults": with_defaults,
-    "evaluators of the file": lambda files: files[EVAL].update(
-        execution={"evaluators": part(files, "case").pop("evaluators")}
-    ),
-    "name of the target": renamed_target,
-    "inline prompt": lambda files: part(files, "evaluator j").update(prompt=files.pop("evals/judge.md")),
-    "paths of the script": moved_script,
-    "inline schema": schema_inline,
-}
+def evaluators_of_the_file(files: Repository) -> None:
+    files[EVAL]["execution"] = {"evaluators": part(files, "case").pop("evaluators")}
+
 
 REASONS: Mapping[str, tuple[Change, list[str]]] = {
-    **{name: (change, []) for name, change in HARMLESS.items()},
+    "new neighbours": (
+        lambda files: files[EVAL].update(evalcases=[case("zero"), *files[EVAL]["evalcases"], case("three")]),
+        [],
+    ),
+    "path of the suite": (lambda files: files.update({"evals/renamed.yaml": files.pop(EVAL)}), []),
+    "spellings": (spelled_otherwise, []),
+    "explicit defaults": (with_defaults, []),
+    "evaluators of the file": (evaluators_of_the_file, []),
+    "name of the target": (renamed_target, []),
+    "inline prompt": (lambda files: part(files, "evaluator j").update(prompt=files.pop("evals/judge.md")), []),
+    "paths of the script": (moved_script, []),
+    "inline schema": (schema_inline, []),
     "text": (lambda files: part(files, "question")["content"].insert(0, "."), ["input message 2 text changed"]),
     "one more turn": (
         lambda files: part(files, "case")["input_messages"].append({"role": "user", "content": "More."}),

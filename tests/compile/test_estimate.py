@@ -87,7 +87,9 @@ def test_answer_is_as_long_as_the_reference_or_the_limit(repository: Path) -> No
     assert estimated(repository / "d", case(expected_messages=[])).output_tokens == ANSWER_TOKENS + JUDGE_REPLY_TOKENS
 
 
-CLI = {"name": "default", "provider": "cli", "command_template": "a"}
+JUDGED = {"name": "default", "judge_target": "judge"}
+CLI, AGENT = {**JUDGED, "provider": "cli", "command_template": "a"}, {**JUDGED, "provider": "codex"}
+JUDGE = {**MOCK, "name": "judge"}
 
 
 @pytest.mark.parametrize(
@@ -96,12 +98,8 @@ CLI = {"name": "default", "provider": "cli", "command_template": "a"}
         (GPT, True, ()),
         ({**GPT, "model": "my-model"}, False, ("default",)),
         ([SLOW], False, ()),
-        ([{**CLI, "judge_target": "judge"}, {**MOCK, "name": "judge"}], False, ()),
-        (
-            [{"name": "default", "provider": "codex", "judge_target": "judge"}, {**GPT, "name": "judge"}],
-            True,
-            ("default",),
-        ),
+        ([CLI, JUDGE], False, ()),
+        ([AGENT, {**GPT, "name": "judge"}], True, ("default",)),
     ],
     ids=["price", "no price", "mock", "command", "agent"],
 )
@@ -126,8 +124,8 @@ def test_every_suite_has_its_own_prices(repository: Path) -> None:
         (SLOW, 2, 2, 2.0),
         (SLOW, 8, 8, 0.5),
         ({**SLOW, "workers": 4}, None, 4, 1.0),
-        ([{**CLI, "judge_target": "j"}, {**MOCK, "name": "j"}], 4, 4, 20.0),
-        ([{"name": "default", "provider": "codex", "judge_target": "j"}, {**MOCK, "name": "j"}], 8, 8, 90.0),
+        ([CLI, JUDGE], 4, 4, 20.0),
+        ([AGENT, JUDGE], 8, 8, 90.0),
         (GPT, 8, 8, 1 + 300 / 60),
     ],
 )
