@@ -30,6 +30,7 @@ CASE = f"""\
     input_messages: [{{role: user, content: Hello}}]
     expected_messages: []
     """
+IN_CASE = f"{EVAL}id: greets\n    {HERE}"
 EVALUATORS = f"{CASE}evaluators:\n      - "
 TARGET = "$schema: agentv-targets-v2.2\ntargets:\n  - name: agent\n    "
 
@@ -111,11 +112,7 @@ def published(contract: str, field: str) -> Any:
     ("text", "offered", "not_offered"),
     [
         (EVAL + HERE, "id", "EvalCase ChatMessage"),
-        (
-            f"{EVAL}id: greets\n    {HERE}",
-            "expected_outcome input_messages expected_messages evaluators metadata",
-            "id",
-        ),
+        (IN_CASE, "expected_outcome input_messages expected_messages evaluators metadata", "id"),
         (f"{EVAL}input_messages:\n      - role: user\n        {HERE}", "name content", ""),
         (f"{EVALUATORS}type: contains\n        {HERE}", "name value case_sensitive", "script prompt schema_file mode"),
         (f"{EVALUATORS}name: says-hi\n        {HERE}", "type weight required", ""),
@@ -152,7 +149,7 @@ def test_values_are_offered(editor: Editor, text: str, values: list[str]) -> Non
 @pytest.mark.parametrize(
     ("text", "contract", "field"),
     [
-        (f"{EVAL}id: greets\n    {HERE}", "EvalCase", "expected_outcome"),
+        (IN_CASE, "EvalCase", "expected_outcome"),
         # `contains_all` begins alike.
         (f"{EVALUATORS}type: contains\n        {HERE}", "ContainsEvaluator", "value"),
         (f"{TARGET}provider: cli\n    {HERE}", "CliTarget", "command_template"),
@@ -172,7 +169,7 @@ def test_descriptions_are_shown(editor: Editor, text: str, contract: str, field:
 
 
 def test_offered_list_of_messages_has_required_keys(editor: Editor) -> None:
-    offered = editor.offers(f"{EVAL}id: greets\n    {HERE}")
+    offered = editor.offers(IN_CASE)
     assert offered["input_messages"]["insertText"] == "input_messages:\n  - role: $1\n    content: $2"
 
 
