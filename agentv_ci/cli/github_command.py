@@ -164,7 +164,7 @@ class PublishCommandOptions:
         except ValueError:
             matrix = self.comment_key
         match matrix:
-            case None:
+            case None | {} if not matrix:
                 return f"{workflow}/{job}"
             case dict():
                 return f"{workflow}/{job} ({', '.join(on_one_line(str(each)) for each in matrix.values())})"

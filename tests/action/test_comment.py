@@ -12,7 +12,7 @@ from tests.action.conftest import Once
 from tests.action.evals import mock, suite
 from tests.action.events import pull_request
 from tests.action.github_api import BOT, FakeGitHub
-from tests.action.rig import CHECKOUT, Outcome, Rig, play, uses
+from tests.action.rig import CHECKOUT, Outcome, Rig, uses
 
 pytestmark = [pytest.mark.act, pytest.mark.slow]
 
@@ -43,23 +43,3 @@ def test_second_run_updates_the_comment(once: Once) -> None:
     assert own.startswith(f"{MARKER}\n## ✅ Evaluations: passed")
     rows = re.findall(r"^\| \[.*\]\(.*/actions/runs/(\d+)\) \| \w+ \| (\w+) \| (\S+) \|", own, re.MULTILINE)
     assert rows == [("42", "pass", "2/2"), ("41", "fail", "0/2")]
-
-
-def test_every_job_of_a_matrix_has_its_comment(once: Once) -> None:
-    def scenario(folder: Path) -> Outcome:
-        files = {"evals/a.test.yaml": suite("a"), "targets-one.yaml": mock(), "targets-two.yaml": mock("no")}
-        step = uses(targets="targets-${{ matrix.model }}.yaml", comment_key="${{ matrix.model }} -->")
-        github = FakeGitHub(viewer=None)
-        return play(folder, files, step, github=github, job={"strategy": {"matrix": {"model": ["one", "two"]}}})
-
-    outcome = once("matrix", scenario)
-    assert outcome.github.violations == []
-    assert [call.status for call in outcome.github.writes()] == [201, 201]
-    first, second = zip(*(each.body.splitlines()[:2] for each in outcome.github.comments), strict=True)
-    assert {*second} == {"## ✅ Evaluations: passed", "## ❌ Evaluations: not passed"}
-    assert len({*first}) == 2
-    assert all(line.endswith(" -->") and line.count("-->") == 1 for line in first)
-    assert {name: step.result for name, step in outcome.steps.items() if name.endswith("agentv")} == {
-        "one.agentv": "success",
-        "two.agentv": "failure",
-    }

@@ -40,8 +40,8 @@ def fork(once: Once) -> Outcome:
 def test_fork_gets_a_verdict_without_a_comment(fork: Outcome) -> None:
     step = fork.agentv
     assert (step.result, step.outputs["verdict"], len(step.errors)) == ("failure", "fail", 1)
-    (notice,) = step.notices
-    assert "GitHub returned 403: Resource not accessible by integration" in notice.message
+    assert step.notices == ()
+    assert "no comment: GitHub returned 403: Resource not accessible by integration" in "\n".join(step.log)
     assert "1 failed" in step.summary
     assert fork.github.comments == []
     assert fork.github.violations == []

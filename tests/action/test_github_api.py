@@ -8,34 +8,23 @@ from typing import Any
 import pytest
 
 from tests.action import github_api
-from tests.action.github_api import BOT, Answer, FakeGitHub
+from tests.action.github_api import Answer, FakeGitHub
 
 HEADERS = {"authorization": "Bearer ghs_token", "user-agent": "agentv-ci"}
 LIST = "/repos/acme/demo/issues/7/comments"
 ONE = "/repos/acme/demo/issues/comments"
 
 
-def ask(github: FakeGitHub, method: str, target: str, body: Any = None, **headers: str) -> Answer:
-    return github.answer(method, target, {**HEADERS, **headers}, "" if body is None else json.dumps(body))
-
-
-def test_comments_are_created_changed_and_listed() -> None:
-    github = FakeGitHub()
-    created: Any = ask(github, "POST", LIST, {"body": "one"})
-    assert ask(github, "PATCH", f"{ONE}/{created.body['id']}", {"body": "two"}).status == 200
-    listed: Any = ask(github, "GET", f"{LIST}?per_page=100")
-    assert [(each["body"], each["user"]["login"]) for each in listed.body] == [("two", BOT)]
-    assert github.violations == []
+def ask(github: FakeGitHub, method: str, target: str, body: Any = None) -> Answer:
+    return github.answer(method, target, HEADERS, "" if body is None else json.dumps(body))
 
 
 @pytest.mark.parametrize(
     ("method", "target", "sent", "said"),
     [
         ("POST", LIST, {"text": "x"}, "'body' is a required property"),
-        ("POST", LIST, {"body": 3}, "3 is not of type 'string'"),
         ("POST", LIST, None, "Missing required request body"),
         ("PATCH", f"{ONE}/101", {"body": None}, "None is not of type 'string'"),
-        ("GET", f"{LIST}?per_page=many", None, "many"),
         ("GET", "/repos/acme/demo/pulls?state=merged", None, "merged"),
         ("POST", "/repos/acme/demo/check-runs", {}, ""),
         ("POST", "/graphql", {"query": "{ nodes }"}, "nodes"),
@@ -53,16 +42,3 @@ def test_invalid_answers_of_the_double_are_reported(monkeypatch: pytest.MonkeyPa
     github = FakeGitHub()
     ask(github, "POST", LIST, {"body": "one"})
     assert github.violations[0].startswith(f"answer POST {LIST}: ")
-
-
-@pytest.mark.parametrize(
-    ("body", "headers", "status"),
-    [
-        ("one", {"authorization": ""}, 401),
-        ("one", {"user-agent": ""}, 403),
-        ("e" * 65_537, {}, 422),
-    ],
-)
-def test_refusals(body: str, headers: dict[str, str], status: int) -> None:
-    assert ask(FakeGitHub(), "POST", LIST, {"body": body}, **headers).status == status
-    assert ask(FakeGitHub(permissions={}), "POST", LIST, {"body": "one"}).status == 403

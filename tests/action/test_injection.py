@@ -29,7 +29,7 @@ READ_PAYLOAD = {
     "run": '{ echo "PAYLOAD<<4711"; cat payload.txt; echo 4711; } >> "$GITHUB_ENV"',
 }
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
-INPUTS = sorted(ACTION["inputs"].keys() - {"github-token", "working-directory"})
+INPUTS = sorted(ACTION["inputs"].keys() - {"github-token", "working-directory", "python-path"})
 REPEATED = ("evals", "args", "shard")
 """Inputs that are repeated in the error message if they are invalid."""
 
@@ -78,6 +78,7 @@ def inputs(once: Once) -> Outcome:
             uses("all") | {"with": dict.fromkeys(INPUTS, hostile)},
             uses("names", results_dir=hostile, comment_key=hostile),
             *(uses(name) | {"with": {"comment": "never", name: hostile}} for name in REPEATED),
+            uses("interpreter", python_path=hostile),
         ]
         outcome = play(folder, files, READ_PAYLOAD, *steps)
         assert list(folder.rglob("pwned*")) == []
@@ -101,6 +102,12 @@ def test_invalid_input_is_text(inputs: Outcome, name: str) -> None:
     assert [each.title for each in step.annotations] == ["agentv-ci"]
     assert (step.result, step.outputs["verdict"]) == ("failure", "invalid")
     assert "Traceback" not in "\n".join(step.log)
+
+
+def test_python_is_a_program(inputs: Outcome) -> None:
+    step = inputs.steps["interpreter"]
+    assert (step.result, step.outputs["verdict"], step.missed, obeyed(step)) == ("failure", "error", (), set())
+    assert [each.message for each in step.annotations] == ["python-path is not a program"]
 
 
 def test_names_are_text(inputs: Outcome) -> None:

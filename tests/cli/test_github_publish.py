@@ -142,6 +142,7 @@ class TestOutcomes:
         [
             ("", "evals"),
             ("null", "evals"),
+            ("{}", "evals"),
             ('{"target": "gpt", "python": 3.13}', "evals (gpt, 3.13)"),
             ("nightly", "nightly"),
             ("5", "5"),
