@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import FakeClock
+
+# Tests interrupt processes; a background job of a shell starts deaf to that, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test asserts a time: machines are shared. The same examples every time, so that what fails has to do with the
 # change; `HYPOTHESIS=explore` looks for others.
