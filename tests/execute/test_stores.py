@@ -135,6 +135,7 @@ WRONG: list[dict[str, Any]] = [{"duration_ms": -1}, {"usage": {"input_tokens": -
         "",
         "null",
         '{"version": 1}',
+        json.dumps({**ENTRY, "asked": float("nan")}),
         json.dumps({**ENTRY, "version": 2}),
         json.dumps({**ENTRY, "response": {}}),
         *(json.dumps({**ENTRY, "response": {**STORED, **wrong}}) for wrong in WRONG),
