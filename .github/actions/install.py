@@ -41,6 +41,12 @@ UNUSED = ("pydantic/v1/", "pydantic/deprecated/", "anyio/_backends/_trio.py", "r
 VARIABLE = "AGENTV_CI_INSTALLED"
 INDEX_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index")
 """pip's settings that say where packages come from."""
+INDEX_VARIABLES = {f"PIP_{name.upper().replace('-', '_')}" for name in INDEX_SETTINGS}
+CONFIGS = (
+    *("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "/Library/Application Support/pip/pip.conf"),
+    *("~/.pip/pip.conf", "~/.config/pip/pip.conf", "~/Library/Application Support/pip/pip.conf"),
+)
+"""Where pip looks for its settings (pip's documentation, "Configuration")."""
 OTHER_SETTINGS = {"PIP_TRUSTED_HOST", "PIP_CERT", "PIP_CLIENT_CERT", "PIP_PROXY", "PIP_CACHE_DIR", "PIP_NO_CACHE_DIR"}
 OTHER_SETTINGS |= {"PIP_TIMEOUT", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES", "PIP_CONFIG_FILE"}
 """Further settings that apply; others, such as PIP_TARGET, would break the installation."""
@@ -101,12 +107,15 @@ def install_wheels(pool: ProcessPoolExecutor, site: Path) -> str | None:
 
 def own_index() -> bool:
     """Whether the job's settings of pip name another package index."""
-    if any(f"PIP_{name.upper().replace('-', '_')}" in os.environ for name in INDEX_SETTINGS):
+    if INDEX_VARIABLES & os.environ.keys():
         return True
-    config = os.environ.get("PIP_CONFIG_FILE")
-    home = Path.home()
-    names = [Path("/etc/pip.conf"), home / ".config/pip/pip.conf", home / ".pip/pip.conf"]
-    texts = [path.read_text("utf-8", "replace") for path in ([Path(config)] if config else names) if path.exists()]
+    config = os.environ.get("PIP_CONFIG_FILE", "")
+    if config == os.devnull:
+        # pip reads no file then.
+        return False
+    own = os.environ.get("XDG_CONFIG_HOME", "")
+    paths = [Path(each).expanduser() for each in (*CONFIGS, f"{own}/pip/pip.conf" if own else "", config) if each]
+    texts = [path.read_text("utf-8", "replace") for path in paths if path.is_file()]
     return any(name in text for text in texts for name in INDEX_SETTINGS)
 
 
@@ -175,7 +184,7 @@ def install_with_pip(folder: Path) -> None:
             hashes = " ".join(f"--hash=sha256:{wheel['hashes']['sha256']}" for wheel in package["wheels"])
             marker = f" ; {package['marker']}" if "marker" in package else ""
             file.write(f"{package['name']}=={package['version']}{marker} {hashes}\n")
-    allowed = {f"PIP_{name.upper().replace('-', '_')}" for name in INDEX_SETTINGS} | OTHER_SETTINGS
+    allowed = INDEX_VARIABLES | OTHER_SETTINGS
     # -I does not apply to the process that pip starts.
     others = ("PYTHONPATH", "PYTHONHOME")
     environment = {

@@ -39,6 +39,8 @@ STDOUT, STDERR = 1, 2
 MATCHER = "::remove-matcher owner=python::"
 """actions/setup-python has the runner turn tracebacks in a log into annotations; agents could print them."""
 
+INSTALLER = (".github/actions", "pylock.toml", "agentv_ci", "schemas")
+"""What a later use of the action runs or installs, in the action's folder."""
 BESIDE_THE_LIBRARY = frozenset({"site-packages", "dist-packages", "test"})
 """Folders of Python that the tool does not import from; agents may install packages there."""
 
@@ -191,12 +193,14 @@ def _restore(path: Path, content: bytes) -> None:
 def _watched(environ: Mapping[str, str]) -> dict[str, State]:
     """Return the state of what later steps trust.
 
-    That is the event and, where the action has installed the tool, it and its Python, and the action itself.
+    That is the event and, where the action has installed the tool, it and its Python, and what installs it again. The
+    rest of the action's folder is left out: in its own repository (`uses: ./`) it is the workspace.
     """
     named = [environ.get("GITHUB_EVENT_PATH")]
     if installed := environ.get("AGENTV_INSTALLED"):
         stdlib = sysconfig.get_path("stdlib", vars={"base": sys.base_prefix})
-        named += [installed, environ.get("AGENTV_CI"), environ.get("GITHUB_ACTION_PATH")]
+        named += [installed, environ.get("AGENTV_CI")]
+        named += [f"{action}/{each}" for each in INSTALLER] if (action := environ.get("GITHUB_ACTION_PATH")) else []
         # What belongs to another user cannot be changed by agents, either.
         named += [path for path in (os.path.realpath(sys.executable), stdlib) if os.access(path, os.W_OK)]
     return file_states([Path(path) for path in named if path], without=BESIDE_THE_LIBRARY)

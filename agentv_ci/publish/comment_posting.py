@@ -10,7 +10,7 @@ from datetime import datetime
 import httpx
 
 from agentv_ci import __version__
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.json_access import count_at, objects_at, read_json, text_at
 from agentv_ci.publish.comment import Comment, NotCommented, NotPermitted
@@ -57,7 +57,7 @@ async def comment_on(comment: Comment, workflow: Workflow, token: str, environme
             timeout_s=TIMEOUT_S,
         )
     except ProviderError as error:
-        refusal = NotPermitted if error.detail.endswith(PERMISSION) else NotCommented
+        refusal = NotPermitted if error.kind == "auth" else NotCommented
         raise refusal(error.detail) from error
     except UNREACHABLE as error:
         raise NotCommented(f"cannot reach GitHub: {type(error).__name__}") from error
@@ -68,12 +68,12 @@ async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) 
     comments = f"/repos/{workflow.repository}/issues/{number}/comments"
     author = await _author(api, workflow)
     own = await _own_comments(api, comments, comment, author)
-    posted: JsonValue = None
     if not own:
         posted = await api.ask("POST", comments, {"body": comment.text(None)})
         address = _address(posted)
-        # Another run may have posted at the same time: all runs agree that the first one stays.
-        own = await _own_comments(api, comments, comment, author)
+        # Another run may have posted at the same time: all runs agree that the first one stays. The answer has the
+        # true author, which may not have been known before.
+        own = await _own_comments(api, comments, comment, text_at(posted, "user", "login") or author)
         if not own or count_at(own[0], "id") == count_at(posted, "id"):
             return address
     first, *others = own
@@ -205,14 +205,16 @@ class _Api:
     def _refused(self, response: httpx.Response, answer: JsonValue) -> ProviderError:
         message = shortened(on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
         detail = f"GitHub returned {response.status_code}: {message}"
+        kind: ErrorKind = "request"
         if response.status_code == FORBIDDEN and "integration" in message:
             detail += PERMISSION
+            kind = "auth"
         hint = retry_hint_s(response.headers, self.now())
         # Too many requests are refused with 403, too, but with a hint.
         is_passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None
         # The policy does not retry a 403.
         status = None if is_passing else response.status_code
-        return ProviderError("request", detail, status=status, retryable=is_passing, retry_after_s=hint)
+        return ProviderError(kind, detail, status=status, retryable=is_passing, retry_after_s=hint)
 
 
 async def _answer(response: httpx.Response) -> JsonValue:

@@ -17,7 +17,7 @@ from agentv_ci.contracts.exchange import Environment
 from agentv_ci.publish.comment import Comment, NotCommented, NotPermitted
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.redaction import MIN_LENGTH, Redactor
-from agentv_ci.text import counted, shortened
+from agentv_ci.text import counted, shortened, without_commands
 from agentv_ci.workflow_commands import annotation_command
 
 AnnotationMode = Literal["all", "failures", "none"]
@@ -92,13 +92,11 @@ async def publish(
         is_expected = workflow.is_of_pull_request and not publication.is_part
         if options.comment == "always" or (options.comment == "auto" and is_expected):
             url = await _comment(comment, workflow, token, environment)
-    except NotPermitted as problem:
-        if options.comment == "always":
-            say(annotation_command(Annotation("notice", "No comment on the pull request", str(problem))))
-        else:
-            # Such as in a workflow that wants no comment.
-            say(f"no comment: {problem}")
     except NotCommented as problem:
+        if isinstance(problem, NotPermitted) and options.comment == "auto":
+            # Such as in a workflow that wants no comment.
+            say(without_commands(f"no comment: {problem}"))
+            return comment.text(None), None
         message = f"{problem}; see the job summary or comment.md instead"
         say(annotation_command(Annotation("notice", "No comment on the pull request", message)))
     return comment.text(None), url

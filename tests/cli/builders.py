@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support import ORDINARY, CommandResult, clean_environment, run_command, run_process
+from tests.support import ORDINARY, CommandResult, clean_environment, run_command, run_process, run_program
 from tests.support.evals import tool
 from tests.support.projects import HELLO, Project
 
@@ -36,17 +36,8 @@ HEARING = (
 
 def in_a_shell(project: Project, arguments: str) -> CommandResult:
     """Run a command in a process, with redirections; the exit code is that of the command."""
-    done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m agentv_ci {arguments}; exit ${{PIPESTATUS[0]}}"],
-        cwd=project.folder,
-        env=clean_environment(project.env),
-        capture_output=True,
-        text=True,
-        timeout=ENDS_S,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    return CommandResult(done.returncode, done.stdout, done.stderr)
+    line = f"{sys.executable} -m agentv_ci {arguments}; exit ${{PIPESTATUS[0]}}"
+    return run_program("bash", "-c", line, cwd=project.folder, env=project.env, timeout_s=ENDS_S)
 
 
 def stopped(project: Project, *arguments: str, when: Callable[[], bool], by: signal.Signals) -> CommandResult:

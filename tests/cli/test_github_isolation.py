@@ -202,9 +202,14 @@ class TestAgents:
         assert (done.code, error in done.err) == (4, True), done.err
         assert error in done.out.splitlines()[-1]
 
-    def test_installed_tool_may_stay_as_it_is(self, job: Job, known: Path) -> None:
-        job.write({"tool/a.py": "hallo\n"})
-        assert self.step(job, known, "cat ../tool/a.py", AGENTV_INSTALLED=str(job.path("tool"))).code == 0
+    @pytest.mark.parametrize(
+        ("script", "code"), [("cat ../tool/a.py", 0), ("echo >> ../agentv_ci/x.py", 4), ("echo >> ../README.md", 0)]
+    )
+    def test_workspace_may_be_the_folder_of_the_action(self, script: str, code: int, job: Job, known: Path) -> None:
+        """As with `uses: ./`: results are written there, and what installs the tool must stay as it is."""
+        job.write({"tool/a.py": "hallo\n", "agentv_ci/x.py": ""})
+        env = {"AGENTV_INSTALLED": str(job.path("tool")), "GITHUB_ACTION_PATH": str(job.folder)}
+        assert self.step(job, known, script, **env).code == code
 
     def test_killed_tool_fails_the_step(self, job: Job, known: Path) -> None:
         """Unlike the end of its child process, in which the evals run."""

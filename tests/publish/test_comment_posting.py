@@ -146,6 +146,15 @@ def test_comment_is_written_if_graphql_fails(site: Site, login: str, token: str)
     assert site.methods == ["POST", "PATCH"]
 
 
+def test_app_whose_name_is_unknown_heals_its_comments(site: Site) -> None:
+    site.github.viewer = None
+    site.github.login = "acme-evals[bot]"
+    site.comment(1, body="first")
+    site.comment(2, body="second")
+    (comment,) = site.github.comments
+    assert "second" in comment.body
+
+
 def test_comment_of_a_later_run_is_kept(site: Site) -> None:
     site.comment(9, body="later")
     with pytest.raises(NotCommented, match="a later run has already commented"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.clock import NOW, FakeClock
-from tests.support.commands import CommandResult, clean_environment, run_command, run_process
+from tests.support.commands import CommandResult, clean_environment, run_command, run_process, run_program
 from tests.support.files import REPOSITORY, lines, write
 from tests.support.processes import ORDINARY, has_ended
 
@@ -18,5 +18,6 @@ __all__ = [
     "lines",
     "run_command",
     "run_process",
+    "run_program",
     "write",
 ]

@@ -54,8 +54,14 @@ def run_process(
 
     `through` is a command that starts it, such as `ORDINARY`.
     """
+    command = [*through, sys.executable, "-m", "agentv_ci", *map(str, arguments)]
+    return run_program(*command, cwd=cwd, env=env, timeout_s=timeout_s)
+
+
+def run_program(*command: str, cwd: Path, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> CommandResult:
+    """Run any program in a clean environment, without input."""
     done = subprocess.run(
-        [*through, sys.executable, "-m", "agentv_ci", *map(str, arguments)],
+        command,
         cwd=cwd,
         env=clean_environment(env),
         capture_output=True,
