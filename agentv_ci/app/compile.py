@@ -24,7 +24,7 @@ from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.json_access import objects_at, text_at
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.load.discover import YAML_SUFFIXES, DiscoveredFile, discover, find_dotenv, find_root
+from agentv_ci.load.discover import NO_EVALS_HINT, YAML_SUFFIXES, DiscoveredFile, discover, find_dotenv, find_root
 from agentv_ci.load.document import load
 from agentv_ci.load.plan import load_plan
 from agentv_ci.text import did_you_mean, listed
@@ -169,7 +169,7 @@ class _Reading:
         if failed:
             raise InvalidInput(self._diagnostics())
         if not evals:
-            raise NothingToRun(f"no eval document in {listed(self._selection.patterns)}")
+            raise NothingToRun(f"no eval document in {listed(self._selection.patterns)}", NO_EVALS_HINT)
         if untargeted is not None:
             raise untargeted
 

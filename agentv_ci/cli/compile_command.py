@@ -14,7 +14,7 @@ import click
 from agentv_ci.app.compile import Selection, compile_paths, diff_plans, estimate_run, plan_document, write_plan
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
-from agentv_ci.cli.options import FILE, Command, Count, SelectionOptions, argument, option, part, takes
+from agentv_ci.cli.options import EVALS, FILE, Command, Count, SelectionOptions, argument, option, part, takes
 from agentv_ci.compile.document import PlanDocument
 from agentv_ci.contracts.plan_summaries import Estimate, NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError
@@ -26,7 +26,7 @@ from agentv_ci.text import counted
 class CompileOptions:
     """Options of `compile`."""
 
-    paths: tuple[str, ...] = argument(nargs=-1, metavar="PATH…")
+    paths: tuple[str, ...] = argument(nargs=-1, metavar="[PATH…]")
     out: str = option(
         "--out",
         default="-",
@@ -36,7 +36,10 @@ class CompileOptions:
     )
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
     schemas: str | None = option(
-        "--schemas", type=FILE, metavar="DIR", help="Write the published JSON Schemas to DIR; PATH is then optional."
+        "--schemas",
+        type=FILE,
+        metavar="DIR",
+        help="Write the published JSON Schemas to DIR, and a plan only if PATH is given.",
     )
     old_plan: str | None = option(
         "--diff",
@@ -67,7 +70,7 @@ class CompileOptions:
 @click.command("compile", cls=Command)
 @takes(CompileOptions)
 def command(options: CompileOptions) -> int:
-    """Compile eval files into one JSON plan. The same files always give the same bytes.
+    """Compile eval files (default: evals/) into one JSON plan. The same files always give the same bytes.
 
     \b
     Examples:
@@ -79,13 +82,11 @@ def command(options: CompileOptions) -> int:
     """
     if options.schemas is not None:
         _write_schemas(Path(options.schemas))
-    if not options.paths:
-        if options.schemas is None or options.old_plan is not None or options.wants_estimate:
-            raise UsageError("PATH is missing", hint="for example: agentv-ci compile evals/ --out plan.json")
-        return PASSED
+        if not (options.paths or options.old_plan or options.wants_estimate):
+            return PASSED
     options.require_consistency()
     if options.old_plan is None and not options.wants_estimate:
-        _compile(options.selection.of(options.paths), options.out)
+        _compile(options.selection.of(options.paths or (EVALS,)), options.out)
     else:
         _answer(options)
     return PASSED
@@ -93,7 +94,7 @@ def command(options: CompileOptions) -> int:
 
 def _answer(options: CompileOptions) -> None:
     """Print a diff or an estimate; write the plan only if a file is named."""
-    compiled = compile_paths(options.selection.of(options.paths), cwd=Path.cwd())
+    compiled = compile_paths(options.selection.of(options.paths or (EVALS,)), cwd=Path.cwd())
     show_diagnostics(compiled.origin.warnings, err=True)
     if options.out != "-":
         refuse_to_overwrite([Path.cwd() / options.out], compiled.origin.sources)

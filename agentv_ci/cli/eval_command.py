@@ -22,12 +22,12 @@ from agentv_ci.cli.options import (
     Range,
     ReportOptions,
     SelectionOptions,
-    argument,
     form_and_name,
     form_option,
     gate_option,
     option,
     part,
+    paths_argument,
     results_option,
     selection_option,
     takes,
@@ -66,7 +66,7 @@ debug_option = partial(option, group="Debugging")
 class EvalOptions:
     """Options of `eval`."""
 
-    paths: tuple[str, ...] = argument(nargs=-1, required=True, metavar="PATH…")
+    paths: tuple[str, ...] = paths_argument()
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
     old_plan: str | None = selection_option(
         "--only-changed",
@@ -182,8 +182,11 @@ class EvalOptions:
 def command(options: EvalOptions) -> int:
     """Run eval files, folders, globs or one plan: ask the targets, score the answers, report, apply the gate.
 
+    PATH defaults to evals/.
+
     \b
     Examples:
+      agentv-ci eval
       agentv-ci eval evals/example.test.yaml
       agentv-ci eval evals/ --target gpt --workers 8 --junit junit.xml
       agentv-ci eval plan.json --eval-id 'refund-*' --repeat 3

@@ -37,6 +37,8 @@ class FileName(click.ParamType[str]):
 
 
 FILE = FileName()
+EVALS = "evals/"
+"""The folder that commands read if no path is given."""
 
 
 class Option(click.Option):
@@ -70,6 +72,8 @@ option = partial(_declared, click.option, cls=Option)
 """Declares a field as an option of the command; accepts what `click.option` accepts, and `group`."""
 argument = partial(_declared, click.argument)
 """Declares a field as an argument of the command; accepts what `click.argument` accepts."""
+paths_argument = partial(argument, nargs=-1, metavar="[PATH…]", callback=lambda _, __, paths: paths or (EVALS,))
+"""Declares a field for eval files, folders and globs; without any, those of the default folder."""
 selection_option = partial(option, group="Selection")
 results_option = partial(option, group="Results")
 gate_option = partial(option, group="Gate")

@@ -11,8 +11,9 @@ import click
 
 from agentv_ci.app.validate import Checks, check_paths
 from agentv_ci.cli.console import show_diagnostics, show_line
-from agentv_ci.cli.options import Count, argument, option, takes, targets_option
+from agentv_ci.cli.options import Count, option, paths_argument, takes, targets_option
 from agentv_ci.errors import FAILED, PASSED, NothingToRun
+from agentv_ci.load.discover import NO_EVALS_HINT
 from agentv_ci.text import counted, listed
 
 
@@ -20,7 +21,7 @@ from agentv_ci.text import counted, listed
 class ValidateOptions:
     """Options of `validate`."""
 
-    paths: tuple[str, ...] = argument(nargs=-1, required=True, metavar="PATH…")
+    paths: tuple[str, ...] = paths_argument()
     form: Literal["text", "json", "github", "sarif"] = option(
         "--format",
         type=click.Choice(["text", "json", "github", "sarif"]),
@@ -38,8 +39,8 @@ class ValidateOptions:
 def command(options: ValidateOptions) -> int:
     """Check eval, targets and config files and show the line of every mistake.
 
-    PATH is a file, a folder or a glob. Exit code 0: valid; 1: errors, or warnings with --strict; 2: a path does not
-    exist; 3: nothing to check.
+    PATH is a file, a folder or a glob (default: evals/). Exit code 0: valid; 1: errors, or warnings with --strict;
+    2: a path does not exist; 3: nothing to check.
 
     \b
     Examples:
@@ -66,7 +67,7 @@ def show_checks(checks: Checks, options: ValidateOptions) -> int:
         written = document(checks.files, checks.skipped, strict=strict)
         click.echo(render(written, form, lambda path: _relative(path, roots[path])), nl=False)
     if not checks.files:
-        raise NothingToRun(f"no eval, targets or config document in {listed(options.paths)}")
+        raise NothingToRun(f"no eval, targets or config document in {listed(options.paths)}", NO_EVALS_HINT)
     if form == "text":
         for each in checks.files:
             show_diagnostics(each.diagnostics, err=False)

@@ -31,6 +31,18 @@ class TestResults:
         assert {"part.1.report.json", "part.2.report.json"} < {*project.files()}
 
 
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [("eval", "2 cases: 2 passed"), ("validate", "1 file checked, 1 passed"), ("compile", '"id": "waves"')],
+)
+def test_evals_of_the_working_directory_are_the_default(command: str, shown: str, project: Project) -> None:
+    done = project.run(command)
+    assert (done.code, shown in done.out) == (0, True)
+    project.path("evals/x.yaml").unlink()
+    project.path("evals").rmdir()
+    project.refuses(command, error="path 'evals/' does not exist create an example with `agentv-ci init`")
+
+
 class TestOptions:
     @pytest.mark.parametrize(
         ("flags", "code"),
