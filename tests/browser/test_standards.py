@@ -1,0 +1,68 @@
+"""The report is valid HTML and accessible, in the judgement of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Visit, Write
+from tests.external.tools import node_modules, run
+from tests.support import REPOSITORY
+from tests.support.runs import row
+
+pytestmark = pytest.mark.slow
+
+VALIDATOR = "html-validate@11.18.0"
+AXE = "axe-core@4.14.1"
+VALIDATE = REPOSITORY / "tests" / "external" / "markup.mjs"
+REFUND = "#case=refund-within-window&suite=evals%2Frefunds.test.yaml&target=support-agent"
+ERROR = "#case=customs-for-norway&suite=evals%2Fshipping.test.yaml&target=support-agent-mini"
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+VIOLATIONS = """async (rules) => (await axe.run({ runOnly: rules })).violations
+    .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`))"""
+
+
+def problems_of(*files: Path, preset: str = "recommended") -> str:
+    return run(["node", VALIDATE, node_modules(VALIDATOR), preset, *files], codes=(0,)).stdout
+
+
+def violations(page: Page, rules: Sequence[str] = RULES) -> list[str]:
+    page.evaluate((node_modules(AXE) / "axe-core" / "axe.min.js").read_text("utf-8"))
+    found: list[str] = page.evaluate(VIOLATIONS, list(rules))
+    return found
+
+
+def test_markup_is_valid(shop: Path, written: Write) -> None:
+    assert problems_of(shop, written(row()), written()) == ""
+
+
+@pytest.mark.parametrize(
+    "fragment", ["", "#q=nothing+like+that", REFUND, ERROR], ids=["table", "empty", "case", "error"]
+)
+def test_markup_of_scripts_is_valid(shop: Path, visit: Visit, tmp_path: Path, fragment: str) -> None:
+    page = visit(shop, fragment)
+    page.locator("h1:visible").first.wait_for()
+    file = tmp_path / "page.html"
+    file.write_text(page.content(), "utf-8")
+    # The standard only: browsers write attributes in their own style.
+    assert problems_of(file, preset="standard") == ""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    "fragment", ["", "#q=nothing+like+that", REFUND, ERROR], ids=["table", "empty", "case", "error"]
+)
+def test_page_is_accessible(shop: Path, visit: Visit, fragment: str, width: int, *, dark: bool) -> None:
+    page = visit(shop, fragment, width=width, dark=dark)
+    page.locator("h1:visible").first.wait_for()
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert violations(page) == []
+
+
+def test_list_of_keys_is_accessible(page: Page) -> None:
+    page.keyboard.press("?")
+    assert violations(page) == []
