@@ -115,6 +115,7 @@ class ProviderError(Exception):
         *,
         status: int | None = None,
         retryable: bool = False,
+        unreachable: bool = False,
         retry_after_s: float | None = None,
         requests: int = 1,
         printed: PrintedOutput | None = None,
@@ -125,6 +126,8 @@ class ProviderError(Exception):
         self.status = status
         self.retryable = retryable
         """Whether a retry may succeed."""
+        self.unreachable = unreachable
+        """Whether there was no connection at all."""
         self.retry_after_s = retry_after_s
         """The delay that the server requests."""
         self.requests = requests

@@ -2,6 +2,8 @@
 
 HTTP 429 halves a target's slots and holds them back for as long as the server asks; every full round of answers adds
 one slot again. Other failures of the server stop that growth for a round.
+
+A target that cannot be reached is down: no question waits for it. What is under way asks on, and an answer ends that.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ LONGEST_HOLD_S = 60.0
 """The longest `Retry-After` that holds a target back when the refused question is not asked again."""
 PAUSING: frozenset[ErrorKind] = frozenset({"rate_limit", "server", "network", "timeout"})
 """Failures that may be due to load."""
+DOWN_AFTER = 5
+"""Failed connections in a row after which a target is down."""
 LEAST_CHANGE_S = 1.0
 """A wait that grows by less is not reported: many questions are refused within moments of each other."""
 
@@ -86,19 +90,31 @@ class Limit:
         """Answers since the last change or failure."""
         self._stale = 0
         """Questions under way when the slots were last halved: their refusals do not halve again."""
+        self._unconnected = 0
+        """Connections in a row that failed."""
+        self._given_up = ""
+        """The failure of a question that had all its tries among these."""
         self._held_until = 0.0
         self._hold: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Hold a slot; the question's outcome may change how many there are."""
+        """Hold a slot; the question's outcome may change how many there are.
+
+        Raises ProviderError when the target is down.
+        """
         await self._take()
+        if self._is_down:
+            self._release()
+            raise ProviderError("network", self._down, unreachable=True, requests=0)
         try:
             yield
         except ProviderError as error:
             # The next question would be refused too.
             hint_s = error.retry_after_s or 0.0
             self._failed(error, hold_s=hint_s if hint_s <= LONGEST_HOLD_S else 0.0)
+            if error.unreachable and not self._is_down:
+                self._given_up = error.detail
             raise
         else:
             self._succeeded()
@@ -106,8 +122,11 @@ class Limit:
             self._release()
 
     async def pause(self, error: ProviderError, wait_s: float) -> None:
-        """Give the slot away, wait, and take one again."""
+        """Give the slot away, wait, and take one again; raises the error when the target is down."""
         self._failed(error, hold_s=wait_s if error.retry_after_s is not None else 0.0)
+        if self._is_down:
+            error.detail = self._down
+            raise error
         self._release()
         try:
             await self._environment.sleep(wait_s)
@@ -130,6 +149,15 @@ class Limit:
                 self._release()
             raise
 
+    @property
+    def _is_down(self) -> bool:
+        """Whether connections fail, and a question has had all the retries that the target sets."""
+        return self._unconnected >= DOWN_AFTER and self._given_up != ""
+
+    @property
+    def _down(self) -> str:
+        return f"{self._name} is down ({DOWN_AFTER} connections in a row failed): {self._given_up}"
+
     def _has_room(self) -> bool:
         return self._hold is None and self._taken < self.width
 
@@ -147,6 +175,7 @@ class Limit:
         self.on_room()
 
     def _succeeded(self) -> None:
+        self._unconnected, self._given_up = 0, ""
         if self._stale:
             # It was asked when there were more slots.
             return
@@ -155,6 +184,10 @@ class Limit:
             self._change(self.width + 1, "no refusals in a full round")
 
     def _failed(self, error: ProviderError, *, hold_s: float) -> None:
+        if error.unreachable:
+            self._unconnected += 1
+        else:
+            self._unconnected, self._given_up = 0, ""
         if error.kind in PAUSING:
             self._answered = 0
         if error.kind != "rate_limit" or not error.retryable:

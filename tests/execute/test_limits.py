@@ -14,7 +14,7 @@ import pytest
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.contracts.targets import MockTarget, Target
-from agentv_ci.execute.limits import MAX_CHANGES, Limit, Limits
+from agentv_ci.execute.limits import DOWN_AFTER, MAX_CHANGES, Limit, Limits
 from tests.servers.chat_api import chat_api, fails, says
 from tests.support import NOW, FakeClock
 from tests.support.evals import Run, gpt
@@ -267,3 +267,21 @@ def test_a_target_rests_although_the_refused_question_is_given_up(
         report = run().report
     assert [row.verdict for row in run.written()] == ["error", "pass", "pass", "pass"]
     assert [change.held_s for change in report.concurrency] == [3.0]
+
+
+async def test_an_answer_to_a_question_that_was_under_way_ends_that_a_target_is_down() -> None:
+    scene, turn = Scene(2), asyncio.Event()
+
+    async def answer_later() -> None:
+        async with scene.limit.slot():
+            await turn.wait()
+
+    under_way = asyncio.create_task(answer_later())
+    await asyncio.sleep(0)
+    for _ in range(DOWN_AFTER):
+        await scene.fail(ProviderError("network", "ConnectError", unreachable=True))
+    with pytest.raises(ProviderError, match="gpt is down"):
+        await scene.answer()
+    turn.set()
+    await under_way
+    await scene.answer()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.execute.limits import DOWN_AFTER
 from agentv_ci.results.files import read_rows
 from tests.faults.builders import gpt, shell
 from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES
@@ -103,7 +104,8 @@ def test_a_server_that_ends_during_the_run_is_an_error_of_every_later_question(r
         asks(run, api, {"one": SOUND, "two": "the-server-ends", "three": SOUND})
         rows = run.rows()
     found = [(row.eval_id, row.error_kind, row.requests) for row in rows]
-    assert found == [("one", None, 1), ("two", "network", RETRIES + 1), ("three", "network", RETRIES + 1)]
+    connections = DOWN_AFTER - RETRIES
+    assert found == [("one", None, 1), ("two", "network", RETRIES + 1), ("three", "network", connections)]
 
 
 def test_a_small_body_of_gigabytes_is_malformed_and_takes_no_memory(api: FaultyApi, run: Run) -> None:

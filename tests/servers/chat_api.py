@@ -65,8 +65,8 @@ class ChatApi:
 
 
 @contextmanager
-def chat_api(*steps: Step) -> Iterator[ChatApi]:
-    """Serve `steps` until the block ends."""
+def chat_api(*steps: Step, port: int = 0) -> Iterator[ChatApi]:
+    """Serve `steps` until the block ends, at any free port by default."""
     api, lock, at_once = ChatApi(), threading.Lock(), 0
     given = steps or (says("MOCK-ANSWER 42"),)
 
@@ -85,5 +85,5 @@ def chat_api(*steps: Step) -> Iterator[ChatApi]:
                 at_once -= 1
         return made
 
-    with serve(reply) as api.url:
+    with serve(reply, port=port) as api.url:
         yield api

@@ -62,7 +62,7 @@ def answers(status: int, body: object, headers: Mapping[str, str] | None = None)
 
 
 @contextmanager
-def serve(reply: Callable[[Asked], Reply], context: ssl.SSLContext | None = None) -> Iterator[str]:
+def serve(reply: Callable[[Asked], Reply], context: ssl.SSLContext | None = None, port: int = 0) -> Iterator[str]:
     """Yield the address of a server that runs until the block ends; questions at once come in threads."""
 
     class Handler(_Handler):
@@ -72,7 +72,7 @@ def serve(reply: Callable[[Asked], Reply], context: ssl.SSLContext | None = None
 
         do_GET = do_HEAD = do_POST = answer  # noqa: N815  # the names in the base class
 
-    server = _Server(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", port), Handler)
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)

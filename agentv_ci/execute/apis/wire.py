@@ -77,7 +77,8 @@ def require_bounds(size: int, most_bytes: int = MAX_BODY_BYTES) -> None:
 
 def network_error(name: str, url: str, reason: object = "") -> ProviderError:
     """Return the failure of a request that may be retried; `name` is httpx's name for it."""
-    return ProviderError("network", f"{name} at {without_login(url)}: {reason}".rstrip(": "), retryable=True)
+    detail = f"{name} at {without_login(url)}: {reason}".rstrip(": ")
+    return ProviderError("network", detail, retryable=True, unreachable=name == "ConnectError")
 
 
 def unsendable_header(name: str) -> ProviderError:
