@@ -17,8 +17,8 @@ from agentv_ci.compile.overrides import is_selected, narrowed
 from agentv_ci.compile.references import relative
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
-from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCase, PlannedCases
 from agentv_ci.contracts.source import locate
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
@@ -240,6 +240,18 @@ def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
         return estimate(compiled.plan, workers=workers)
     except OverflowError as error:
         raise UsageError("the run is too large to estimate") from error
+
+
+def planned_cases(plan: Plan, left: Callable[[PlanCase], int] = lambda case: case.trials) -> PlannedCases:
+    """Return what a run of a plan would ask; `left` returns how many trials of a case are not finished."""
+    cases = (
+        PlannedCase(
+            id=case.id, suite=case.suite, line=case.source.line, target=plan.targets[case.target].name, trials=trials
+        )
+        for case in plan.cases
+        if (trials := left(case))
+    )
+    return PlannedCases(cases=tuple(cases))
 
 
 def read_plan(path: Path) -> Plan:

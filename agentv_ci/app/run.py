@@ -12,12 +12,13 @@ from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
-from agentv_ci.app.compile import CompiledPlan, places_of_targets
+from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
+from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.contracts.report import Ending, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, Usage
 from agentv_ci.errors import Interrupted, MissingVariables, UsageError
@@ -28,6 +29,7 @@ from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.shard import part_of
+from agentv_ci.execute.trials import trials_left
 from agentv_ci.prices import load_prices
 from agentv_ci.publish.checkout import credentials
 from agentv_ci.redaction import Redactor, secrets_of
@@ -68,6 +70,16 @@ async def run_plan(
         except (OSError, UsageError) as error:
             ending = replace(ending, write_error=ending.write_error or why(error, files.results))
     return conclude(plan, files, ending, results.rows, against)
+
+
+def list_run(compiled: CompiledPlan, overrides: Overrides, options: RunOptions, files: RunFiles) -> PlannedCases:
+    """Return what a run would ask; raises UsageError."""
+    plan, _ = _part(override(compiled.plan, overrides), options)
+    finished: EarlierRun = NO_EARLIER_RUN
+    if options.resume is not None:
+        results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
+        finished = results.read_earlier(options.resume, is_part=options.is_part)
+    return planned_cases(plan, lambda case: trials_left(case, finished.results))
 
 
 def _require_recordings(options: RunOptions) -> None:

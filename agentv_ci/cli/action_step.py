@@ -162,6 +162,8 @@ def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
     for name in OWN_FILES:
         if context.params[name] is not None:
             raise UsageError(f"args: --{name} is set by the action", hint="use results-dir to choose where files go")
+    if context.params["wants_list"]:
+        raise UsageError("args: --list is not supported")
     own = {folder.resolve() / each for each in FILES}
     for name in ("markdown", "sarif"):
         given = context.params[name]

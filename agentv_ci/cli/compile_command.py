@@ -11,10 +11,30 @@ from typing import Literal
 
 import click
 
-from agentv_ci.app.compile import Selection, compile_paths, diff_plans, estimate_run, plan_document, write_plan
+from agentv_ci.app.compile import (
+    Selection,
+    compile_paths,
+    diff_plans,
+    estimate_run,
+    plan_document,
+    planned_cases,
+    write_plan,
+)
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
-from agentv_ci.cli.options import EVALS, FILE, Command, Count, SelectionOptions, argument, option, part, takes
+from agentv_ci.cli.listing import show_cases, show_table
+from agentv_ci.cli.options import (
+    EVALS,
+    FILE,
+    Command,
+    Count,
+    SelectionOptions,
+    argument,
+    list_option,
+    option,
+    part,
+    takes,
+)
 from agentv_ci.compile.document import PlanDocument
 from agentv_ci.contracts.plan_summaries import Estimate, NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError
@@ -31,7 +51,7 @@ class CompileOptions:
         "--out",
         default="-",
         type=FILE,
-        help="Write the plan to FILE, or to standard output with '-' (not with --diff or --estimate).",
+        help="Write the plan to FILE, or to standard output with '-' (not with --diff, --estimate or --list).",
         show_default=True,
     )
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
@@ -52,17 +72,20 @@ class CompileOptions:
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="Set the output format of --diff and --estimate.",
+        help="Set the output format of --diff, --estimate and --list.",
     )
+    wants_list: bool = list_option()
     wants_estimate: bool = option("--estimate", is_flag=True, help="Print requests, tokens, cost and time of a run.")
     workers: int | None = option("--workers", type=Count(min=1), help="Estimate a run with N cases in parallel.")
 
     def require_consistency(self) -> None:
         """Raise UsageError for options that cannot be combined."""
-        if self.old_plan is not None and self.wants_estimate:
-            raise UsageError("--diff and --estimate cannot be combined")
-        if self.form != "text" and self.old_plan is None and not self.wants_estimate:
-            raise UsageError("--format requires --diff or --estimate; a plan is always JSON")
+        questions = {"--diff": self.old_plan, "--estimate": self.wants_estimate, "--list": self.wants_list}
+        given = [name for name, value in questions.items() if value]
+        if len(given) > 1:
+            raise UsageError(f"{' and '.join(given)} cannot be combined")
+        if self.form != "text" and not given:
+            raise UsageError("--format requires --diff, --estimate or --list; a plan is always JSON")
         if self.workers is not None and not self.wants_estimate:
             raise UsageError("--workers requires --estimate; for a run, use `eval --workers`")
 
@@ -82,18 +105,16 @@ def command(options: CompileOptions) -> int:
     """
     if options.schemas is not None:
         _write_schemas(Path(options.schemas))
-        if not (options.paths or options.old_plan or options.wants_estimate):
-            return PASSED
     options.require_consistency()
-    if options.old_plan is None and not options.wants_estimate:
-        _compile(options.selection.of(options.paths or (EVALS,)), options.out)
-    else:
+    if options.old_plan is not None or options.wants_estimate or options.wants_list:
         _answer(options)
+    elif options.paths or options.schemas is None:
+        _compile(options.selection.of(options.paths or (EVALS,)), options.out)
     return PASSED
 
 
 def _answer(options: CompileOptions) -> None:
-    """Print a diff or an estimate; write the plan only if a file is named."""
+    """Print a diff, a list or an estimate; write the plan only if a file is named."""
     compiled = compile_paths(options.selection.of(options.paths or (EVALS,)), cwd=Path.cwd())
     show_diagnostics(compiled.origin.warnings, err=True)
     if options.out != "-":
@@ -101,6 +122,8 @@ def _answer(options: CompileOptions) -> None:
     if options.old_plan is not None:
         diff = diff_plans(compiled, Path(options.old_plan), options.selection.eval_ids)
         _show_diff(diff, len(compiled.plan.cases), options.form)
+    elif options.wants_list:
+        show_cases(planned_cases(compiled.plan), options.form)
     else:
         _show_estimate(estimate_run(compiled, workers=options.workers), options.form)
     if options.out != "-":
@@ -178,12 +201,7 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
         table.append((each.target, asked, *(f"{n:,}" for n in figures), _dollars(each.cost_usd)))
     figures = (estimate.requests, estimate.input_tokens, estimate.output_tokens)
     table.append(("total", "", *(f"{number:,}" for number in figures), _dollars(estimate.cost_usd)))
-    widths = [max(len(one_line(row[column])) for row in table) for column in range(6)]
-    for row in table:
-        cells = [one_line(cell) for cell in row]
-        left = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
-        right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
-        click.echo("  ".join([*left, *right]).rstrip())
+    show_table(table, left=2)
     trials, cases = counted(estimate.trials, "trial"), counted(estimate.cases, "case")
     click.echo(f"{trials} of {cases}, about {_time(estimate.seconds)} with {counted(estimate.workers, 'worker')}")
     for each in estimate.targets:

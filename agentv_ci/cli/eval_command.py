@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from agentv_ci.app.compile import CompiledPlan, compile_paths, only_changed
 from agentv_ci.app.report_files import RunFiles
-from agentv_ci.app.run import run_plan
+from agentv_ci.app.run import list_run, run_plan
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_outcome
+from agentv_ci.cli.listing import show_cases
 from agentv_ci.cli.options import (
     BASELINE_HELP,
     FILE,
@@ -25,6 +27,7 @@ from agentv_ci.cli.options import (
     form_and_name,
     form_option,
     gate_option,
+    list_option,
     option,
     part,
     paths_argument,
@@ -36,7 +39,7 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.errors import UsageError
+from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.shard import Shard
 from agentv_ci.execute.stores import CACHE
@@ -79,6 +82,14 @@ class EvalOptions:
     )
     balance: str | None = selection_option(
         "--balance", type=FILE, help="Make shards take equally long, by the durations in these results."
+    )
+    wants_list: bool = list_option()
+    list_form: Literal["text", "json"] = selection_option(
+        "--format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Set the output format of --list.",
     )
     workers: int | None = workers_option()
     repeat: int | None = run_option("--repeat", type=Count(min=1), help="Run N trials of every case.")
@@ -129,6 +140,7 @@ class EvalOptions:
         _refuse_together(("--record", self.record), ("--replay", self.replay), ("--dry-run", self.dry_run))
         _refuse_together(("--replay", self.replay), ("--cache", self.wants_cache))
         _refuse_alone("--cache-dir", self.cache_dir, "--cache", wants=self.wants_cache)
+        _refuse_alone("--format", self.list_form, "--list", wants=self.wants_list or self.list_form == "text")
         _refuse_alone("--balance", self.balance, "--shard", wants=self.shard)
         dumps = self.dump_prompts or self.dump_traces
         _refuse_alone("--dump-dir", self.dump_dir, "--dump-prompts or --dump-traces", wants=dumps)
@@ -198,7 +210,18 @@ def command(options: EvalOptions) -> int:
     """
     cwd = Path.cwd()
     options.require_consistency(cwd)
-    return run_compiled(options, compile_paths(options.selection.of(options.paths), cwd=cwd), cwd)
+    compiled = compile_paths(options.selection.of(options.paths), cwd=cwd)
+    return list_compiled(options, compiled, cwd) if options.wants_list else run_compiled(options, compiled, cwd)
+
+
+def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
+    """Print what a compiled plan would run with these options."""
+    show_diagnostics(compiled.origin.warnings, err=True)
+    if options.old_plan is not None:
+        compiled = only_changed(compiled, cwd / options.old_plan)
+    run_options = options.run_options(compiled.origin.root, cwd)
+    show_cases(list_run(compiled, options.overrides(), run_options, options.files(cwd)), options.list_form)
+    return PASSED
 
 
 def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:

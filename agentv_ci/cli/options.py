@@ -166,6 +166,9 @@ form_option = partial(
     type=click.Choice(["jsonl", "yaml"]),
     help="Set the format of the results (default: by the suffix of --out, else jsonl).",
 )
+list_option = partial(
+    selection_option, "--list", is_flag=True, help="Print what would run: suite, case, target and trials."
+)
 verbose_option = partial(
     option, "--verbose", is_flag=True, help="Log questions, retries and verdicts to standard error."
 )

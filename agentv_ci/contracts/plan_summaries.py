@@ -1,10 +1,10 @@
-"""The output of `compile --diff` and `compile --estimate`."""
+"""The output of `compile --diff`, `compile --estimate` and `--list`."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, NonNegative, Recorded
+from agentv_ci.contracts.base import AtLeastOne, Items, NonNegative, Recorded
 
 
 class NamedCase(Recorded):
@@ -56,3 +56,17 @@ class Estimate(Recorded):
     seconds: float = Field(description="Approximate time of the run.")
     prices_as_of: str = Field(description="Date of the public price table.")
     targets: Items[TargetEstimate] = Field(description="Estimates per target, in plan order.")
+
+
+class PlannedCase(NamedCase):
+    """A case that would run."""
+
+    line: AtLeastOne = Field(description="First line of the case in its eval file.")
+    target: str = Field(description="Name of the target that would answer.")
+    trials: AtLeastOne = Field(description="Number of trials that would run.")
+
+
+class PlannedCases(Recorded):
+    """What would run."""
+
+    cases: Items[PlannedCase] = Field(description="Cases with trials to run, in plan order.")

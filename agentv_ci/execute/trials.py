@@ -31,6 +31,11 @@ def first_trials(case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequenc
     return gaps or _next(case, known)
 
 
+def trials_left(case: PlanCase, finished: Mapping[TrialKey, Result]) -> int:
+    """Return how many trials of a case may still run."""
+    return case.trials - len(_known(case, finished)) if first_trials(case, finished) else 0
+
+
 def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
     """Return the keys of the targets that are still to be asked."""
     left = (case for case in plan.cases if first_trials(case, finished))
@@ -97,7 +102,7 @@ class TrialSchedule:
         known, numbers = _known(case, self._finished), first_trials(case, self._finished)
         self._missed[case_key(case)] = sum(result.verdict != "pass" for result in known.values())
         if numbers:
-            self.number += case.trials - len(known)
+            self.number += trials_left(case, self._finished)
             self._begin(place, case, numbers)
         if numbers and case.stop_when is not None:
             self._undecided[case_key(case)] = _UndecidedCase(known, len(numbers))

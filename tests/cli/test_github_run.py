@@ -117,6 +117,7 @@ class TestInputs:
             ("--args=--junit=x", "--junit is set by the action"),
             ("--args=--markdown agentv-results/run.json", "--markdown would overwrite a file of the action"),
             ("--args=--help", "args: --help is not supported"),
+            ("--args=--list", "args: --list is not supported"),
             ("--args=x -- y", "x"),
             ("--args=--", "--"),
             ("--args=--resume=agentv-results", "agentv-results"),

@@ -1,0 +1,35 @@
+"""Tables of a plan: what would run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import click
+
+from agentv_ci.cli.console import one_line
+from agentv_ci.contracts.plan_summaries import PlannedCases
+from agentv_ci.text import counted
+
+
+def show_cases(planned: PlannedCases, form: Literal["text", "json"]) -> None:
+    """Print what would run, a case on a line."""
+    if form == "json":
+        click.echo(planned.model_dump_json(indent=2))
+        return
+    rows = [(f"{each.suite}:{each.line}", each.id, each.target, str(each.trials)) for each in planned.cases]
+    show_table([("place", "case", "target", "trials"), *rows], left=3)
+    trials = sum(each.trials for each in planned.cases)
+    click.echo(f"{counted(len(rows), 'case')}, {counted(trials, 'trial')}")
+
+
+def show_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
+    """Print rows in columns, of which the first `left` are aligned to the left."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = [
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  ".join(padded).rstrip())

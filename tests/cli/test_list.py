@@ -1,0 +1,67 @@
+"""`eval --list` and `compile --list`: what would run, before anything is asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.evals import tool
+from tests.support.projects import GREETS, Project
+
+TWICE = {"id": "waves", "execution": {"target": "other", "repeat": 2}}
+ALL = """\
+place             case    target   trials
+evals/x.yaml:1    greets  default       1
+evals/x.yaml:1    waves   other         2
+evals/y/z.yaml:1  parts   default       1
+3 cases, 4 trials
+"""
+
+
+@pytest.fixture(autouse=True)
+def documents(project: Project) -> None:
+    touches = tool("touch ../asked; echo Hello")
+    project.documents("parts", name="evals/y/z.yaml")
+    project.documents("greets", TWICE, targets=(touches, {**GREETS, "name": "other"}))
+
+
+def listed(project: Project, *arguments: str) -> list[tuple[str, str, int]]:
+    """Return id, target and trials of the cases that would run."""
+    done = project.run(*arguments, "--list", "--format", "json")
+    assert done.code == 0, done
+    return [(each["id"], each["target"], each["trials"]) for each in json.loads(done.out)["cases"]]
+
+
+@pytest.mark.parametrize("command", ["eval", "compile"])
+def test_cases_are_listed_and_nothing_is_asked_or_written(command: str, project: Project) -> None:
+    before = project.files()
+    done = project.run(command, "--list")
+    assert (done.code, done.out, done.err) == (0, ALL, "")
+    assert project.files() == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "cases"),
+    [
+        (["--eval-id", "wav*"], [("waves", "other", 2)]),
+        (
+            ["--repeat", "3", "--target", "other"],
+            [("greets", "other", 3), ("waves", "other", 3), ("parts", "other", 3)],
+        ),
+        (["--shard", "2/2", "evals/x.yaml"], [("greets", "default", 1)]),
+        (["--only-changed", "plan.json"], [("waves", "other", 2)]),
+        (["--resume", "r.jsonl"], [("waves", "other", 1), ("parts", "default", 1)]),
+    ],
+)
+def test_list_has_what_is_selected(flags: list[str], cases: list[tuple[str, str, int]], project: Project) -> None:
+    assert project.eval("--eval-id", "[gw]*").code == 0
+    project.store("r.jsonl", *project.rows()[:2])
+    plan = project.run("compile", "--eval-id", "[gp]*", "--out", "plan.json")
+    assert plan.code == 0
+    assert listed(project, "eval", *flags) == cases
+
+
+def test_plan_is_listed_and_written_if_a_file_is_named(project: Project) -> None:
+    assert listed(project, "compile", "--out", "plan.json", "--eval-id", "waves") == [("waves", "other", 2)]
+    assert listed(project, "eval", "plan.json") == [("waves", "other", 2)]
