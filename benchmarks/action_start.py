@@ -32,7 +32,7 @@ evalcases:
 TARGETS = """\
 $schema: agentv-targets-v2.2
 targets:
-  - {name: default, provider: cli, command_template: "date +%s.%N > asked; echo yes # {EVAL_ID}"}
+  - {name: default, provider: cli, command_template: "date +%s.%N > asked; echo yes # {EVAL_ID}", prompt: none}
 """
 INSTALLER = [sys.executable, "-I", str(ROOT / ".github/actions/install.py")]
 

@@ -321,7 +321,9 @@ class TestRunners:
 
     @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
     def test_secrets_of_a_target_are_masked(self, scenario: str) -> None:
-        shows = RunnerSpec(key="cli", config={"command_template": "echo $SHOWN", "env": {"SHOWN": "${{ REFERRED }}"}})
+        shows = RunnerSpec(
+            key="cli", config={"prompt": "none", "command_template": "echo $SHOWN", "env": {"SHOWN": "${{ REFERRED }}"}}
+        )
         report = ran(scenario, shows, environ={"REFERRED": SECRET, "PATH": "/usr/bin:/bin"}).model_dump_json()
         assert (SECRET in report, "***" in report) == (False, True)
 
@@ -413,11 +415,11 @@ class TestTargets:
 
     def test_command_runs_beside_the_eval_file(self, repository: Path) -> None:
         write(repository, {"sub/said.txt": "yes"})
-        cat = RunnerSpec(key="cli", config={"command_template": "cat said.txt", "cwd": "sub"})
+        cat = RunnerSpec(key="cli", config={"prompt": "none", "command_template": "cat said.txt", "cwd": "sub"})
         assert runs_of("a.yaml", cat)[0].output == {"text": "yes"}
 
     def test_paths_of_a_targets_document_are_relative_to_it(self, repository: Path) -> None:
-        target = "{name: there, provider: cli, command_template: cat said.txt, cwd: ../sub}"
+        target = "{name: there, provider: cli, command_template: cat said.txt, prompt: none, cwd: ../sub}"
         write(repository, {".agentv/targets.yaml": f"targets: [{target}]", "sub/said.txt": "yes"})
         assert runs_of("asks", RunnerSpec(key="there"))[0].output == {"said": "yes"}
 
@@ -425,8 +427,11 @@ class TestTargets:
     @pytest.mark.parametrize(
         ("key", "config"),
         [
-            ("cli", {"command_template": "pwd", "cwd": "nowhere"}),
-            ("cli", {"command_template": "pwd", "healthcheck": {"type": "command", "command_template": "false"}}),
+            ("cli", {"command_template": "pwd {PROMPT}", "cwd": "nowhere"}),
+            (
+                "cli",
+                {"command_template": "pwd {PROMPT}", "healthcheck": {"type": "command", "command_template": "false"}},
+            ),
             ("codex", {"executable": "nowhere"}),
         ],
     )
@@ -457,6 +462,7 @@ class TestErrors:
         ("key", "config", "error"),
         [
             ("cli", {"command_template": "{NOPE}"}, "NOPE"),
+            ("cli", {"command_template": "pwd"}, "neither {PROMPT} nor {PROMPT_FILE}"),
             ("openai", {"model": "gpt", "api_key": "${{ NO_SUCH_KEY }}"}, "NO_SUCH_KEY"),
         ],
     )

@@ -100,7 +100,9 @@ def test_secrets_are_marked_fields_and_variables_with_secret_names() -> None:
         "HEADER": "Bearer header-token",
     }
     gpt = target(provider="openai", model="m", api_key="${{ OPENAI_API_KEY }}", headers={"x": "${{ HEADER }}"})
-    agent = target(provider="cli", command_template="x", env={"A": "${{ GREETING }}", "B": "a literal value"})
+    agent = target(
+        provider="cli", command_template="x", prompt="none", env={"A": "${{ GREETING }}", "B": "a literal value"}
+    )
     targets = {"gpt": gpt, "agent": agent}
     expected = {
         *("from-the-environment", "ghs_0123456789", "correct horse", "good morning", "abcdefgh"),

@@ -148,7 +148,7 @@ def _target(runner: BoundRunner, known: Sequence[Target]) -> Target:
     names = [target.name for target in known]
     if runner.function is not None:
         # A placeholder that is never run: commands do not judge their own answers, and neither do functions.
-        return CliTarget(name=_free(runner.spec.key, names), provider="cli", command_template="false")
+        return CliTarget(name=_free(runner.spec.key, names), provider="cli", command_template="false", prompt="none")
     target = target_of(runner.spec, known)
     if target.name == DEFAULT_TARGET:
         # As an override, that name means that each case keeps its own target.

@@ -1,11 +1,13 @@
 """Command templates: shell commands with placeholders."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 CLI_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "ATTACHMENTS", "OUTPUT_FILE")
 FORMAT_PLACEHOLDERS = ("path", "basename")
-CLI_PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Z_]+)\}\}|\{(?P<name>[A-Z_]+)\}")
+PROMPT_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE")
+"""Placeholders that give the prompt to the command."""
+CLI_PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Z_]+)\}\}|(?<!\$)\{(?P<name>[A-Z_]+)\}")
 FORMAT_PLACEHOLDER = re.compile(r"\{(?P<name>[a-z_]+)\}")
 
 QUOTES = ("'", '"')
@@ -18,7 +20,9 @@ _TOKEN = re.compile(
     | [()'"`]
     | (?<!<)<<(?!<)    # a here-document
     | (?<!\S)\#[^\n]*  # a comment
-    | \{\{[A-Z_]+\}\} | \{(?P<name>[A-Z_]+)\}
+    | \{\{[A-Z_]+\}\} | (?<!\$)\{(?P<name>[A-Z_]+)\}
+    | \{\{[ ]*(?P<doubled>[A-Za-z_]+)[ ]*\}\}
+    | (?<![$%@])\{(?P<word>[A-Za-z_][\w-]*)\}  # not ${VAR}, %{http_code} and @{upstream}
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -30,16 +34,41 @@ def placeholders(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
+def gives_prompt(template: str) -> bool:
+    """Whether a command template has a placeholder for the prompt."""
+    return not set(PROMPT_PLACEHOLDERS).isdisjoint(placeholders(template))
+
+
+def unknown_placeholders(template: str) -> tuple[str, ...]:
+    """Return what looks like a placeholder and is none, with its braces, each once.
+
+    In quotes and in double braces, a word may belong to another language, such as awk's `'{print}'`; it counts only if
+    it is a known name in another case.
+    """
+    found = [f"{{{name}}}" for name in placeholders(template) if name not in CLI_PLACEHOLDERS]
+    for match, is_quoted in _words(template)[0]:
+        name = match["word"] or match["doubled"]
+        if name and (name.upper() in CLI_PLACEHOLDERS or not (is_quoted or match["doubled"])):
+            found.append(match[0])
+    return tuple(dict.fromkeys(found))
+
+
 def quoted_placeholders(template: str) -> tuple[str, ...]:
     """Return the placeholders in quotes, here-documents or after a backslash, each once; all, if a quote is unclosed.
 
     Values are quoted automatically: inside other quotes or after a backslash, the shell would run part of them. A
     command substitution inside double quotes, `"$(…)"`, starts unquoted.
     """
-    return tuple(dict.fromkeys(_quoted(template)))
+    words, is_unclosed = _words(template)
+    quoted = [match["escaped"] or match["name"] for match, is_quoted in words if is_quoted]
+    # A shell may read unclosed quotes in any way.
+    names = (*quoted, *placeholders(template)) if is_unclosed else quoted
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _quoted(template: str) -> Iterator[str]:
+def _words(template: str) -> tuple[Sequence[tuple[re.Match[str], bool]], bool]:
+    """Return the words in braces, with whether each is quoted; and whether a quote is unclosed."""
+    words: list[tuple[re.Match[str], bool]] = []
     marks: list[str] = []
     position = 0
     while match := _TOKEN.search(template, position):
@@ -47,11 +76,8 @@ def _quoted(template: str) -> Iterator[str]:
         mark = match[0]
         is_text = inside in QUOTES and mark.startswith("#")
         position = match.start() + 1 if is_text else match.end()
-        if match["escaped"] is not None:
-            yield match["escaped"]
-        elif match["name"] is not None:
-            if inside in (*QUOTES, "<<"):
-                yield match["name"]
+        if match.lastgroup is not None:
+            words.append((match, match["escaped"] is not None or inside in (*QUOTES, "<<")))
         elif inside == "'":
             # Only the closing quote is special here.
             if mark.endswith("'"):
@@ -60,6 +86,4 @@ def _quoted(template: str) -> Iterator[str]:
             marks.pop()
         elif mark in ("$(", '"', "`") or (inside != '"' and mark in ("'", "(", "<<")):
             marks.append(mark)
-    if any(mark != "<<" for mark in marks):
-        # A shell may read unclosed quotes in any way.
-        yield from placeholders(template)
+    return words, any(mark != "<<" for mark in marks)

@@ -64,11 +64,13 @@ RULES: Mapping[str, Rule] = {
     "AV326": Rule("typographic-quotes", "warning", "a value in typographic quotes, which YAML does not remove"),
     "AV327": Rule("literal-reference", "warning", "`${{ NAME }}` in an eval file, where it stays literal"),
     "AV328": Rule("incomplete-message", "error", "an expected message without usable content"),
+    "AV329": Rule("no-prompt", "error", "a command that never gets the prompt"),
 }
 
 _NEEDED = {"AV101", "AV103", "AV104", "AV105", "AV106", "AV301", "AV302", "AV304", "AV309", "AV312", "AV320", "AV325"}
-FIXED_RULES = frozenset({*_NEEDED, *(rule for rule in RULES if rule.startswith("AV2"))})
-"""Rules whose severity cannot be changed: what breaks them cannot be compiled."""
+_COMMANDS = {"AV305", "AV322", "AV329"}
+FIXED_RULES = frozenset({*_NEEDED, *_COMMANDS, *(rule for rule in RULES if rule.startswith("AV2"))})
+"""Rules whose severity cannot be changed: what breaks them cannot be compiled or run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from agentv_ci.contracts.agent_targets import (
 )
 from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
 from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative
-from agentv_ci.contracts.environment_references import variable_of
+from agentv_ci.contracts.cli_template import gives_prompt
+from agentv_ci.contracts.environment_references import EnvironmentReference, variable_of
 from agentv_ci.contracts.evals import AuthoredToolCall
 from agentv_ci.contracts.target_settings import Flag, Milliseconds, Seconds, TargetSettings
 
@@ -65,6 +66,12 @@ class CliTarget(TargetSettings):
         description="Shell command. Placeholders: {PROMPT} {PROMPT_FILE} {GUIDELINES} {EVAL_ID} {ATTEMPT} "
         "{FILES} {ATTACHMENTS} {OUTPUT_FILE}; their values are quoted. {{NAME}} is a literal {NAME}."
     )
+    stdin: Maybe[Literal["prompt"] | EnvironmentReference] = Field(
+        None, description="Standard input: `prompt`; default: nothing."
+    )
+    prompt: Maybe[Literal["none"] | EnvironmentReference] = Field(
+        None, description="`none` for a command that needs no prompt."
+    )
     files_format: Maybe[Name] = Field(
         None, description="Format of each file in {FILES}, with {path} and {basename}; default {path}."
     )
@@ -80,6 +87,11 @@ class CliTarget(TargetSettings):
         "verbose": ("cli_verbose",),
         "keep_temp_files": ("keep_output_files",),
     }
+
+    @property
+    def gets_prompt(self) -> bool:
+        """Whether the command gets the prompt, or needs none."""
+        return self.stdin is not None or self.prompt is not None or gives_prompt(self.command_template)
 
 
 class MockError(Authored):

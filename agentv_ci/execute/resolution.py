@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, HttpTarget
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
+from agentv_ci.contracts.cli_template import quoted_placeholders, unknown_placeholders
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Warn
 from agentv_ci.contracts.plan import Plan, judges_of, targets_of
@@ -26,6 +26,7 @@ ADDRESSES = ("base_url", "endpoint")
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
 """Headers that the HTTP client sets itself."""
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+NO_PROMPT = "it has neither {PROMPT} nor {PROMPT_FILE}; set stdin: prompt, or prompt: none if it needs no prompt"
 INVALID_ADDRESS = "must begin with http:// or https:// and a host"
 
 
@@ -201,9 +202,10 @@ def _invalid(target: Target) -> Iterator[tuple[str, str]]:
         yield from _of_address(target)
         yield from _of_headers(target)
     if isinstance(target, CliTarget):
-        for name in placeholders(target.command_template):
-            if name not in CLI_PLACEHOLDERS:
-                yield "command_template", f"unknown placeholder {{{name}}}"
+        for written in unknown_placeholders(target.command_template):
+            yield "command_template", f"unknown placeholder {written}"
+        if not target.gets_prompt:
+            yield "command_template", NO_PROMPT
         for name in quoted_placeholders(target.command_template):
             yield "command_template", f"{{{name}}} is quoted already; remove the quotes or the backslash around it"
 

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
+from agentv_ci.contracts.cli_template import (
+    CLI_PLACEHOLDERS,
+    gives_prompt,
+    quoted_placeholders,
+    unknown_placeholders,
+)
 from agentv_ci.contracts.environment_references import OPENING, variable_of, variables_in
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import SchemaName, text
@@ -25,6 +30,8 @@ SETTINGS = ".vscode/settings.json"
 SCHEMAS = ".agentv/schemas"
 
 AGENT_COMMAND = f"python3 {AGENT} {{PROMPT_FILE}}"
+SHELL_SYNTAX = re.compile(r"[|&;<>#()`]")
+"""What makes a command more than one program with its arguments."""
 MEANT: Mapping[SchemaName, tuple[str, ...]] = {
     "eval-v2": ("evals/**/*.test.yaml", "evals/**/*.test.yml"),
     "targets-v2": ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml"),
@@ -174,16 +181,25 @@ def _check_text(what: str, written: str) -> None:
 
 
 def _check_placeholders(command: str) -> None:
-    for name in placeholders(command):
-        if name not in CLI_PLACEHOLDERS:
-            known = listed(f"{{{each}}}" for each in CLI_PLACEHOLDERS)
-            suggestion = did_you_mean(name, CLI_PLACEHOLDERS)
-            raise UsageError(f"unknown placeholder {{{name}}} in the command{suggestion}; available: {known}")
+    for written in unknown_placeholders(command):
+        known = listed(f"{{{each}}}" for each in CLI_PLACEHOLDERS)
+        suggestion = did_you_mean(written.strip("{} "), CLI_PLACEHOLDERS)
+        raise UsageError(f"unknown placeholder {written} in the command{suggestion}; available: {known}")
     for name in quoted_placeholders(command):
         raise UsageError(
             f"{{{name}}} is inside quotes or escaped in the command",
             hint="remove the quotes: values of placeholders are quoted automatically",
         )
+    if not _gets_prompt(command) and SHELL_SYNTAX.search(command):
+        raise UsageError("the command never gets the prompt", hint="write {PROMPT} or {PROMPT_FILE} where it belongs")
+
+
+def _gets_prompt(command: str) -> bool:
+    return gives_prompt(command) or variable_of(command) is not None
+
+
+def _with_prompt(command: str) -> str:
+    return command if _gets_prompt(command) else f"{command} {{PROMPT}}"
 
 
 def _targets(choices: Choices) -> str:
@@ -193,7 +209,7 @@ def _targets(choices: Choices) -> str:
         written = re.sub(r"^.*: MODEL\n", "", written, flags=re.MULTILINE)
     else:
         written = written.replace(": MODEL\n", f": {_scalar(model)}\n")
-    return written.replace(": COMMAND\n", f": {_scalar(choices.command or AGENT_COMMAND)}\n")
+    return written.replace(": COMMAND\n", f": {_scalar(_with_prompt(choices.command or AGENT_COMMAND))}\n")
 
 
 def _example(target: str | None, *, judges: bool) -> str:

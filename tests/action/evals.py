@@ -38,4 +38,4 @@ def mock(response: str = "yes", **responses: str) -> str:
 def agent(command: str, env: Mapping[str, str] | None = None) -> str:
     """Return a targets file with a command that answers."""
     target = {"name": "default", "provider": "cli", "command_template": command, "env": dict(env or {}), "cwd": "."}
-    return json.dumps({"$schema": "agentv-targets-v2.2", "targets": [target]})
+    return json.dumps({"$schema": "agentv-targets-v2.2", "targets": [{**target, "prompt": "none"}]})

@@ -120,7 +120,8 @@ class TestFiles:
     )
     def test_command_is_quoted_where_necessary(self, command: str, project: Project) -> None:
         assert project.run("init", "--command", command, "--no-workflow", "--no-editor").code == 0
-        assert YAML(typ="safe").load(project.text(TARGETS))["targets"][0]["command_template"] == command
+        written = command if "PROMPT" in command or command == "${{ X }}" else f"{command} {{PROMPT}}"
+        assert YAML(typ="safe").load(project.text(TARGETS))["targets"][0]["command_template"] == written
         assert project.run("validate", "--strict", ".").code == 0
         assert not project.path("agents").exists()
 

@@ -88,7 +88,7 @@ def test_answer_is_as_long_as_the_reference_or_the_limit(repository: Path) -> No
 
 
 JUDGED = {"name": "default", "judge_target": "judge"}
-CLI, AGENT = {**JUDGED, "provider": "cli", "command_template": "a"}, {**JUDGED, "provider": "codex"}
+CLI, AGENT = {**JUDGED, "provider": "cli", "command_template": "a {PROMPT}"}, {**JUDGED, "provider": "codex"}
 JUDGE = {**MOCK, "name": "judge"}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders, quoted_placeholders
+from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders, quoted_placeholders, unknown_placeholders
 
 QUOTED = [
     *("agent '{PROMPT}'", 'agent "{PROMPT}"', 'agent "say {PROMPT} now"', "sh -c 'agent {PROMPT}'"),
@@ -34,6 +34,28 @@ def test_placeholder_inside_quotes_is_found(template: str) -> None:
 def test_placeholder_outside_quotes_is_none(template: str) -> None:
     assert placeholders(template) == ("PROMPT",)
     assert quoted_placeholders(template) == ()
+
+
+@pytest.mark.parametrize(
+    ("template", "found"),
+    [
+        ("agent {promt}", "{promt}"),
+        ("agent {PROMT}", "{PROMT}"),
+        ("agent '{prompt}'", "{prompt}"),
+        ("agent {{ prompt }}", "{{ prompt }}"),
+        ('agent "{{prompt_file}}"', "{{prompt_file}}"),
+        ("agent {Prompt-File}", "{Prompt-File}"),
+        *(
+            (template, None)
+            for template in ("{PROMPT}", "{{PROMT}}", "awk '{print}'", "awk '{print $1}'", "jq '{name}'")
+        ),
+        *((template, None) for template in ("${PROMT}", "${prompt}", "${x:-{a,b}}", "{1..3}", "{a,b}", "find {} +")),
+        *((template, None) for template in ("\\{prompt}", "x # {promt}", "{{.Names}}", "{{json}}", "git log @{u}")),
+        *((template, None) for template in ("curl -w %{url}", "jq '{\"a\":1}'", "f() { agent; }", "{ agent; }")),
+    ],
+)
+def test_words_in_braces_that_are_no_placeholders_are_told_from_other_braces(template: str, found: str | None) -> None:
+    assert unknown_placeholders(template) == ((found,) if found else ())
 
 
 PIECES = st.lists(st.sampled_from(["'", '"', " ", "a", "{PROMPT}", "\\", ";", "`", "$(", ")"]), max_size=8).map("".join)

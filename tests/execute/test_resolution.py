@@ -243,6 +243,7 @@ HEADER = "this header cannot be set"
 CHARACTERS = "has characters that are not allowed in a header"
 QUOTED = "{PROMPT} is quoted already; remove the quotes or the backslash around it"
 COMMAND = {**CLI, "command_template": "${{ X }}"}
+NO_PROMPT = "it has neither {PROMPT} nor {PROMPT_FILE}; set stdin: prompt, or prompt: none if it needs no prompt"
 REFERENCE = "the value is an environment reference itself"
 
 
@@ -270,8 +271,11 @@ REFERENCE = "the value is an environment reference itself"
         ),
         ({**LOCAL, "retry_status_codes": ["${{ X }}"]}, "${{ Y }}", "retry_status_codes", REFERENCE),
         ({**LOCAL, "retry_status_codes": [429, "${{ X }}"]}, "42", "retry_status_codes.1", None),
-        (COMMAND, "tool {PROMTP}", "command_template", "unknown placeholder {PROMTP}"),
+        (COMMAND, "tool {PROMTP} {PROMPT}", "command_template", "unknown placeholder {PROMTP}"),
         (COMMAND, "agent '{PROMPT}'", "command_template", QUOTED),
+        (COMMAND, "agent {prompt} {PROMPT}", "command_template", "unknown placeholder {prompt}"),
+        (COMMAND, "agent", "command_template", NO_PROMPT),
+        ({**COMMAND, "command_template": "agent", "stdin": "${{ X }}"}, "question", "stdin", None),
         ({"provider": "codex", "log_format": "${{ X }}"}, "xml", "log_format", None),
     ],
 )

@@ -15,6 +15,7 @@ from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
+from agentv_ci.contracts.cli_template import gives_prompt
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
@@ -43,8 +44,9 @@ def gpt(base_url: str, **settings: Any) -> dict[str, Any]:
 
 
 def tool(command: str, **settings: Any) -> dict[str, Any]:
-    """Return a target that runs a command."""
-    return {"name": "default", "provider": "cli", "command_template": command, **settings}
+    """Return a target that runs a command, which needs no prompt unless its template has it."""
+    needs_none = {} if gives_prompt(command) else {"prompt": "none"}
+    return {"name": "default", "provider": "cli", "command_template": command, **needs_none, **settings}
 
 
 def mock(**settings: Any) -> dict[str, Any]:

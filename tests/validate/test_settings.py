@@ -64,7 +64,9 @@ def test_fixed_rules_cannot_be_changed(repository: Path, rule: str) -> None:
     ],
 )
 def test_plan_is_not_compiled_without_the_rules_that_it_needs(repository: Path, rule: str, broken: str) -> None:
-    agent = TARGETS.replace("name: t, provider: mock", "name: default, provider: cli, command_template: x")
+    agent = TARGETS.replace(
+        "name: t, provider: mock", "name: default, provider: cli, command_template: x, prompt: none"
+    )
     write(repository, {"targets.yaml": agent, ".agentv.yaml": f"{CONFIG}rules: {{{rule}: off}}\n", "s.sh": "x"})
     write(repository, {"x.yaml": f"{CASE}    {broken}\n"})
     done = run_command("compile", "x.yaml", cwd=repository)

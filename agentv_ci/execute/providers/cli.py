@@ -83,7 +83,10 @@ class CliProvider:
             },
         )
         finished = await self._run(
-            command, self._cwd(request.cwd), number(self._target.timeout_seconds, request.timeout_s)
+            command,
+            self._cwd(request.cwd),
+            number(self._target.timeout_seconds, request.timeout_s),
+            stdin=prompt if self._target.stdin == "prompt" else "",
         )
         if finished.stderr.strip():
             self._services.log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
@@ -104,17 +107,17 @@ class CliProvider:
 
         return CLI_PLACEHOLDER.sub(put, template)
 
-    async def _run(self, command: str, cwd: Path, timeout_s: float) -> ProcessResult:
+    async def _run(self, command: str, cwd: Path, timeout_s: float, *, stdin: str = "") -> ProcessResult:
         if self._target.verbose is True:
             self._services.log(f"{self._target.name}: running {command}")
         try:
             env = child_environment(self._services.environment.variables, self._target.env)
-            finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
+            finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s, stdin=stdin.encode())
         except ProcessFailed as error:
             if isinstance(error, ProcessTimedOut):
                 hint = f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else ""
             else:
-                hint = "; use {PROMPT_FILE} for long prompts" if "too long" in str(error) else ""
+                hint = "; use {PROMPT_FILE} or stdin: prompt for long prompts" if "too long" in str(error) else ""
             raise process_failure(error, f"the command {error}{hint}") from error
         if finished.status != 0:
             reason = finished.stderr.strip() or finished.stdout.strip()

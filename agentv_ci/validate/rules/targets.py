@@ -10,8 +10,8 @@ from agentv_ci.contracts.cli_template import (
     CLI_PLACEHOLDERS,
     FORMAT_PLACEHOLDER,
     FORMAT_PLACEHOLDERS,
-    placeholders,
     quoted_placeholders,
+    unknown_placeholders,
 )
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, variable_of
@@ -23,7 +23,7 @@ from agentv_ci.validate.findings import Finder
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301, AV304, AV305, AV313 and AV322 for targets."""
+    """AV301, AV304, AV305, AV313, AV322 and AV329 for targets."""
     named = ((("targets", index, "name"), target.name) for index, target in enumerate(document.targets))
     yield from find.duplicates("target name", named)
     names = authored_names(find.source)
@@ -50,7 +50,8 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
     if isinstance(target.healthcheck, CommandHealthcheck):
         templates.append(((*pointer, "healthcheck", "command_template"), target.healthcheck.command_template))
     for place, template in templates:
-        yield from _check_placeholders(place, placeholders(template), CLI_PLACEHOLDERS, find, template)
+        unknown = unknown_placeholders(template)
+        yield from _unknown(place, unknown, CLI_PLACEHOLDERS, find)
         for name in quoted_placeholders(template):
             yield find.at(
                 "AV322",
@@ -58,26 +59,35 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
                 place,
                 hint="write it without quotes or backslash; its value is quoted automatically",
             )
+        if template is target.command_template and not unknown and not target.gets_prompt:
+            yield from _without_prompt(place, template, find)
     for key in ("files_format", "attachments_format"):
-        used = dict.fromkeys(match["name"] for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
-        yield from _check_placeholders((*pointer, key), used, FORMAT_PLACEHOLDERS, find)
+        used = (match for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
+        unknown = tuple(dict.fromkeys(match[0] for match in used if match["name"] not in FORMAT_PLACEHOLDERS))
+        yield from _unknown((*pointer, key), unknown, FORMAT_PLACEHOLDERS, find)
 
 
-def _check_placeholders(
-    pointer: Pointer, used: Iterable[str], known: Sequence[str], find: Finder, template: str = ""
-) -> Iterator[Diagnostic]:
-    for name in used:
-        if name not in known:
-            exist = listed(f"{{{each}}}" for each in known)
-            message = f"unknown placeholder {{{name}}}{did_you_mean(name, known)}; available: {exist}"
-            hint = _literal_hint(name, template) if known is CLI_PLACEHOLDERS else None
-            yield find.at("AV305", message, pointer, hint=hint)
+def _without_prompt(place: Pointer, template: str, find: Finder) -> Iterator[Diagnostic]:
+    """AV329, unless the template is an environment reference."""
+    if variable_of(template) is None and not find.lost_part(place[:-1]):
+        message = "the command never gets the prompt: it has neither {PROMPT} nor {PROMPT_FILE}"
+        hint = "add {PROMPT}, or set stdin: prompt; for a command that needs no prompt, set prompt: none"
+        if "${PROMPT" in template or "{{PROMPT" in template:
+            hint = "write {PROMPT}: ${NAME} is a variable of the shell, and {{NAME}} is literal"
+        yield find.at("AV329", message, place, hint=hint)
 
 
-def _literal_hint(name: str, template: str) -> str:
-    if f"${{{name}}}" in template:
-        return f"write ${name} for a shell variable"
-    return f"write {{{{{name}}}}} for the literal text"
+def _unknown(pointer: Pointer, unknown: Iterable[str], known: Sequence[str], find: Finder) -> Iterator[Diagnostic]:
+    for written in unknown:
+        name = written.strip("{} ")
+        exist = listed(f"{{{each}}}" for each in known)
+        message = f"unknown placeholder {written}{did_you_mean(name, known)}; available: {exist}"
+        hint = None
+        if name.upper() in CLI_PLACEHOLDERS:
+            hint = f"placeholders are in capitals: {{{name.upper()}}}"
+        elif known is CLI_PLACEHOLDERS:
+            hint = f"write {f'{{{{{name}}}}}' if name.isupper() else repr(written)} for the literal text"
+        yield find.at("AV305", message, pointer, hint=hint)
 
 
 def authored_names(targets: Source) -> list[str] | None:

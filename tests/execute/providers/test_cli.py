@@ -90,6 +90,12 @@ def test_placeholders_and_the_environment(command: str, expected: str) -> None:
     assert answer(tool(command, env=env), question(attempt=1), environ=environ) == expected
 
 
+def test_prompt_on_standard_input() -> None:
+    asked = question(prompt="what?\n" * 100_000, guidelines="be kind")
+    text = answer(tool("cat", stdin="prompt"), asked)
+    assert (text.startswith("[[ ## "), "be kind" in text, text.count("what?")) == (True, True, 100_000)
+
+
 FILES = tuple(
     InputFile(Path(path), is_guideline=path == "/r/rules.md", sha256="")
     for path in ("/r/a b.md", "/r/it's.js", "/r/rules.md")
@@ -153,7 +159,7 @@ def test_a_command_runs_in_the_folder_of_its_eval_file_unless_the_target_sets_on
     assert error.detail == f"working directory '{tmp_path / 'gone'}' does not exist (setting 'cwd')"
 
 
-LONG = "the command cannot start '/bin/sh': Argument list too long; use {PROMPT_FILE} for long prompts"
+LONG = "the command cannot start '/bin/sh': Argument list too long; use {PROMPT_FILE} or stdin: prompt for long prompts"
 
 
 @pytest.mark.parametrize(
