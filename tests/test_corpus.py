@@ -113,7 +113,7 @@ def test_valid_document_runs_as_expected(case: Case) -> None:
     case.does("validate", ".")
     case.compiles()
     wanted = ["--junit", "out/junit.xml", "--markdown", "out/summary.md", "--sarif", "out/results.sarif"]
-    done = case.run("eval", ".", "--out", "out/results.jsonl", "--include-trace", *wanted)
+    done = case.run("eval", ".", "--out", "out/results.jsonl", *wanted)
     case.expect("expected/summary.txt", f"{done.out}exit code: {done.code}\n")
     rows = case.steady_rows("out/results.jsonl")
     case.expect("expected/results.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -123,7 +123,7 @@ def test_valid_document_runs_as_expected(case: Case) -> None:
     case.expect("expected/summary.md", case.steady("out/summary.md"))
     case.expect("expected/results.sarif", case.steady("out/results.sarif").replace(__version__, "<version>"))
     # A plan runs like the documents it was compiled from.
-    case.does("eval", "plan.json", "--out", "again.jsonl", "--include-trace", code=done.code)
+    case.does("eval", "plan.json", "--out", "again.jsonl", code=done.code)
     assert case.steady_rows("again.jsonl") == rows
 
 

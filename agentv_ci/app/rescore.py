@@ -15,6 +15,7 @@ from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
 from agentv_ci.results.files import read_rows
+from agentv_ci.results.rows import tool_calls_are_known
 from agentv_ci.text import counted, listed
 
 ONE_RUN = "rescore the results of one run, with one target per case"
@@ -108,7 +109,7 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
         yield f"fewer stored trials than the case requires: {listed(fewer)}"
     if contents.without_messages and any(each.reads_trace for case in scored for each in flat(case.evaluators)):
         rows = counted(contents.without_messages, "row")
-        yield f"tool calls are unknown in {rows} without messages; run the targets with --include-trace"
+        yield f"tool calls are unknown in {rows} without messages; run the targets without --no-trace"
 
 
 async def rescore(
@@ -135,5 +136,5 @@ def _contents(results: Path) -> _Contents:
             raise UsageError(f"'{results}' contains answers of two targets to case '{row.eval_id}'", hint=ONE_RUN)
         trials.add(row.trial)
         contents.is_dry_run |= row.dry_run
-        contents.without_messages += row.trace_summary is not None and row.output_messages is None
+        contents.without_messages += row.trace_summary is not None and not tool_calls_are_known(row)
     return contents

@@ -110,7 +110,9 @@ class EvalOptions:
     )
     form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
     resume: str | None = results_option("--resume", type=FILE, help="Keep the rows in FILE; run only the rest.")
-    include_trace: bool = results_option("--include-trace", is_flag=True, help="Include all messages in the results.")
+    include_trace: bool = results_option(
+        "--include-trace/--no-trace", default=True, help="Keep messages and tool calls in the results (default)."
+    )
     wants_cache: bool = answer_option("--cache/--no-cache", help="Reuse answers to the same questions (default: off).")
     cache_dir: str | None = answer_option(
         "--cache-dir", type=FILE, metavar="DIR", help=f"Store the cache in DIR (default: {CACHE})."

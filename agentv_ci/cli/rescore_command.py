@@ -64,7 +64,7 @@ def command(options: RescoreOptions) -> int:
 
     PATH: eval files, folders, globs or one plan (default: the eval files named in the results), compiled for the target
     that answered. Answers are scored even if their question has changed since. Evaluators of tool calls require a run
-    with --include-trace.
+    without --no-trace.
 
     \b
     Examples:

@@ -185,7 +185,9 @@ class ResultRow(Recorded):
     judge_usage: Usage | None = Field(None, description="Tokens of the judges.")
     judge_cost_usd: Dollars | None = Field(None, description="Cost of the judges; absent if a price is unknown.")
     request: JsonObject = Field(default_factory=dict, description="Request, without secrets.")
-    output_messages: Items[OutputMessage] | None = Field(None, description="Messages of the answer (--include-trace).")
+    output_messages: Items[OutputMessage] | None = Field(
+        None, description="Messages of the answer, if more than its text."
+    )
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, if the provider reports them.")
     source: RowSource = Field(description="Position of the case, for links and annotations.")
     metadata: JsonObject = Field(default_factory=dict, description="The author's data.")

@@ -31,7 +31,7 @@ class RunOptions:
     """The folder for agents' logs."""
     workers: int | None = None
     dry_run: bool = False
-    include_trace: bool = False
+    include_trace: bool = True
     fail_fast: bool = False
     max_cost_usd: float | None = None
     """The budget of the whole run; suites may have budgets of their own."""

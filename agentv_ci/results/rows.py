@@ -55,21 +55,33 @@ def graded_row(
         "cached": response.cached,
         "masked": response.masked or grade.masked,
         "request": dict(response.request),
-        "output_messages": response.messages if include_trace else None,
+        "output_messages": response.messages if include_trace and _says_more(response) else None,
         "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
     }
     return _row(trial, effort, _graded(trial.case, grade, now) | answer)
 
 
-def stored_response(row: ResultRow) -> Response:
-    """Return the answer of a row.
+def _says_more(response: Response) -> bool:
+    """Whether the messages of an answer are more than its text."""
+    return response.messages not in ((), (_only_message(response.answer),))
 
-    Its tool calls are known only when the row has messages (`--include-trace`).
-    """
+
+def _only_message(answer: str) -> OutputMessage:
+    return OutputMessage(role="assistant", content=answer)
+
+
+def tool_calls_are_known(row: ResultRow) -> bool:
+    """Whether a row has the tool calls of its answer (not with `--no-trace`)."""
+    summary = row.trace_summary
+    return summary is not None and (row.output_messages is not None or summary.event_count == 0)
+
+
+def stored_response(row: ResultRow) -> Response:
+    """Return the answer of a row."""
     return Response(
         answer=row.candidate_answer,
-        messages=row.output_messages or (OutputMessage(role="assistant", content=row.candidate_answer),),
-        has_trace=row.output_messages is not None and row.trace_summary is not None,
+        messages=row.output_messages or (_only_message(row.candidate_answer),),
+        has_trace=tool_calls_are_known(row),
         model=row.model,
         usage=row.usage,
         finish_reason=row.finish_reason,

@@ -80,9 +80,7 @@ def outcome(once: Once) -> Outcome:
         }
         secrets = {"MODEL_KEY": SECRET, "DATABASE_PASSWORD": PASSWORD}
         env = {name: f"${{{{ secrets.{name} }}}}" for name in secrets}
-        prints = uses(
-            "prints", working_directory="prints", env=env, args="--include-trace --dump-traces --dump-prompts"
-        )
+        prints = uses("prints", working_directory="prints", env=env, args="--dump-traces --dump-prompts")
         looks = uses("looks", working_directory="looks", comment="never")
         return play(folder, files, prints, looks, secrets=secrets, tool=DIRECT, job={"env": KEPT_BACK})
 

@@ -48,7 +48,7 @@ class TestScores:
 
     def test_same_evaluators_give_the_same_rows(self, project: Project) -> None:
         project.documents({"evaluators": [HELLO, CALLS, JUDGED]}, repeat=2)
-        assert project.eval("--include-trace").code == 0
+        assert project.eval().code == 0
         before, after = project.rows(), rescored(project)
         assert project.run("rescore", RESCORED).code == 0
         again = project.rows("r.rescored.rescored.jsonl")
@@ -141,14 +141,14 @@ class TestRows:
 
     def test_tool_calls_require_a_trace(self, project: Project) -> None:
         project.documents({"id": "one", "evaluators": [HELLO, CALLS]})
-        assert project.eval("--include-trace").code == 0
+        assert project.eval().code == 0
         rescored(project)
         (row,) = project.rows()
         project.store("r.jsonl", {key: value for key, value in row.items() if key != "trace_summary"})
         rescored(project, code=4)
-        assert project.eval().code == 0
+        assert project.eval("--no-trace").code == 0
         done = project.run("rescore", "r.jsonl")
-        warning = "tool calls are unknown in 1 row without messages; run the targets with --include-trace"
+        warning = "tool calls are unknown in 1 row without messages; run the targets without --no-trace"
         assert (done.code, warning in done.err) == (4, True)
         assert [each["status"] for each in project.rows(RESCORED)[0]["evaluator_results"]] == ["ok", "error"]
 

@@ -189,7 +189,7 @@ def test_secret_is_in_no_file_in_any_form(project: Project) -> None:
     with chat_api(says(None, message=message)) as api:
         asked = (gpt(api.base_url, headers={"X-Again": "${{ MOCK_KEY }}"}), gpt(api.base_url, name="judge"))
         project.documents("a", targets=asked, evaluators=[HELLO, JUDGED])
-        dumps = ["--dump-prompts", "--dump-traces", "--include-trace"]
+        dumps = ["--dump-prompts", "--dump-traces"]
         assert project.eval("--cache", *dumps).code == 4
         yaml = ["--out", "r.yaml", "--output-format", "yaml"]
         assert project.run("eval", "evals", "--record", "recorded", *yaml, *dumps).code == 4

@@ -64,7 +64,7 @@ def test_a_mock_waits_up_to_the_time_limit_and_reports_what_its_target_sets(
         delay_ms=delay_ms, usage={"input_tokens": 3, "output_tokens": 4}, tool_calls=calls, responses={"two": "2"}
     )
     run.documents(["one", "two"], target, timeout_seconds=30, max_retries=0)
-    one, two = run.rows(include_trace=True)
+    one, two = run.rows()
     assert (one.error_kind, clock.slept) == (error_kind, [30, 30])
     if error_kind is None:
         assert (one.candidate_answer, two.candidate_answer) == ("42", "2")
@@ -146,7 +146,7 @@ PRINTED = {
 def test_every_output_of_a_command_is_a_row(run: Run) -> None:
     write(run.repository, {f"evals/{name}": printed for name, printed in PRINTED.items()})
     run.documents([*PRINTED], tool("cat {EVAL_ID}"), max_retries=0)
-    rows = run.rows(include_trace=True)
+    rows = run.rows()
     assert [row.eval_id for row in rows] == [*PRINTED]
     assert (rows[-1].verdict, run.warned) == ("pass", ["default: an answer is empty"])
 
@@ -267,7 +267,7 @@ ECHOES: Mapping[str, Reply] = {
 def test_a_key_that_a_server_repeats_is_not_in_rows_and_not_in_the_log(run: Run) -> None:
     with chat_api(*ECHOES.values()) as api:
         run.documents([*ECHOES], gpt(api.base_url, max_retries=0))
-        rows = run.rows(include_trace=True)
+        rows = run.rows()
     # Not even its beginning, where a long text was cut.
     assert KEY[:15] not in run.results.read_text(encoding="utf-8") + "\n".join(run.log)
     assert [(row.eval_id, row.masked) for row in rows[-2:]] == [("answer", True), ("nothing", False)]
@@ -283,7 +283,7 @@ def test_a_token_that_a_command_prints_is_not_in_rows_and_not_in_the_log(run: Ru
     }
     write(run.repository, {f"evals/{name}.sh": command for name, command in said.items()})
     run.documents([*said], tool(". ./{EVAL_ID}.sh", env={"TOKEN": "${{ MY_TOKEN }}"}, verbose=True), max_retries=0)
-    assert len(run.rows(include_trace=True)) == len(said)
+    assert len(run.rows()) == len(said)
     written = run.results.read_text(encoding="utf-8") + "\n".join(run.log)
     assert (KEY in written, KEY[-10:] in written) == (False, False)
 

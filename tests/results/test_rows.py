@@ -145,7 +145,10 @@ def test_row_with_an_error_of_an_evaluator_keeps_the_answer_and_the_score() -> N
     assert (row.candidate_answer, row.evaluator_results[1].raw_response) == ("Hello!", "hm")
 
 
-def test_messages_are_included_on_request() -> None:
+def test_messages_are_included_unless_they_are_only_the_answer() -> None:
+    only = (OutputMessage(role="assistant", content=ANSWER.answer),)
+    row = graded(replace(ANSWER, messages=only), include_trace=True)
+    assert (row.output_messages, stored_response(row).has_trace, stored_response(row).messages) == (None, True, only)
     last = {"role": "assistant", "content": "Hello!", "tool_calls": [{"tool": "search"}]}
     expected = [{"role": "assistant", "tool_calls": [*CALLS]}, last]
     assert record(graded(include_trace=True))["output_messages"] == expected

@@ -220,7 +220,7 @@ function tracePanel(trial) {
   const failed = errors ? `; ${errors} failed` : "";
   return panelOf("Tool calls",
     make("p", { class: "calls" }, times, failed),
-    make("p", { class: "more" }, "Run with ", make("code", {}, "--include-trace"), " to keep each call with its input and output."));
+    make("p", { class: "more" }, "Run without ", make("code", {}, "--no-trace"), " to keep each call with its input and output."));
 }
 
 function callDetails(call) {
