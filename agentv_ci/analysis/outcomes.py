@@ -183,7 +183,7 @@ class Tally:
         elif key not in self._cases:
             return
         self.rows += 1
-        self._trials[key].append(_trial_outcome(row))
+        self._trials[key].append(trial_outcome(row))
         if row.verdict != "pass":
             self._bound_findings((row.verdict != "error", row.score, key, row.trial))
         self._spending.setdefault((row.suite, row.target), Spending()).count(row)
@@ -236,7 +236,8 @@ def _outcome(case: Case, key: OutcomeKey, trials: Iterable[TrialOutcome]) -> Cas
     return CaseOutcome(case, key[2], verdict, score, ran)
 
 
-def _trial_outcome(row: ResultRow) -> TrialOutcome:
+def trial_outcome(row: ResultRow) -> TrialOutcome:
+    """Return the part of a row that says why it did not pass."""
     if row.verdict == "pass":
         return TrialOutcome(row.trial, row.verdict, row.score, "")
     return TrialOutcome(

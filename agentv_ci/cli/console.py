@@ -98,13 +98,14 @@ def show_summary(lines: Iterable[Line]) -> None:
         click.echo("".join(_styled(without_commands(text), style) for text, style in bars).rstrip())
 
 
-def show_outcome(outcome: RunOutcome, written: Mapping[str, Path], cwd: Path) -> None:
-    """Print the summary and the paths of all files written."""
+def show_outcome(outcome: RunOutcome, written: Mapping[str, Path], cwd: Path, *, quiet: bool = False) -> None:
+    """Print the summary and the paths of all files written; with `quiet`, only the verdict."""
     from agentv_ci.report.renderers import terminal
     from agentv_ci.report.view import RunView
 
-    show_summary(terminal.render(RunView(outcome.report, outcome.cases)))
-    for name, path in written.items():
+    run = RunView(outcome.report, outcome.cases)
+    show_summary([terminal.verdict(run.report)] if quiet else terminal.render(run))
+    for name, path in written.items() if not quiet else ():
         if path in outcome.lost:
             show_line(f"{name}: could not be written", "bad")
         else:

@@ -24,6 +24,7 @@ from agentv_ci.cli.options import (
     Range,
     ReportOptions,
     SelectionOptions,
+    Verbosity,
     form_and_name,
     form_option,
     gate_option,
@@ -34,7 +35,6 @@ from agentv_ci.cli.options import (
     results_option,
     selection_option,
     takes,
-    verbose_option,
     workers_option,
 )
 from agentv_ci.cli.running import run, stamp
@@ -135,7 +135,7 @@ class EvalOptions:
     dump_dir: str | None = debug_option(
         "--dump-dir", type=FILE, metavar="DIR", help="Write prompts/ and traces/ to DIR instead of .agentv/."
     )
-    verbose: bool = verbose_option()
+    verbosity: Verbosity = field(metadata=part(Verbosity))
 
     def require_consistency(self, cwd: Path) -> None:
         """Raise UsageError for options that cannot be combined."""
@@ -228,25 +228,28 @@ def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> in
 
 def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
     """Run a compiled plan with these options, report, and return the exit code."""
-    with ignoring_lost_output():
-        show_diagnostics(compiled.origin.warnings, err=True)
+    quiet = options.verbosity.quiet
+    if not quiet:
+        with ignoring_lost_output():
+            show_diagnostics(compiled.origin.warnings, err=True)
     left_out = None
     if options.old_plan is not None:
         total = len(compiled.plan.cases)
         compiled = only_changed(compiled, cwd / options.old_plan)
         skipped = total - len(compiled.plan.cases)
         left_out = f"{skipped} of {counted(total, 'case')} skipped: unchanged since {options.old_plan}"
-        with ignoring_lost_output():
-            show_line(left_out, "warn", err=True)
+        if not quiet:
+            with ignoring_lost_output():
+                show_line(left_out, "warn", err=True)
     run_options = options.run_options(compiled.origin.root, cwd)
     files = options.files(cwd)
     work = partial(run_plan, compiled, options.overrides(), run_options, files)
-    outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=options.verbose)
-    show_outcome(outcome, files.written, cwd)
-    if outcome.report.stopped is not None:
+    outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)
+    show_outcome(outcome, files.written, cwd, quiet=quiet)
+    if outcome.report.stopped is not None and not quiet:
         resumed = Path(options.out or options.resume or short(files.results, cwd))
         show_line(f"run the rest with --resume {resumed}", "plain")
-    if left_out is not None:
+    if left_out is not None and not quiet:
         show_line(left_out, "warn")
     return outcome.report.gate.exit_code
 

@@ -21,6 +21,7 @@ from agentv_ci.cli.options import (
     Command,
     Count,
     Range,
+    Verbosity,
     argument,
     option,
     results_option,
@@ -119,7 +120,13 @@ def command(options: JudgeCheckOptions) -> int:
     files = RunFiles(cwd / results, "jsonl")
     overrides = Overrides(repeat=options.repeat, threshold=options.threshold)
     work = partial(check_judge, check, overrides, RunOptions(root=origin.root, workers=options.workers), files)
-    agreement = run(work, files, dotenv_files=origin.dotenv_files, verbose=options.verbose)
+    agreement = run(
+        work,
+        files,
+        dotenv_files=origin.dotenv_files,
+        verbosity=Verbosity(verbose=options.verbose, quiet=False),
+        shows_failures=False,
+    )
     code, reasons = judge_agreement(agreement, demands)
     if options.form == "json":
         click.echo(_as_json(check, agreement, demands, code, reasons))

@@ -170,7 +170,7 @@ list_option = partial(
     selection_option, "--list", is_flag=True, help="Print what would run: suite, case, target and trials."
 )
 verbose_option = partial(
-    option, "--verbose", is_flag=True, help="Log questions, retries and verdicts to standard error."
+    option, "--verbose", "-v", is_flag=True, help="Log questions, retries and verdicts to standard error."
 )
 workers_option = partial(
     option,
@@ -209,6 +209,19 @@ class SelectionOptions:
         from agentv_ci.app.compile import Selection
 
         return Selection(paths, self.targets, self.target, self.eval_ids)
+
+
+@dataclass(frozen=True)
+class Verbosity:
+    """How much a run shows."""
+
+    verbose: bool = verbose_option()
+    quiet: bool = option("--quiet", "-q", is_flag=True, help="Print only the verdict, in one line.")
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for options that contradict each other."""
+        if self.verbose and self.quiet:
+            raise UsageError("--verbose and --quiet cannot be combined")
 
 
 def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:

@@ -17,6 +17,7 @@ from agentv_ci.cli.options import (
     GateOptions,
     ReportOptions,
     SelectionOptions,
+    Verbosity,
     argument,
     form_and_name,
     form_option,
@@ -24,7 +25,6 @@ from agentv_ci.cli.options import (
     part,
     results_option,
     takes,
-    verbose_option,
     workers_option,
 )
 from agentv_ci.cli.running import run
@@ -48,7 +48,7 @@ class RescoreOptions:
     form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
     gate: GateOptions = field(metadata=part(GateOptions))
     reports: ReportOptions = field(metadata=part(ReportOptions))
-    verbose: bool = verbose_option()
+    verbosity: Verbosity = field(metadata=part(Verbosity))
 
     def files(self, cwd: Path) -> RunFiles:
         """Return where results and reports go; raises UsageError for names that contradict the format."""
@@ -75,16 +75,18 @@ def command(options: RescoreOptions) -> int:
     cwd = Path.cwd()
     rescoring = prepare_rescoring(cwd / options.results, options.selection.of(options.paths), cwd=cwd)
     origin = rescoring.compiled.origin
-    with ignoring_lost_output():
-        show_diagnostics(origin.warnings, err=True)
-    for sentence in rescoring.left_out:
+    left_out = () if options.verbosity.quiet else rescoring.left_out
+    if not options.verbosity.quiet:
+        with ignoring_lost_output():
+            show_diagnostics(origin.warnings, err=True)
+    for sentence in left_out:
         show_warning(sentence)
     dry_run = options.dry_run or rescoring.is_dry_run
     how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run)
     files = options.files(cwd)
     work = partial(rescore, rescoring, Overrides(**vars(options.gate)), how, files)
-    outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=options.verbose)
-    show_outcome(outcome, files.written, cwd)
-    for sentence in rescoring.left_out:
+    outcome = run(work, files, dotenv_files=origin.dotenv_files, verbosity=options.verbosity)
+    show_outcome(outcome, files.written, cwd, quiet=options.verbosity.quiet)
+    for sentence in left_out:
         show_line(sentence, "warn")
     return outcome.report.gate.exit_code

@@ -116,7 +116,7 @@ class Engine:
     async def _answer_all(self) -> None:
         """Run trials until there are no more: one worker."""
         while (trial := await self._trials.next()) is not None:
-            row = await self._record(self._run_trial(trial))
+            row = await self._record(trial, self._run_trial(trial))
             self._targets.forget(trial)
             self.progress.total -= self._trials.finish(trial, row)
             # Targets that answer without waiting must not block signals and progress.
@@ -124,20 +124,22 @@ class Engine:
 
     async def _rescore_all(self, rows: Iterator[ResultRow]) -> None:
         for row in rows:
-            await self._record(self._rescore(self._trials.of_row(row), row))
+            trial = self._trials.of_row(row)
+            await self._record(trial, self._rescore(trial, row))
 
-    async def _record(self, work: Awaitable[ResultRow]) -> ResultRow:
+    async def _record(self, trial: Trial, work: Awaitable[ResultRow]) -> ResultRow:
         """Await a trial's row, write it, and keep the progress up to date."""
         progress = self.progress
-        progress.running += 1
+        progress.now[trial.key] = _label(trial)
         row = await work
         self._journal.append(row)
-        progress.running -= 1
+        del progress.now[trial.key]
         progress.done += 1
         progress.passed += row.verdict == "pass"
         progress.failed += row.verdict in ("borderline", "fail")
         progress.errored += row.verdict == "error"
         progress.cost_usd = self._budget.spent_usd
+        self._services.tell(row)
         return row
 
     async def _run_trial(self, trial: Trial) -> ResultRow:

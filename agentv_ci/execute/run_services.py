@@ -11,6 +11,7 @@ from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard
 from agentv_ci.redaction import NO_SECRETS, Redactor
+from agentv_ci.results.rows import TrialKey
 from agentv_ci.text import shortened, without_commands
 
 GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
@@ -70,7 +71,8 @@ class Progress:
 
     total: int
     done: int = 0
-    running: int = 0
+    now: dict[TrialKey, str] = field(default_factory=dict)
+    """The trials that are running, the oldest first, each with its case."""
     passed: int = 0
     failed: int = 0
     errored: int = 0
@@ -78,6 +80,11 @@ class Progress:
     """Repeated requests and attempts."""
     cost_usd: float = 0.0
     """The cost of answers and judges so far."""
+
+    @property
+    def running(self) -> int:
+        """How many trials are running."""
+        return len(self.now)
 
 
 def ignore(_: object) -> None:
@@ -95,6 +102,8 @@ class RunServices:
     """Takes notices, which are always shown."""
     watch: Callable[[Progress], None] = ignore
     """Gets the progress once, before the first case; the object is updated as the run goes on."""
+    tell: Callable[[ResultRow], None] = ignore
+    """Gets every row as soon as it is written."""
     redactor: Redactor = NO_SECRETS
     """Removes secrets from answers, errors and log lines."""
 

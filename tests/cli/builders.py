@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -64,17 +65,46 @@ def stopped(project: Project, *arguments: str, when: Callable[[], bool], by: sig
     return CommandResult(process.returncode, out, err)
 
 
+_PIECE = re.compile(r"\x1b\[(?P<number>[0-9;?]*)(?P<command>[A-Za-z])|(?P<control>[\r\n])|(?P<text>[^\x1b\r\n]+)")
+
+
+def screen(written: str, columns: int) -> list[str]:
+    """Return the lines on a terminal after it has got a text; no line may be wider than the terminal."""
+    lines, row, column = [""], 0, 0
+    for piece in _PIECE.finditer(written):
+        match piece["command"] or piece["control"]:
+            case "A":
+                row = max(0, row - int(piece["number"] or 1))
+            case "K":
+                lines[row] = lines[row][:column] if piece["number"] in ("", "0") else ""
+            case "\r":
+                column = 0
+            case "\n":
+                row, column = row + 1, 0
+                lines += [""] * (row + 1 - len(lines))
+            case _:
+                text = piece["text"] or ""
+                lines[row] = lines[row][:column].ljust(column) + text + lines[row][column + len(text) :]
+                column += len(text)
+                assert column <= columns, lines[row]
+    return [line.rstrip() for line in lines]
+
+
 class Terminal:
     """A command with its streams, or one of them, on a terminal; the others are pipes."""
 
-    def __init__(self, folder: Path, *arguments: str, stream: str | None = None, **env: str) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, stream: str | None = None, columns: int | None = None, **env: str
+    ) -> None:
         self._main, end = pty.openpty()
+        if columns is not None:
+            termios.tcsetwinsize(end, (24, columns))
         names = ("stdin", "stdout", "stderr")
         streams: dict[str, Any] = {name: end if stream in (None, name) else subprocess.PIPE for name in names}
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
             [sys.executable, "-m", "agentv_ci", *arguments],
             cwd=folder,
-            env=clean_environment({"TERM": "xterm-256color", "COLUMNS": "100", **env}),
+            env=clean_environment({"TERM": "xterm-256color", "COLUMNS": str(columns or 100), **env}),
             start_new_session=True,
             **streams,
         )

@@ -6,29 +6,36 @@ import asyncio
 import io
 import re
 import sys
-from types import SimpleNamespace
+from dataclasses import replace
+from typing import Any
 
 import click
 import pytest
 
-from agentv_ci.cli import running
-from agentv_ci.cli.running import show_progress
+from agentv_ci.cli import progress
+from agentv_ci.cli.progress import failure_line, live_lines, plain_line, show_progress
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress
 from agentv_ci.text import ANSI
-from tests.cli.builders import Terminal
+from tests.cli.builders import Terminal, screen
 from tests.support.evals import tool
 from tests.support.projects import HELLO, Project
+from tests.support.runs import case, finding, row
 
-FAR = Progress(10_000, done=1_234, running=64, passed=1_100, failed=100, errored=34, retries=250, cost_usd=12.34)
+NOW = {("evals/x.yaml", f"refund-{number}", 1): f"refund-{number}" for number in range(64)}
+FAR = Progress(10_000, done=1_234, now=NOW, passed=1_100, failed=100, errored=34, retries=250, cost_usd=12.34)
+FINE = Progress(40, done=10, now=dict([*NOW.items()][:2]), passed=10)
 
 
-def watched(progress: Progress, *, live: bool) -> None:
+def watched(progress: Progress) -> None:
     """Show progress for a moment."""
 
     async def main() -> None:
-        async with show_progress(live=live) as watch:
-            watch(progress)
+        async with show_progress() as screen:
+            screen.watch(progress)
             await asyncio.sleep(0.05)
+            screen.row(row("fail", of=case("greets"), evaluator_results=(finding("is rude"),)))
+            screen.line("a \x1b[31mline", "warn")
 
     asyncio.run(main())
 
@@ -40,62 +47,111 @@ def shown_live(monkeypatch: pytest.MonkeyPatch, term: str, columns: int) -> str:
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLUMNS", str(columns))
-    watched(FAR, live=True)
+    watched(FAR)
     return terminal.getvalue()
 
 
 class TestProgress:
     @pytest.fixture(autouse=True)
     def quickly(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(running, "PLAIN_INTERVAL_S", 0.01)
-        monkeypatch.setattr(running, "LIVE_INTERVAL_S", 0.01)
+        monkeypatch.setattr(progress, "PLAIN_INTERVAL_S", 0.01)
+        monkeypatch.setattr(progress, "LIVE_INTERVAL_S", 0.01)
 
     @pytest.mark.parametrize(
         ("progress", "elapsed_s", "line"),
         [
             (Progress(40), 0, "0/40 done in 0:00, 0 running, 0 passed, 0 failed, 0 errors, 0.0/s"),
             (
-                Progress(40, done=10, running=4, passed=7, failed=2, errored=1, retries=1, cost_usd=0.125),
+                replace(FAR, total=40, done=10, retries=1, cost_usd=0.125),
                 5,
-                "10/40 done in 0:05, ETA 0:15, 4 running, 7 passed, 2 failed, 1 error, 1 retry, $0.12, 2.0/s",
+                "10/40 done in 0:05, ETA 0:15, 64 running, 1100 passed, 100 failed, 34 errors, 1 retry, $0.12, 2.0/s",
             ),
             (
-                Progress(9_000, done=10, passed=10, retries=12, cost_usd=3.5),
+                Progress(9_000, done=10, passed=10, errored=1, retries=12, cost_usd=3.5),
                 10,
-                "10/9000 done in 0:10, ETA 2:29:50, 0 running, 10 passed, 0 failed, 0 errors, 12 retries, $3.50, 1.0/s",
+                "10/9000 done in 0:10, ETA 2:29:50, 0 running, 10 passed, 0 failed, 1 error, 12 retries, $3.50, 1.0/s",
             ),
             (Progress(4, done=4, passed=4), 2, "4/4 done in 0:02, 0 running, 4 passed, 0 failed, 0 errors, 2.0/s"),
         ],
     )
-    def test_line_has_all_figures(
-        self,
-        progress: Progress,
-        elapsed_s: float,
-        line: str,
-        capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        clock = iter([0.0, elapsed_s])
-        monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: next(clock, elapsed_s)))
-        watched(progress, live=False)
-        printed = capsys.readouterr()
-        assert (printed.out, printed.err.splitlines()[0]) == ("", line)
+    def test_line_of_a_log_has_all_figures(self, progress: Progress, elapsed_s: float, line: str) -> None:
+        assert plain_line(progress, elapsed_s) == line
 
     @pytest.mark.parametrize(
-        ("term", "columns", "texts"),
+        ("progress", "width", "lines"),
         [
-            ("xterm", 80, ["1234/10000", "ETA 0:", "64 running"]),
-            ("dumb", 80, ["64 running"]),
-            *(("xterm", columns, []) for columns in (1, 2, 20, 500)),
+            (FINE, 20, ["10/40  0:05", "now: refund-0 and …"]),
+            (FINE, 40, ["10/40  10 passed  0:05  ETA 0:15  2.0/s", "now: refund-0, refund-1"]),
+            (
+                FINE,
+                80,
+                [
+                    "━━━━━━━━━─────────────────────────────  10/40  10 passed  0:05  ETA 0:15  2.0/s",
+                    "now: refund-0, refund-1",
+                ],
+            ),
+            (
+                FAR,
+                80,
+                [
+                    "1234/10000  1100 passed  100 failed  34 errors  $12.34  0:05  ETA 0:36",
+                    "now: refund-0, refund-1, refund-2, refund-3, refund-4, refund-5 and 58 more",
+                ],
+            ),
+            (
+                FAR,
+                100,
+                [
+                    "1234/10000  1100 passed  100 failed  34 errors  250 retries  $12.34  0:05  ETA 0:36  246.8/s",
+                    "now: refund-0, refund-1, refund-2, refund-3, refund-4, refund-5, refund-6, refund-7 and 56 more",
+                ],
+            ),
+            (Progress(0), 40, ["━━━━━━━━━━━━━━━━━━  0/0  0 passed  0:05"]),
         ],
     )
-    def test_progress_fits_the_terminal(
-        self, term: str, columns: int, texts: list[str], monkeypatch: pytest.MonkeyPatch
+    def test_live_lines_show_what_fits(self, progress: Progress, width: int, lines: list[str]) -> None:
+        assert [line.text for line in live_lines(progress, 5, width, solid=True)] == lines
+        assert all(len(line) < width for line in lines)
+
+    @pytest.mark.parametrize(("failed", "style"), [({}, "bar"), ({"failed": 1}, "bad"), ({"errored": 1}, "bad")])
+    def test_bar_is_neutral_until_something_fails(self, failed: dict[str, Any], style: str) -> None:
+        line, _ = live_lines(replace(FINE, **failed), 5, 100, solid=False)
+        assert line.parts[0] == ("##########", style)
+
+    @pytest.mark.parametrize(
+        ("failed", "width", "line"),
+        [
+            (
+                row("fail", score=0.384, of=case("refund"), evaluator_results=(finding("is rude", name="tone"),)),
+                80,
+                "✗ refund 0.38 tone: is rude",
+            ),
+            (
+                row("borderline", score=0.7, of=case("a", trials=3), trial=2, misses=("x\ny",)),
+                80,
+                "✗ a (trial 2) 0.70 x y",
+            ),
+            (row("error", of=case("a"), error="no answer", error_kind="timeout"), 80, "✗ a error timeout: no answer"),
+            (row("error", of=case("a"), error="no answer", error_kind="timeout"), 20, "✗ a error timeout: …"),
+        ],
+    )
+    def test_failure_is_one_line(self, failed: ResultRow, width: int, line: str) -> None:
+        assert failure_line(failed, width, mark="✗").text == line
+
+    @pytest.mark.parametrize(
+        ("columns", "above"),
+        [(1, ""), (2, ""), (20, ""), (80, "✗ greets 0.20 c: is rude|a line"), (500, "✗ greets 0.20 c: is rude|a line")],
+    )
+    def test_live_progress_leaves_the_lines_above_it(
+        self, columns: int, above: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown_live(monkeypatch, term, columns))
-        assert [text for text in texts if text not in shown] == []
-        assert term == "dumb" or max(map(len, shown.splitlines())) <= columns
-        assert ("━" in shown) == (term == "xterm" and columns > 75)
+        shown = shown_live(monkeypatch, "xterm", columns)
+        assert "1234" in shown or columns < 20
+        left = screen(shown, max(columns, 16))  # the score of a case is never cut
+        assert "|".join(filter(None, left)) == above or not above
+
+    def test_terminal_without_commands_gets_plain_lines(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert shown_live(monkeypatch, "dumb", 80).startswith("1234/10000 done in 0:00, ETA ")
 
     @pytest.mark.parametrize("color", [None, False])
     def test_progress_has_colors_unless_they_are_disabled(
@@ -103,22 +159,24 @@ class TestProgress:
     ) -> None:
         with click.Context(click.Command("eval"), color=color):
             shown = shown_live(monkeypatch, "xterm", 120)
-        assert ("\x1b[91m" in shown) == (color is None)
+        assert ("\x1b[31m" in shown) == (color is None)
 
 
-def on_a_terminal(project: Project, stream: str, **env: str) -> tuple[int, str, str]:
+def on_a_terminal(project: Project, stream: str, columns: int = 80, **env: str) -> tuple[int, str, str]:
     """Run the evals with one stream on a terminal; returns exit code, what that shows, and what the other one has."""
-    with Terminal(project.folder, "eval", "evals", "--out", "r.jsonl", stream=stream, **env) as terminal:
+    with Terminal(
+        project.folder, "eval", "evals", "--out", "r.jsonl", stream=stream, columns=columns, **env
+    ) as terminal:
         return terminal.end(), terminal.shown, terminal.other
 
 
 @pytest.mark.slow
-def test_progress_bar_is_on_standard_error_alone(project: Project) -> None:
+def test_progress_is_on_standard_error_alone(project: Project) -> None:
     project.documents(*"abcd", targets=(tool("sleep 0.2; echo Hello"),))
-    code, shown, out = on_a_terminal(project, "stderr", COLUMNS="120")
-    assert (code, "1 running" in shown) == (0, True)
+    code, shown, out = on_a_terminal(project, "stderr", columns=120)
+    assert (code, "now: b" in shown) == (0, True)
     assert "4 cases: 4 passed" in out
-    assert "running" not in out
+    assert "now: " not in out
 
 
 @pytest.mark.slow
@@ -131,7 +189,7 @@ class TestSummary:
         project.write({"evals/x.yaml": project.text("evals/x.yaml").replace('{"id": "refuses"', '\n{"id": "refuses"')})
 
     def test_terminal_shows_styles_and_solid_bars(self, project: Project) -> None:
-        _, shown, _ = on_a_terminal(project, "stdout", COLUMNS="80", PYTHONIOENCODING="utf-8")
+        _, shown, _ = on_a_terminal(project, "stdout", PYTHONIOENCODING="utf-8")
         assert shown.replace("\x1b", "^") == (
             """\
 ^[1mfailures, worst first:^[0m
@@ -159,7 +217,7 @@ report: r.report.json
         )
 
     def test_terminal_without_colors_or_unicode(self, project: Project) -> None:
-        _, plain, _ = on_a_terminal(project, "stdout", COLUMNS="80", NO_COLOR="1", PYTHONIOENCODING="ascii:replace")
+        _, plain, _ = on_a_terminal(project, "stdout", NO_COLOR="1", PYTHONIOENCODING="ascii:replace")
         assert not ANSI.search(plain)
         assert all(len(line) <= 80 for line in plain.splitlines())
         assert re.search(r"\[0\.8, 1\.0\] +1  #{30}\n", plain)

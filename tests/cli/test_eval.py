@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.cli.builders import in_a_shell
@@ -62,6 +64,29 @@ class TestOptions:
         assert project.eval("--agent-timeout", "0.05", "--max-retries", "1", "--eval-id", "greets").code == 4
         (row,) = project.rows()
         assert (row["error_kind"], row["attempts"], row["error"]) == ("timeout", 2, "no answer within 0.05 s")
+
+    @pytest.mark.parametrize(
+        ("cases", "flags", "verdict"),
+        [
+            (["a", "b"], [], "gate: passed; 2 cases: 2 passed, 0 failed, 0 errors"),
+            (["a", FAILS], [], "gate: not passed; 2 cases: 1 passed, 1 failed, 0 errors"),
+            (
+                ["a"],
+                ["--only-changed", "plan.json"],
+                "gate: nothing ran: no case was left to run; 0 cases: 0 passed, 0 failed, 0 errors",
+            ),
+        ],
+    )
+    def test_quiet_run_prints_its_verdict_alone(
+        self, cases: list[Any], flags: list[str], verdict: str, project: Project
+    ) -> None:
+        unknown = {"name": "judged", "type": "llm_judge", "judge_target": "judge", "prompt": "{{ unknown }}"}
+        project.documents(*cases, evaluators=[HELLO, unknown])
+        assert project.run("compile", "--out", "plan.json").code == 0
+        loud, quiet = project.eval(*flags), project.eval("-q", *flags)
+        assert (quiet.code, quiet.out) == (loud.code, f"{verdict}\n")
+        assert quiet.err == ""
+        assert loud.err != ""
 
 
 class TestPlans:

@@ -23,7 +23,7 @@ def test_help_of_every_command_has_an_example(command: str, tmp_path: Path) -> N
 def test_help_groups_options_and_lists_no_arguments(tmp_path: Path) -> None:
     usage, *_, last = run_command("eval", "--help", cwd=tmp_path).out.split("\n\n")
     assert usage == "Usage: agentv-ci eval [OPTIONS] [PATH…]"
-    assert last.startswith("Options:\n  --verbose ")
+    assert last.startswith("Options:\n  -v, --verbose ")
     assert "PATH…" not in last
 
 

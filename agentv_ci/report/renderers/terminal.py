@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
-from agentv_ci.contracts.report import GateResult
+from agentv_ci.contracts.report import GateResult, RunReport
 from agentv_ci.report.lines import (
     MAX_SHOWN,
     Line,
@@ -130,6 +130,12 @@ def _gate(gate: GateResult) -> Iterator[Line]:
             reasons = [on_one_line(each) for each in gate.reasons[:MAX_SHOWN]]
             for text in (*reasons, *more_text(len(gate.reasons), MAX_SHOWN)):
                 yield Line(f"  {text}", "bad")
+
+
+def verdict(report: RunReport) -> Line:
+    """Return the verdict of a run as one line."""
+    gate = next(_gate(report.gate))
+    return Line(f"{gate.text}; {counts_text(report)}", gate.style)
 
 
 def _answer(outcome: CaseOutcome) -> list[str]:

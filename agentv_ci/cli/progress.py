@@ -1,0 +1,220 @@
+"""Standard error while a run goes on: its lines, failures as they happen, and progress, live on a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from agentv_ci.analysis.outcomes import trial_outcome
+from agentv_ci.cli.console import STYLES, ignoring_lost_output, show_line
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.execute.run_services import Progress
+from agentv_ci.report.lines import Line, Style
+from agentv_ci.report.wrapping import clipped, columns
+from agentv_ci.text import counted, on_one_line, without_commands
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+PLAIN_INTERVAL_S = 5.0
+LIVE_INTERVAL_S = 0.1
+WIDEST_BAR, NARROWEST_BAR = 40, 8
+FAILED: dict[str, Style] = {"fail": "bad", "borderline": "warn", "error": "bad"}
+"""The style of a row that did not pass."""
+
+
+class Screen:
+    """Shows lines of a run and its progress."""
+
+    def __init__(self, *, live: bool) -> None:
+        # The action installs no rich: its steps have no terminal.
+        self._is_live = live and sys.stderr is not None and _takes_commands() and find_spec("rich") is not None
+        self._console: Console | None = None
+        """The terminal, while progress is live."""
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def line(self, text: str, style: str = "plain") -> None:
+        """Show a line, above the live progress."""
+        with ignoring_lost_output():
+            if self._console is None:
+                show_line(text, style, err=True)
+            else:
+                self._console.print(_text([(without_commands(text), style)]), soft_wrap=True)
+
+    def row(self, row: ResultRow) -> None:
+        """On a terminal, show why a trial did not pass."""
+        if self._console is not None and row.verdict != "pass":
+            parts = failure_line(row, self._console.width, mark="✗" if _is_unicode(self._console) else "x").parts
+            with ignoring_lost_output():
+                self._console.print(_text(parts), soft_wrap=True)
+
+    def watch(self, progress: Progress) -> None:
+        """Show the progress until `close`."""
+        show = self._live if self._is_live else self._plain
+        self._tasks.append(asyncio.get_running_loop().create_task(show(progress)))
+
+    async def close(self) -> None:
+        """Remove the live progress."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _plain(self, progress: Progress) -> None:
+        begun = time.monotonic()
+        while True:
+            await asyncio.sleep(PLAIN_INTERVAL_S)
+            with contextlib.suppress(OSError):
+                click.echo(plain_line(progress, time.monotonic() - begun), err=True)
+
+    async def _live(self, progress: Progress) -> None:
+        from rich.console import Console, Group
+        from rich.live import Live
+
+        begun = time.monotonic()
+        context = click.get_current_context(silent=True)
+        console = Console(stderr=True, no_color=context is not None and context.color is False, highlight=False)
+        with Live(console=console, transient=True, auto_refresh=False) as live:
+            self._console = console
+            try:
+                while True:
+                    lines = live_lines(progress, time.monotonic() - begun, console.width, solid=_is_unicode(console))
+                    live.update(Group(*(_text(line.parts) for line in lines)), refresh=True)
+                    await asyncio.sleep(LIVE_INTERVAL_S)
+            finally:
+                self._console = None
+
+
+@asynccontextmanager
+async def show_progress(*, live: bool = True) -> AsyncIterator[Screen]:
+    """Show what a run says on standard error until it ends."""
+    screen = Screen(live=live)
+    try:
+        yield screen
+    finally:
+        await screen.close()
+
+
+def _takes_commands() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def _is_unicode(console: Console) -> bool:
+    return console.encoding.startswith("utf")
+
+
+def _text(parts: Iterable[tuple[str, str]]) -> Text:
+    from rich.text import Text
+
+    text = Text(no_wrap=True)
+    for part, name in parts:
+        style = STYLES.get(name, {})
+        words = [str(value) if key == "fg" else key for key, value in style.items()]
+        text.append(part, " ".join(words))
+    return text
+
+
+def plain_line(progress: Progress, elapsed_s: float) -> str:
+    """Return the progress as a line of a log, without zero retries and cost."""
+    rate = progress.done / elapsed_s if elapsed_s else 0.0
+    parts = [f"{progress.done}/{progress.total} done in {_clock(elapsed_s)}"]
+    parts += [f"ETA {eta}"] if (eta := _eta(progress, rate)) else []
+    parts += [
+        f"{progress.running} running",
+        f"{progress.passed} passed",
+        f"{progress.failed} failed",
+        counted(progress.errored, "error"),
+    ]
+    if progress.retries:
+        parts.append(counted(progress.retries, "retry", "retries"))
+    if progress.cost_usd:
+        parts.append(f"${progress.cost_usd:.2f}")
+    parts.append(f"{rate:.1f}/s")
+    return ", ".join(parts)
+
+
+def live_lines(progress: Progress, elapsed_s: float, width: int, *, solid: bool) -> list[Line]:
+    """Return the progress for a terminal: a bar with figures, and what runs now; nothing is cut in the middle."""
+    room = width - 1  # some terminals wrap a full line
+    rate = progress.done / elapsed_s if elapsed_s else 0.0
+    eta = _eta(progress, rate)
+    # Each figure with its importance: a narrow terminal shows the first ones.
+    figures: list[tuple[int, str, Style]] = [
+        (0, f"{progress.done}/{progress.total}", "strong"),
+        (4, f"{progress.passed} passed", "plain"),
+        (1, f"{progress.failed} failed" if progress.failed else "", "bad"),
+        (2, counted(progress.errored, "error") if progress.errored else "", "bad"),
+        (7, counted(progress.retries, "retry", "retries") if progress.retries else "", "plain"),
+        (5, f"${progress.cost_usd:.2f}" if progress.cost_usd else "", "plain"),
+        (3, _clock(elapsed_s), "plain"),
+        (6, f"ETA {eta}" if eta else "", "plain"),
+        (8, f"{rate:.1f}/s" if rate else "", "faint"),
+    ]
+    most, used = -1, 0
+    for importance, text, _ in sorted(figures):
+        used += len(text) + 2 if text else 0
+        if used > room + 2:
+            break
+        most = importance
+    shown = [(text, style) for importance, text, style in figures if text and importance <= most]
+    left = room - sum(len(text) + 2 for text, _ in shown)
+    parts = _bar(progress, min(WIDEST_BAR, left), solid=solid) if left >= NARROWEST_BAR else []
+    for text, style in shown:
+        parts += [(text, style), ("  ", "plain")]
+    now = _now([on_one_line(label) for label in progress.now.values()], room)
+    return [Line.of(*parts[:-1]), *([Line.of((now, "faint"))] if now else [])]
+
+
+def _bar(progress: Progress, width: int, *, solid: bool) -> list[tuple[str, Style]]:
+    """Return a bar that is red once something has failed."""
+    done = width * progress.done // progress.total if progress.total else width
+    style: Style = "bad" if progress.failed or progress.errored else "bar"
+    mark, rest = ("━", "─") if solid else ("#", "-")
+    return [(mark * done, style), (rest * (width - done), "faint"), ("  ", "plain")]
+
+
+def _now(labels: Sequence[str], room: int) -> str:
+    """Return as many labels as fit, the oldest first."""
+    texts = [""]
+    for place in range(1, len(labels) + 1):
+        more = f" and {len(labels) - place} more" if place < len(labels) else ""
+        texts.append(f"now: {', '.join(labels[:place])}{more}")
+        if columns(texts[-1]) > room:
+            break
+    fitting = [text for text in texts[1:] if columns(text) <= room]
+    return fitting[-1] if fitting else clipped(texts[-1], room)
+
+
+def failure_line(row: ResultRow, width: int, *, mark: str) -> Line:
+    """Return why a trial did not pass, cut to the width of a terminal."""
+    outcome, style = trial_outcome(row), FAILED[row.verdict]
+    label = f"{row.eval_id} (trial {row.trial})" if row.trials > 1 else row.eval_id
+    score = "error" if row.verdict == "error" else f"{row.score:.2f}"
+    wrong = [each for each in outcome.findings if each.verdict == row.verdict]
+    reason = f"{wrong[0].name}: {wrong[0].text}" if wrong else outcome.summary
+    before = f"{mark} {on_one_line(label)} {score} "
+    return Line.of(
+        (f"{mark} ", style),
+        (on_one_line(label), "strong"),
+        (f" {score} ", style),
+        (clipped(on_one_line(reason), width - columns(before)), "plain"),
+    )
+
+
+def _eta(progress: Progress, rate: float) -> str | None:
+    return _clock((progress.total - progress.done) / rate) if rate and progress.done < progress.total else None
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
