@@ -227,7 +227,7 @@ def _code(names: str) -> str:
 
 def _default(field: FieldInfo) -> str:
     default = None if field.is_required() or field.default_factory else field.default
-    return "" if default is None or default == () else f"`{json.dumps(default)}`"
+    return "" if default in (None, "", ()) else f"`{json.dumps(default)}`"
 
 
 def kinds() -> dict[str, type[TargetSettings]]:

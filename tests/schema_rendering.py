@@ -99,6 +99,10 @@ class _Renderer(GenerateJsonSchema):
         rendered = super().model_schema(schema)
         rendered.pop("title", None)
         model = schema["cls"]
+        for field in getattr(model, "filled_in", ()):
+            del rendered["properties"][field]["default"]
+            if self.mode == "serialization":
+                rendered["required"] = [field, *rendered.get("required", [])]
         if self.mode == "validation" and issubclass(model, Authored):
             return _tolerant(model, rendered)
         return rendered

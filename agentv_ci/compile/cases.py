@@ -126,6 +126,7 @@ class _CaseCompiler:
             timeout_seconds=_given(execution.timeout_seconds, DEFAULT_TIMEOUT_S),
             max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
             threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
+            tags=case.tags,
             metadata=case.metadata,
         )
         return compiled.model_copy(update={"digest": self._digests.of(compiled)})

@@ -111,6 +111,8 @@ class Authored(_Contract):
     """Field → its older names, which are still accepted."""
     free_keys: ClassVar[bool] = False
     """Whether `x-*` keys are ignored: top-level keys for YAML anchors."""
+    filled_in: ClassVar[frozenset[str]] = frozenset()
+    """Fields that may be absent in documents and are always in plans."""
     hoists_settings: ClassVar[bool] = False
     """Whether fields may also be in a `settings` mapping."""
 

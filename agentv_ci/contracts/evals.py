@@ -9,7 +9,6 @@ from pydantic import ConfigDict, Field
 from agentv_ci.contracts.base import (
     AtLeastOne,
     Authored,
-    ByKind,
     Integer,
     Items,
     JsonObject,
@@ -21,7 +20,7 @@ from agentv_ci.contracts.base import (
     Require,
     Share,
 )
-from agentv_ci.contracts.evaluators import AuthoredEvaluator, Rubrics
+from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
 
 EVAL_SCHEMA = "agentv-eval-v2"
 
@@ -107,9 +106,7 @@ class CaseExecution(Authored):
     """How a case is run and scored."""
 
     target: Maybe[Name] = Field(None, description="Target that answers.")
-    evaluators: Maybe[Items[Annotated[AuthoredEvaluator, ByKind("type")]]] = Field(
-        None, description="Evaluators that score the answer."
-    )
+    evaluators: Maybe[Evaluators] = Field(None, description="Evaluators that score the answer.")
     repeat: Maybe[AtLeastOne | Repeat] = Field(None, description="Trials per case; default 1.")
     seeds: Maybe[Items[Integer]] = Field(None, description="Seeds of the trials; the n-th trial uses the n-th seed.")
     threshold: Maybe[Share] = Field(None, description="Minimum score to pass; default 0.8.")
@@ -131,16 +128,24 @@ class EvalCase(Authored):
 
     id: Name = Field(description="Id of the case, unique in the file.")
     expected_outcome: str = Field(description="What a good answer achieves, in one sentence.")
+    description: Maybe[str] = Field(None, description="Description of the case, for readers of the file.")
     note: Maybe[str] = Field(None, description="Comment for readers of the file.")
+    tags: Maybe[Items[Name]] = Field(None, description="Labels of the case; part of the plan.")
     conversation_id: Maybe[str] = Field(None, description="Id that groups the cases of one conversation.")
     input_messages: Annotated[Items[InputMessage], Field(min_length=1)] = Field(description="Messages for the agent.")
     expected_messages: Items[ExpectedMessage] = Field(description="Messages of a good answer; [] if there is none.")
     rubrics: Maybe[Rubrics] = Field(None, description="Criteria that a judge checks, in addition to the evaluators.")
-    evaluators: Maybe[Items[Annotated[AuthoredEvaluator, ByKind("type")]]] = Field(
-        None, description="Same as `execution.evaluators`."
+    evaluators: Maybe[Evaluators] = Field(None, description="Same as `execution.evaluators`, which wins.")
+    inherit_evaluators: bool = Field(True, description="Whether the evaluators of the file score the answer, too.")
+    execution: Maybe[CaseExecution] = Field(
+        None, description="Overrides the file's `execution`, key by key; evaluators are added."
     )
-    execution: Maybe[CaseExecution] = Field(None, description="Overrides the file's `execution`, key by key.")
     metadata: JsonObject = Field(default_factory=dict, description="Any data; copied to the results.")
+
+    @property
+    def own_evaluators(self) -> tuple[AuthoredEvaluator, ...]:
+        """The evaluators that the case lists itself."""
+        return (self.execution and self.execution.evaluators) or self.evaluators or ()
 
 
 class EvalDocument(Authored):
@@ -156,22 +161,35 @@ class EvalDocument(Authored):
     evalcases: Annotated[Items[EvalCase], Field(min_length=1)] = Field(description="The cases.")
 
     def execution_of(self, case: EvalCase) -> CaseExecution:
-        """Return the settings of a case, merged with the file's key by key."""
-        settings = (
-            self._defaults | ({"evaluators": case.evaluators} if case.evaluators else {}) | _given(case.execution)
-        )
+        """Return the settings of a case: merged with the file's key by key, its evaluators after the file's."""
+        settings = self._defaults | _given(case.execution) | {"evaluators": self.evaluators_of(case)}
         # Already validated.
         return CaseExecution.model_construct(**settings)
+
+    def evaluators_of(self, case: EvalCase) -> tuple[AuthoredEvaluator, ...]:
+        """Return the evaluators that score a case: those of the file, then its own."""
+        inherited = tuple(each for each in self._evaluators if self.is_inherited(each, case))
+        return named((*inherited, *case.own_evaluators)) if inherited else case.own_evaluators
+
+    def is_inherited(self, evaluator: AuthoredEvaluator, case: EvalCase) -> bool:
+        """Whether an evaluator of the file scores a case: one of the case's own may have its name."""
+        if not case.inherit_evaluators or not evaluator.is_named:
+            return case.inherit_evaluators
+        return not any(own.is_named and own.name == evaluator.name for own in case.own_evaluators)
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
         """The settings of the file."""
         return ({"target": self.target} if self.target else {}) | _given(self.execution)
 
+    @cached_property
+    def _evaluators(self) -> tuple[AuthoredEvaluator, ...]:
+        return (self.execution and self.execution.evaluators) or ()
+
 
 def _given(execution: CaseExecution | None) -> dict[str, Any]:
-    """Return the settings that are not absent; an empty list of evaluators counts as absent."""
+    """Return the settings that are not absent."""
     if execution is None:
         return {}
     given = {name: getattr(execution, name) for name in CaseExecution.model_fields}
-    return {name: value for name, value in given.items() if value is not None and (name, value) != ("evaluators", ())}
+    return {name: value for name, value in given.items() if value is not None}

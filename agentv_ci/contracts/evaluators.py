@@ -2,10 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
 
 from agentv_ci.contracts.base import (
@@ -91,13 +92,46 @@ class EvaluatorFacts:
 class EvaluatorSettings(EvaluatorFacts, Authored):
     """Settings of every evaluator."""
 
-    name: Name = Field(description="Name in the results, unique in the list.")
+    filled_in: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    name: Name = Field("", description="Name in the results, unique in the list; default: the type, made unique.")
     weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
     required: bool = Field(
         False, description="Whether the trial fails if this evaluator does not pass, whatever the score."
     )
     min_score: Maybe[Share] = Field(None, description="Minimum score to pass; default: the case's threshold.")
     negate: bool = Field(False, description="Use 1 − score; errors stay errors.")
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the author gave it a name."""
+        return "name" in self.model_fields_set
+
+
+AnyEvaluator = TypeVar("AnyEvaluator", bound=EvaluatorSettings)
+
+
+def named(evaluators: tuple[AnyEvaluator, ...]) -> tuple[AnyEvaluator, ...]:
+    """Return evaluators of which those without a name are called by their type, made unique: contains, contains-2."""
+    if all(each.is_named for each in evaluators):
+        return evaluators
+    taken = {each.name for each in evaluators if each.is_named}
+    free: dict[str, Iterator[str]] = {}
+
+    def with_name(evaluator: AnyEvaluator) -> AnyEvaluator:
+        # Other spellings of a type follow the canonical one.
+        kind, *_ = get_args(type(evaluator).model_fields["type"].annotation)
+        names = free.setdefault(kind, (name for name in _numbered(kind) if name not in taken))
+        renamed = evaluator.model_copy(update={"name": next(names)})
+        renamed.model_fields_set.discard("name")
+        return renamed
+
+    return tuple(each if each.is_named else with_name(each) for each in evaluators)
+
+
+def _numbered(kind: str) -> Iterator[str]:
+    yield kind
+    yield from (f"{kind}-{number}" for number in count(2))
 
 
 class Script(Authored):
@@ -198,9 +232,9 @@ class CompositeEvaluator(EvaluatorSettings):
     """Several evaluators combined into one score."""
 
     type: Literal["composite"] = Field(description="Combine several evaluators.")
-    evaluators: Annotated[Items[Annotated["AuthoredEvaluator", ByKind("type")]], Field(min_length=1)] = Field(
-        description="Evaluators to combine."
-    )
+    evaluators: Annotated[
+        Items[Annotated["AuthoredEvaluator", ByKind("type")]], Field(min_length=1), AfterValidator(named)
+    ] = Field(description="Evaluators to combine.")
     aggregator: Maybe[Aggregator] = Field(None, description="How to combine the scores; default: weighted_average.")
 
 
@@ -403,3 +437,5 @@ AuthoredEvaluator = TypeAliasType(
         Field(discriminator="type"),
     ],
 )
+
+Evaluators = Annotated[Items[Annotated[AuthoredEvaluator, ByKind("type")]], AfterValidator(named)]

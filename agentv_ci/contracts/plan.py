@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from agentv_ci.contracts.base import (
@@ -228,6 +229,13 @@ class PlanCompositeEvaluator(PlanEvaluatorSettings):
     aggregator: PlanAggregator = Field(description="How the scores are combined.")
 
 
+def _with_name(evaluator: EvaluatorFacts) -> EvaluatorFacts:
+    """Refuse an evaluator that documents may embed, but plans may not."""
+    if not getattr(evaluator, "name", None):
+        raise PydanticCustomError("missing", "Field 'name' is required")
+    return evaluator
+
+
 PlanEvaluator = TypeAliasType(
     "PlanEvaluator",
     Annotated[
@@ -238,6 +246,7 @@ PlanEvaluator = TypeAliasType(
         | PlanSchemaEvaluator
         | EmbeddedEvaluator,
         Field(discriminator="type"),
+        AfterValidator(_with_name),
     ],
 )
 
@@ -307,6 +316,7 @@ class PlanCase(Compiled):
     timeout_seconds: Positive = Field(description="Time limit of an attempt, in seconds.")
     max_retries: NonNegative = Field(description="Retries after a timeout or a failed command.")
     threshold: Share = Field(description="Minimum score to pass.")
+    tags: Items[Name] | None = Field(None, description="Labels of the case.")
     metadata: JsonObject = Field(description="The author's data.")
 
 

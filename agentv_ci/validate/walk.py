@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
@@ -80,7 +80,7 @@ Evaluators = Sequence[tuple[Pointer, AuthoredEvaluator]]
 
 def all_evaluators(document: EvalDocument) -> Evaluators:
     """Return every evaluator of a document, including members of composites."""
-    return [found for pointer, listed in evaluator_lists(document) for found in _flat(pointer, listed)]
+    return [found for pointer, listed in evaluator_lists(document) for found in _flat(pointer, enumerate(listed))]
 
 
 def evaluator_lists(document: EvalDocument) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator]]]:
@@ -91,8 +91,16 @@ def evaluator_lists(document: EvalDocument) -> Iterator[tuple[Pointer, Sequence[
 
 def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
     """Return the evaluators that score a case, including members of composites."""
-    lists = _lists(*reversed(_case_owners(document, index)), (("execution",), document.execution))
-    return list(_flat(*next(lists, ((), ()))))
+    case = document.evalcases[index]
+    pointer, own = own_list(document, index)
+    shared = document.execution.evaluators if document.execution else None
+    inherited = ((number, each) for number, each in enumerate(shared or ()) if document.is_inherited(each, case))
+    return [*_flat(("execution", "evaluators"), inherited), *_flat(pointer, enumerate(own))]
+
+
+def own_list(document: EvalDocument, index: int) -> tuple[Pointer, Sequence[AuthoredEvaluator]]:
+    """Return the evaluators that a case lists itself, with the pointer of the list; both may be empty."""
+    return next(_lists(*reversed(_case_owners(document, index))), ((), ()))
 
 
 Owner = tuple[Pointer, CaseExecution | EvalCase | None]
@@ -111,9 +119,11 @@ def _lists(*owners: Owner) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator
             yield (*pointer, "evaluators"), owner.evaluators
 
 
-def _flat(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator]) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
-    """Yield the evaluators of a list, each followed by its members."""
-    for index, each in enumerate(evaluators):
+def _flat(
+    pointer: Pointer, evaluators: Iterable[tuple[int, AuthoredEvaluator]]
+) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
+    """Yield the evaluators of a list, which are numbered, each followed by its members."""
+    for index, each in evaluators:
         yield (*pointer, index), each
         if isinstance(each, CompositeEvaluator):
-            yield from _flat((*pointer, index, "evaluators"), each.evaluators)
+            yield from _flat((*pointer, index, "evaluators"), enumerate(each.evaluators))

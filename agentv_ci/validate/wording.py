@@ -168,7 +168,7 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
     what = f"'{key}'" if pointer and isinstance(pointer[-1], str) else _item(pointer) if pointer else key
     match violation.keyword:
         case "required":
-            hint = "use [] if there is no reference answer" if key == "expected_messages" else None
+            hint = "write expected_messages: [] if there is no reference answer" if key == "expected_messages" else None
             return find.at("AV201", f"missing field '{key}'{_owner(find, pointer)}", pointer, hint=hint)
         case "unknown":
             return _unknown(find, violation, misspelt)
@@ -226,7 +226,9 @@ def _item(pointer: Pointer) -> str:
 
 def _owner(find: Finder, pointer: Pointer) -> str:
     """Name the evaluator of a field; cases and targets are in the label."""
-    name = text_at(find.source.data, *pointer[:-1], "name") if pointer[-3:-2] == ("evaluators",) else None
+    if pointer[-3:-2] != ("evaluators",):
+        return ""
+    name = next(filter(None, (text_at(find.source.data, *pointer[:-1], key) for key in ("name", "type"))), None)
     return f" of evaluator '{name}'" if name is not None else ""
 
 

@@ -57,9 +57,11 @@ def mock(**settings: Any) -> dict[str, Any]:
 def documents(
     repository: Path, cases: Sequence[str | Mapping[str, Any]], *targets: Mapping[str, Any], **execution: Any
 ) -> None:
-    """Write `evals/a.yaml` and `targets.yaml`; a case is its id, or its fields."""
+    """Write `evals/a.yaml` and `targets.yaml`; a case is its id, or its fields; one with evaluators has these alone."""
     common = {"expected_outcome": "The answer is 42.", "expected_messages": [], "input_messages": question("6 × 7?")}
-    given = [{**common, **({"id": case} if isinstance(case, str) else case)} for case in cases]
+    fields = [{"id": case} if isinstance(case, str) else case for case in cases]
+    alone = {"inherit_evaluators": False}
+    given = [{**common, **(alone if "evaluators" in case else {}), **case} for case in fields]
     execution = {"evaluators": [FINDS], **execution}
     files = {
         "evals/a.yaml": {"$schema": "agentv-eval-v2", "execution": execution, "evalcases": given},

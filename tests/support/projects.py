@@ -35,13 +35,17 @@ class Project:
         name: str = "evals/x.yaml",
         **execution: Any,
     ) -> None:
-        """Write an eval file and its targets; a case is its id, or fields over those of a plain one."""
+        """Write an eval file and its targets; a case is its id, or fields over those of a plain one.
+
+        A case with evaluators has these alone.
+        """
         plain = {
             "expected_outcome": "A greeting",
             "input_messages": [{"role": "user", "content": "Greet me"}],
             "expected_messages": [],
         }
         given = [{"id": case} if isinstance(case, str) else case for case in cases]
+        given = [{"inherit_evaluators": False, **case} if "evaluators" in case else case for case in given]
         evals = {
             "$schema": "agentv-eval-v2",
             "execution": {"evaluators": [HELLO], **execution},

@@ -25,7 +25,7 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
         if case.rubrics:
             place: Pointer = ("evalcases", index, "rubrics")
             yield from check_rubrics(place, case.rubrics, find)
-            if any(each.name == RUBRICS_NAME for each in document.execution_of(case).evaluators or ()):
+            if any(each.name == RUBRICS_NAME for each in document.evaluators_of(case)):
                 message = f"an evaluator is named '{RUBRICS_NAME}', the name reserved for the case's own rubrics"
                 yield find.at("AV301", message, place, key=True, hint="rename the evaluator")
         yield from _check_messages(("evalcases", index, "input_messages"), case.input_messages, find)

@@ -33,8 +33,8 @@ from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import reference_problem
 from agentv_ci.patterns import InvalidPattern, compiled
 from agentv_ci.text import did_you_mean, listed
-from agentv_ci.validate.findings import STAND_IN, Finder
-from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of, own_list
 
 COMPARING = (FieldAccuracyEvaluator, SimilarityEvaluator)
 SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
@@ -44,7 +44,8 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
     """AV301 and AV319 for lists of evaluators; AV302, AV309, AV310, AV319, AV320, AV324 and AV325 for each of them."""
     for pointer, together in evaluator_lists(document):
-        yield from _check_list(pointer, together, find)
+        yield from _check_names(pointer, together, find)
+    yield from _check_weights_of_cases(document, find)
     for pointer, evaluator in evaluators:
         yield from _check(pointer, evaluator, find)
     # Most documents compare no answer with the expected one.
@@ -54,10 +55,18 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
             yield from _check_expected_answer(pointer, evaluator, case, ("evalcases", index, "expected_messages"), find)
 
 
-def _check_list(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder) -> Iterator[Diagnostic]:
+def _check_names(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder) -> Iterator[Diagnostic]:
     names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
     yield from find.duplicates("evaluator name", names)
-    yield from _check_weights(pointer, [each.weight for each in evaluators], find)
+
+
+def _check_weights_of_cases(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV319 for cases whose evaluators, those of the file included, all weigh 0."""
+    for index, case in enumerate(document.evalcases):
+        weights = [each.weight for each in document.evaluators_of(case)]
+        if weights and not any(weights) and not case.rubrics:
+            lists = own_list(document, index), (("execution", "evaluators"), ())
+            yield from _check_weights(next(pointer for pointer, _ in lists if pointer), weights, find)
 
 
 def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iterator[Diagnostic]:
@@ -77,7 +86,8 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
                 )
             yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
         case CompositeEvaluator():
-            yield from _check_list((*pointer, "evaluators"), evaluator.evaluators, find)
+            yield from _check_names((*pointer, "evaluators"), evaluator.evaluators, find)
+            yield from _check_weights((*pointer, "evaluators"), [each.weight for each in evaluator.evaluators], find)
             yield from _check_composite(pointer, evaluator, find)
         case FieldAccuracyEvaluator():
             yield from _check_fields(pointer, evaluator, find)
@@ -146,7 +156,7 @@ def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Find
         case WeightedAverage(weights=weights) if weights:
             place = (*pointer, "aggregator", "weights")
             members = [member.name for member in evaluator.evaluators]
-            if find.lost_part(pointer, deep=True) or STAND_IN in members:
+            if find.lost_part(pointer, deep=True) or find.is_missing((*pointer, "evaluators")):
                 return
             for name in sorted(weights.keys() - set(members)):
                 close = did_you_mean(name, members)

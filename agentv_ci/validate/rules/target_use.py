@@ -109,7 +109,9 @@ class _TargetUse:
     def _lists_evaluators(self, index: int) -> bool:
         """Whether the author lists evaluators, even if all of them are invalid."""
         case = self._find.authored(("evalcases", index))
-        owners: tuple[Pointer, ...] = (case, (*case, "execution"), ("execution",))
+        owners: list[Pointer] = [case, (*case, "execution")]
+        if self._document.evalcases[index].inherit_evaluators:
+            owners.append(("execution",))
         data = self._find.source.data
         return self._lost_around(index) or any(value_at(data, *owner, "evaluators") for owner in owners)
 
