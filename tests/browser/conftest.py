@@ -83,8 +83,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(shop: Path, visit: Visit) -> Page:
-    """The report of the shop, opened."""
-    return visit(shop)
+    """The report of the shop, opened, with one row per answer."""
+    return visit(shop, "#view=list")
 
 
 @pytest.fixture

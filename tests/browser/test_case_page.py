@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, OutputMessage, ToolCall, TraceSummary
+from agentv_ci.report.renderers.html.blocks import MAX_TEXT
 from agentv_ci.report.renderers.html.document import render
-from agentv_ci.report.renderers.html.payload import MAX_TEXT
 from tests.browser.conftest import Visit, Write
 from tests.support.runs import case, finding, reported, row
 
@@ -126,10 +126,10 @@ def test_similar_names_lead_to_their_own_cases(visit: Visit, written: Write) -> 
         row("fail", of=case(name, suite=suite, line=line), target=target, candidate_answer=f"answer {line}")
         for line, (name, suite, target) in enumerate(places, 1)
     ]
-    answers = visit(written(*rows)).evaluate(
+    answers = visit(written(*rows), "#view=list").evaluate(
         """async () => {
         const links = [...document.querySelectorAll(".cases tbody a")]
-            .map((link) => [link.getAttribute("href"), link.closest("tr").dataset.case]);
+            .map((link) => [link.getAttribute("href"), link.closest("[data-case]").dataset.case]);
         const cases = JSON.parse(document.getElementById("cases").textContent);
         const lines = new Map(cases.map((each) => [String(each.n), each.line]));
         return links.map(([address, number]) => {

@@ -54,7 +54,7 @@ def test_filters_and_search_are_in_the_address(page: Page) -> None:
     expect_status(page, "3 of 28 cases")
     page.get_by_role("searchbox").fill("Great!")
     expect_status(page, "1 of 28 cases")
-    assert page.evaluate("location.hash") == "#q=Great%21&verdict=fail&target=support-agent-mini"
+    assert page.evaluate("location.hash") == "#q=Great%21&verdict=fail&target=support-agent-mini&view=list"
     page.get_by_role("searchbox").fill("nothing like that")
     page.get_by_role("button", name="Clear search and filters").click()
     expect_status(page, "28 of 28 cases")
@@ -67,12 +67,51 @@ def test_filters_and_search_are_in_the_address(page: Page) -> None:
     expect_status(page, "5 of 28 cases")
 
 
+def test_filters_by_tag_and_by_evaluator(page: Page) -> None:
+    page.get_by_label("Tag", exact=True).select_option("attack")
+    expect_status(page, "6 of 28 cases")
+    page.get_by_label("Evaluator that did not pass").select_option("judge")
+    expect_status(page, "2 of 28 cases")
+    assert page.evaluate("location.hash") == "#tag=attack&evaluator=judge&view=list"
+    assert ids(page) == ["markup-in-a-review", "orders-of-somebody-else"]
+
+
+def test_row_has_the_question_and_the_answer(page: Page) -> None:
+    page.get_by_role("searchbox").fill("headphones")
+    row = page.locator(".cases tbody tr").first
+    expect(row.locator(".question")).to_have_text("My headphones broke after 7 weeks. I want my money back.")
+    expect(row.locator(".answer")).to_have_text(
+        "I am sorry that they broke. I have refunded the full price to your card."
+    )
+
+
+def test_targets_side_by_side(shop: Path, visit: Visit) -> None:
+    page = visit(shop, "#q=headphones")
+    heads = page.locator(".cases").get_by_role("columnheader").all_inner_texts()
+    assert heads == ["Case", "support-agent gpt-5", "support-agent-mini gpt-5-mini"]
+    row = page.locator(".cases tbody tr")
+    assert row.locator(".verdict").all_inner_texts() == ["pass", "fail"]
+    expect(row.locator(".question")).to_have_text("My headphones broke after 7 weeks. I want my money back.")
+    assert [text[:35] for text in row.locator(".answer").all_inner_texts()] == [
+        "I am sorry that they broke. The 30 ",
+        "I am sorry that they broke. I have ",
+    ]
+    page.get_by_label("Target", exact=True).select_option(TARGETS[1])
+    expect(page.locator(".cases").get_by_role("columnheader")).to_have_count(2)
+    page.locator(".cases td").first.click()
+    expect(page.locator("#case .facts")).to_contain_text("support-agent-mini")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.closest('td').dataset.name") == TARGETS[1]
+    page.get_by_label("View").select_option("One row per answer")
+    expect(page.get_by_role("columnheader", name="Answer")).to_be_visible()
+
+
 def test_address_restores_the_view(shop: Path, visit: Visit) -> None:
-    page = visit(shop, "#q=refund&verdict=fail,pass&sort=score&down=1")
+    page = visit(shop, "#q=refund&verdict=fail,pass&view=list&sort=score&down=1")
     assert page.get_by_role("searchbox").input_value() == "refund"
     assert page.get_by_label(re.compile("^pass")).is_checked()
     expect(page.get_by_role("columnheader", name="Score")).to_have_attribute("aria-sort", "descending")
-    scores = [float(text) for text in page.locator("td:has(.score)").all_inner_texts()]
+    scores = [float(text) for text in page.locator("td .score").all_inner_texts()]
     assert scores == sorted(scores, reverse=True)
     assert scores
 
@@ -92,7 +131,7 @@ def test_typing_keeps_the_search_box(page: Page) -> None:
     assert page.get_by_role("searchbox").input_value() == "window jk"
     assert page.evaluate("document.activeElement.type") == "search"
     page.get_by_role("searchbox").fill("window")
-    expect(page).to_have_url(re.compile("#q=window$"))
+    expect(page).to_have_url(re.compile("#q=window&view=list$"))
     expect_status(page, "5 of 28 cases")
 
 
@@ -119,7 +158,7 @@ def test_filters_and_sorting_keep_the_focus(page: Page) -> None:
         used.focus()
         page.keyboard.press("ArrowDown" if used.evaluate("each => each.tagName") == "SELECT" else "Space")
         expect(used).to_be_focused()
-    assert page.evaluate("location.hash") == "#verdict=fail&suite=evals%2Faccount.test.yaml&sort=score"
+    assert page.evaluate("location.hash") == "#verdict=fail&suite=evals%2Faccount.test.yaml&view=list&sort=score"
 
 
 def test_every_column_sorts(page: Page) -> None:
@@ -136,7 +175,7 @@ def test_every_column_sorts(page: Page) -> None:
 def test_errors_of_trials_have_a_filter(page: Page) -> None:
     page.get_by_label(re.compile("^errors in trials")).check()
     assert ids(page) == ["where-is-my-parcel"]
-    expect(page.locator(".cases td").filter(has_text="4/4 · 1 error")).to_be_visible()
+    expect(page.locator(".cases td").filter(has_text="4/4 passed · 1 error")).to_be_visible()
     page.locator(".cases tbody a").click()
     expect(page.get_by_text("4 of 4 graded passed (95%: 51% to 100%), 1 error; a majority must pass")).to_be_visible()
 
@@ -148,7 +187,7 @@ def test_links_of_the_overview(page: Page) -> None:
     page.locator("#changes a").first.click()
     expect(page.locator("#case h1")).to_have_text("refund-within-window")
     page.go_back()
-    page.get_by_role("link", name="Jump to what did not pass").click()
+    page.get_by_role("link", name="Show what did not pass").click()
     expect_status(page, "7 of 28 cases")
     expect(page.get_by_role("searchbox")).to_be_in_viewport()
     assert page.evaluate("location.hash") == "#verdict=error%2Cfail%2Cborderline"
@@ -199,7 +238,7 @@ def test_focused_row_is_not_under_the_filters(page: Page) -> None:
 
 
 def test_back_restores_the_scroll_position(shop: Path, visit: Visit) -> None:
-    page = visit(shop, "#verdict=pass")
+    page = visit(shop, "#verdict=pass&view=list")
     page.mouse.wheel(0, 1_500)
     page.wait_for_function("scrollY > 500")
     at = page.evaluate("scrollY")
@@ -209,7 +248,7 @@ def test_back_restores_the_scroll_position(shop: Path, visit: Visit) -> None:
     page.get_by_role("link", name="Next").click()
     page.go_back()
     expect_status(page, "21 of 28 cases")
-    assert page.evaluate("location.hash") == "#verdict=pass"
+    assert page.evaluate("location.hash") == "#verdict=pass&view=list"
     assert page.evaluate("scrollY") == at
 
 

@@ -38,6 +38,7 @@ from tests.support.runs import VERDICTS, Verdict, case, finding, plan, row, suit
 
 MODELS = {"support-agent": "gpt-5", "support-agent-mini": "gpt-5-mini"}
 TARGETS = tuple(MODELS)
+TAGS = {"refunds": "money", "shipping": "delivery", "account": "privacy", "safety": "attack"}
 LINKS = Links("https://github.com/example/shop/blob/4f2c9d1")
 
 Story = Mapping[str, Any]
@@ -104,7 +105,7 @@ def _row(of: PlanCase, story: Story, trial: int, verdict: Verdict, chance: rando
         "reference_answer": story["reference"],
         "duration_ms": duration_ms,
         "request": {"temperature": 0.2, "max_output_tokens": 800},
-        "metadata": {"owner": "support", "since": "2029-11"},
+        "metadata": {"owner": "support", "since": "2029-11", "tags": _tags(story)},
     }
     if verdict == "error":
         failed: dict[str, Any] = {
@@ -132,6 +133,11 @@ def _row(of: PlanCase, story: Story, trial: int, verdict: Verdict, chance: rando
         output_messages=_turns(story, answer) if is_large else None,
         trace_summary=TraceSummary.of(tools) if tools else None,
     )
+
+
+def _tags(story: Story) -> list[str]:
+    topic = TAGS[Path(story["suite"]).name.partition(".")[0]]
+    return [topic, "tools"] if story["tools"] else [topic]
 
 
 PRINTED = PrintedOutput(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.report import EvaluatorFigures, Group
@@ -32,7 +34,7 @@ MAX_LINE = 600
 
 TEMPLATES = Path(__file__).parent / "templates"
 EARLY = "early.js"
-SCRIPTS = ("elements.js", "figures.js", "difference.js", "table.js", "case.js", "keys.js", "report.js")
+SCRIPTS = ("elements.js", "figures.js", "difference.js", "cells.js", "table.js", "case.js", "keys.js", "report.js")
 _DATA = "<!-- data -->"
 
 
@@ -93,6 +95,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "breakable": breakable,
         "counted": counted,
         "duration": duration,
         "issues": view.issues_text,
@@ -119,6 +122,11 @@ def _environment() -> Environment:
 def line(text: str) -> str:
     """Return a text on one line of limited length, without control and direction characters."""
     return shortened(on_one_line(text), MAX_LINE)
+
+
+def breakable(text: str) -> Markup:
+    """Return a path or a name that a line may break after a separator, rather than inside a word."""
+    return Markup("<wbr>").join(re.split(r"(?<=[/._:-])(?=\w)", text))
 
 
 def worst_first(figures: Iterable[Group | EvaluatorFigures]) -> list[Group | EvaluatorFigures]:

@@ -1,12 +1,9 @@
-"""The data of the page: a table row for every case and the texts of its trials, as far as they fit.
-
-The data is encoded so that no text can close its element.
-"""
+"""The data of the page: a table row for every case and the texts of its trials, as far as they fit."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -16,18 +13,20 @@ from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import dollars, parts
 from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
 from agentv_ci.contracts.results import OutcomeKey, OutputMessage, ResultRow, sum_of_known
-from agentv_ci.json_access import well_formed
+from agentv_ci.report.renderers.html.blocks import block, encoded, fitting_block
+from agentv_ci.report.renderers.html.bounded import BoundedPieces
 from agentv_ci.report.view import RunView, rerun_command, started
-from agentv_ci.text import well_formed_text
 
 PASSES, DOUBTFUL, FAILS = 2, 1, 0
 """What is dropped first; the largest goes first."""
 MOST_MS = 10**15
 """The longest time that is drawn; rows are untrusted and may hold any number."""
-MAX_TEXT = 100_000
-"""Characters kept of one text."""
 MAX_TRIAL = 2_000_000
 """Bytes of one trial with all its texts, so that a long trace takes no room from others."""
+MAX_BRIEF = 240
+"""Characters of a question or an answer in the table."""
+MAX_NAMES = 500
+"""Tags and evaluators that the table filters by."""
 
 _IN_TABLE = {"eval_id", "suite", "target", "source", "trial", "trials", "require", "status", "verdict", "score"}
 """Fields of a row that the table of cases shows."""
@@ -36,50 +35,6 @@ _AS_TEXT = {"seed", "metadata", "request", "output_messages"}
 
 _OF_CHANGE = {"change", "base", "head", "low", "high", "single", "stale"}
 """Fields of a comparison in a row of the table."""
-
-Rank = tuple[int, int, int, int]
-"""Kind, size, case and trial of a piece; the largest rank is dropped first."""
-
-
-class BoundedPieces:
-    """Pieces of a file that together fit into a limit.
-
-    Pieces are dropped by rank, so the order in which they are added does not matter.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self._size = 0
-        self._pieces: list[tuple[Rank, bytes]] = []
-        self._gone_from: Rank | None = None
-
-    def add(self, kind: int, case: int, trial: int, piece: bytes) -> None:
-        """Add a piece; pieces of the largest `kind` are dropped first."""
-        rank = (kind, len(piece), case, trial)
-        if len(piece) > self.limit or (self._gone_from is not None and rank >= self._gone_from):
-            return
-        self._pieces.append((rank, piece))
-        self._size += len(piece)
-        # Sorting now and then is cheaper than keeping order.
-        if self._size > self.limit * 5 // 4:
-            self.shrink(self.limit)
-
-    def shrink(self, limit: int) -> None:
-        """Drop pieces until the rest fits into a limit."""
-        self._pieces.sort()
-        while self._size > max(limit, 0):
-            self._gone_from, piece = self._pieces.pop()
-            self._size -= len(piece)
-
-    def drop_other_cases(self, cases: Container[int]) -> None:
-        """Drop the pieces of all other cases."""
-        self._pieces = [(rank, piece) for rank, piece in self._pieces if rank[2] in cases]
-        self._size = sum(len(piece) for _, piece in self._pieces)
-
-    def in_order(self) -> list[tuple[int, int, bytes]]:
-        """Return case, trial and piece of all pieces that fit."""
-        self.shrink(self.limit)
-        return sorted((case, trial, piece) for (_, _, case, trial), piece in self._pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +52,30 @@ class Point:
 
 
 @dataclass(slots=True)
+class Brief:
+    """What the table shows of the texts of a case."""
+
+    question: str = ""
+    answer: str = ""
+    """That of the trial that explains the verdict."""
+    tags: tuple[str, ...] = ()
+    misses: set[str] = field(default_factory=set)
+    """The evaluators that did not pass in all trials."""
+
+
+@dataclass(slots=True)
 class Trials:
     """What the page shows of the trials of a run."""
 
     texts: BoundedPieces
     numbers: dict[OutcomeKey, int]
     """The number of each case in the run."""
+    shown: tuple[int | None, ...]
+    """The trial that explains each verdict; None: it never ran."""
+    briefs: dict[int, Brief] = field(default_factory=dict)
+    """By the number of the case."""
+    models: dict[str, set[str]] = field(default_factory=dict)
+    """The models that answered, by target."""
     points: list[Point] = field(default_factory=list)
     number: int = 0
     """The number of trials, including those whose texts were left out."""
@@ -114,7 +87,8 @@ class Trials:
     @classmethod
     def of(cls, run: RunView, limit: int) -> Trials:
         """Read the rows, once and in any order, and hold texts of about `limit` bytes at most."""
-        trials = cls(BoundedPieces(limit), {outcome.key: number for number, outcome in enumerate(run.outcomes)})
+        numbers = {outcome.key: number for number, outcome in enumerate(run.outcomes)}
+        trials = cls(BoundedPieces(limit), numbers, tuple(map(shown_trial, run.outcomes)))
         seen: set[tuple[int, int]] = set()
         for row in run.rows():
             number = trials.numbers.get(row.outcome_key)
@@ -124,6 +98,7 @@ class Trials:
             # If a trial occurs twice, the page can show only one of them.
             if (number, row.trial) not in seen:
                 seen.add((number, row.trial))
+                trials._note(number, row)
                 piece = fitting_block(f"trial-{number}-{row.trial}", details(row), min(limit // 3, MAX_TRIAL))
                 trials.texts.add(kind_of(run.outcomes[number]), number, row.trial, piece)
         trials.number = len(seen)
@@ -139,6 +114,16 @@ class Trials:
             self.first = min(self.first or start, start)
             self.last = max(self.last or end, end)
 
+    def _note(self, number: int, row: ResultRow) -> None:
+        brief = self.briefs.setdefault(number, Brief())
+        brief.misses |= {each.name for each in row.evaluator_results if each.verdict not in ("pass", "skipped")}
+        if row.model:
+            self.models.setdefault(row.target, set()).add(row.model)
+        if row.trial == self.shown[number]:
+            asked = [each.content for each in row.input_messages or () if each.role == "user"]
+            brief.question, brief.answer = beginning(asked[-1] if asked else ""), beginning(row.candidate_answer)
+            brief.tags = tags_of(row)
+
     def totals(self) -> dict[int, JsonObject]:
         """Return the mean time and the sum of costs of each case that has trials."""
         by_case = {case: list(points) for case, points in groupby(self.points, key=attrgetter("case"))}
@@ -151,6 +136,24 @@ def _totals(points: Sequence[Point]) -> JsonObject:
     return {"ms": (2 * milliseconds + trials) // (2 * trials), "cost": dollars(sum(costs)) if costs else None}
 
 
+def shown_trial(outcome: CaseOutcome) -> int | None:
+    """Return the number of the trial that explains a verdict: one that did not pass, else the first."""
+    trials = [*filter(None, [outcome.worst if outcome.verdict != "pass" else None]), *outcome.trials]
+    return trials[0].number if trials else None
+
+
+def beginning(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    words = " ".join(text[: 4 * MAX_BRIEF].split())
+    return words if len(words) <= MAX_BRIEF else f"{words[: MAX_BRIEF - 1]}…"
+
+
+def tags_of(row: ResultRow) -> tuple[str, ...]:
+    """Return the tags of a case, which are in its metadata."""
+    tags = row.metadata.get("tags")
+    return tuple(each for each in tags if isinstance(each, str)) if isinstance(tags, list) else ()
+
+
 def kind_of(outcome: CaseOutcome) -> int:
     """Return the kind of a case's data, which decides what is dropped first."""
     if outcome.verdict in ("fail", "error"):
@@ -161,6 +164,7 @@ def kind_of(outcome: CaseOutcome) -> int:
 def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
     """Return a line of JSON for every case, by its number; beyond `limit` bytes, passed cases are left out first."""
     suites, targets = numbered_names(run.outcomes)
+    tags, evaluators = filter_names(trials)
     comparison = run.report.comparison
     compared = {each.key: each.model_dump(include=_OF_CHANGE) for each in (comparison.cases if comparison else ())}
     unchanged: JsonObject = {"change": "unchanged"} if comparison else {}
@@ -169,6 +173,7 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
     lines = BoundedPieces(limit)
     for number, outcome in enumerate(run.outcomes):
         source = outcome.case.source
+        brief = trials.briefs.get(number, Brief())
         entry: JsonObject = {
             "n": number,
             "id": outcome.case.id,
@@ -179,6 +184,11 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
             "line": source.line,
             "link": run.links.to(source.path, source.line),
             "rerun": rerun_command(*outcome.key),
+            "question": brief.question or None,
+            "answer": brief.answer or None,
+            "shown": trials.shown[number],
+            "tags": [tags[each] for each in brief.tags if each in tags] or None,
+            "misses": [evaluators[each] for each in sorted(brief.misses) if each in evaluators] or None,
             **totals.get(number, {}),
             "interval": [*intervals.get(outcome.key, ())] or None,
             **compared.get(outcome.key, unchanged),
@@ -192,9 +202,13 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
     """Return the data of the table of cases, and the names that its rows refer to."""
     comparison = run.report.comparison
     suites, targets = numbered_names(run.outcomes)
+    tags, evaluators = filter_names(trials)
     facts: JsonObject = {
         "suites": list(suites),
         "targets": list(targets),
+        "models": [", ".join(sorted(trials.models.get(each, ()))) for each in targets],
+        "tags": list(tags),
+        "evaluators": list(evaluators),
         "confidence": comparison.confidence if comparison else None,
         "cases": len(run.outcomes),
         "trials": trials.number,
@@ -206,9 +220,19 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
 
 def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the suites and the targets, each with its number."""
-    suites = sorted({each.case.suite for each in outcomes})
-    targets = sorted({each.target for each in outcomes})
-    return {name: number for number, name in enumerate(suites)}, {name: number for number, name in enumerate(targets)}
+    return numbered({each.case.suite for each in outcomes}), numbered({each.target for each in outcomes})
+
+
+def filter_names(trials: Trials) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the tags of cases, and the evaluators that did not always pass, each with its number."""
+    tags = {tag for brief in trials.briefs.values() for tag in brief.tags}
+    misses = {name for brief in trials.briefs.values() for name in brief.misses}
+    return numbered(tags, MAX_NAMES), numbered(misses, MAX_NAMES)
+
+
+def numbered(names: Iterable[str], most: int | None = None) -> dict[str, int]:
+    """Return the names in their order, each with its number."""
+    return {name: number for number, name in enumerate(sorted(names)[:most])}
 
 
 def _verdict(outcome: CaseOutcome) -> JsonObject:
@@ -273,39 +297,3 @@ def _pretty(value: JsonValue) -> str | None:
         return json.dumps(value, ensure_ascii=False, indent=2)
     except RecursionError:
         return "nested too deeply to be shown"
-
-
-def fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
-    """Return a block of at most about `limit` bytes; if its texts are too long, only their beginnings are kept."""
-    pieces = (block(name, _beginnings(value, longest)) for longest in (MAX_TEXT, 20_000, 4_000, 800))
-    fitting = (piece for piece in pieces if len(piece) <= limit)
-    return next(fitting, None) or block(name, _beginnings(value, 100))
-
-
-def _beginnings(value: JsonValue, longest: int) -> JsonValue:
-    """Return a copy in which longer texts are cut to their beginning and carry their full length."""
-    match value:
-        case str() if len(value) > longest:
-            return {"text": value[:longest], "length": len(value)}
-        case dict():
-            return {key: _beginnings(each, longest) for key, each in value.items()}
-        case list():
-            return [_beginnings(each, longest) for each in value]
-        case _:
-            return value
-
-
-def block(name: str, value: JsonValue) -> bytes:
-    """Return an element that holds a value as data; scripts find it by its name, which needs no escaping."""
-    return f'<script type="application/json" id="{name}">{encoded(value)}</script>\n'.encode()
-
-
-def encoded(value: JsonValue) -> str:
-    """Return JSON that is safe anywhere in a page, with U+FFFD for lone surrogates and null for NaN."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except ValueError:
-        text = json.dumps(well_formed(value), ensure_ascii=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return well_formed_text(text)

@@ -226,12 +226,30 @@ def test_case_in_the_table() -> None:
         "require": "majority",
         "line": 7,
         "rerun": "agentv-ci eval evals/a.yaml --eval-id='a [[]1]'",
+        "answer": "Hello",
+        "shown": 2,
         "ms": 1500,
         "cost": 0.5,
         "interval": [pytest.approx(0.0945, abs=1e-3), pytest.approx(0.9055, abs=1e-3)],
     }
     elsewhere = row(of=case("a"), source=RowSource(path="evals/b.yaml", line=9))
     assert page(elsewhere).data("cases")[0]["path"] == "evals/b.yaml"
+
+
+def test_texts_in_the_table() -> None:
+    of = case("a", trials=2)
+    asked = [InputMessageRecord(role=role, content=text) for role, text in (("user", "Q\n1"), ("tool", "x"))]
+    told: dict[str, Any] = {"input_messages": tuple(asked), "metadata": {"tags": ["slow", 7, "billing"]}}
+    broken = (finding("x", name="judge"), finding("y", name="late", verdict="skipped"))
+    rows = [
+        row("fail", of=of, trial=1, candidate_answer="long " * 99, evaluator_results=broken, **told),
+        row(of=of, trial=2, candidate_answer="Hello", **told),
+    ]
+    document = page(*rows)
+    run, (found,) = document.data("run"), document.data("cases")
+    assert (found["question"], found["answer"]) == ("Q 1", f"{('long ' * 99)[:239]}…")
+    assert ([run["tags"][each] for each in found["tags"]], run["tags"]) == (["slow", "billing"], ["billing", "slow"])
+    assert ([run["evaluators"][each] for each in found["misses"]], run["evaluators"]) == (["judge"], ["judge"])
 
 
 def test_order_of_rows_does_not_matter() -> None:
@@ -263,7 +281,7 @@ def test_unlisted_changes_are_counted(number: int) -> None:
     against = BaselineComparison(base, "this run", datetime(2030, 1, 2, tzinfo=UTC))
     found = report(plan(*cases[:20]), rows, Ending(), against=against)
     text = document_of(RunView(*found, lambda: rows)).text
-    assert "… and 1 more; the table below filters by change" in text
+    assert "… and 1 more; the table filters by change" in text
     assert ("… and 10 more removed" in text) == (number == 30)
 
 

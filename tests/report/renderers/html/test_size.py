@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall
 from agentv_ci.report.renderers.html import document as html
-from agentv_ci.report.renderers.html.payload import MAX_TEXT, BoundedPieces
+from agentv_ci.report.renderers.html.blocks import MAX_TEXT
+from agentv_ci.report.renderers.html.bounded import BoundedPieces
 from agentv_ci.report.view import RunView
 from tests.report.renderers.html.pages import Document, page, rendered
 from tests.support.runs import VERDICTS, case, reported, row, rows_of, whole
@@ -112,7 +113,7 @@ def test_texts_of_cases_that_left_the_table_take_no_room(limited: Limited) -> No
 
 def test_huge_trial_keeps_the_beginnings_of_its_texts(limited: Limited) -> None:
     rows = [row("fail", of=case("a", line=1), misses=("<" * 90_000,) * 9), row(of=case("b", line=2))]
-    document = limited(rows, 50_000)
+    document = limited(rows, 56_000)
     assert document.trials == {"trial-0-1", "trial-1-1"}
     assert len(document.blocks["trial-0-1"]) < 50_000
     assert [each["length"] for each in document.data("trial-0-1")["misses"]] == [90_000] * 9

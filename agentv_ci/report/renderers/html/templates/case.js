@@ -10,10 +10,15 @@ function trialsOf(each) {
   return each.trials && each.trials.length > 0 ? each.trials.map(([number]) => number) : [1];
 }
 
+/** The number of the trial that explains the verdict. */
+function shownTrial(each) {
+  return each.shown ?? 1;
+}
+
 /** Build the page; `around` has the addresses of its neighbours. */
 function casePage(run, each, trial, around) {
   const numbers = trialsOf(each);
-  const chosen = numbers.includes(trial) ? trial : numbers[0];
+  const chosen = numbers.includes(trial) ? trial : shownTrial(each);
   const panel = make("div", { id: "trial" });
   const show = (number) => panel.replaceChildren(trialView(run, each, number));
   show(chosen);

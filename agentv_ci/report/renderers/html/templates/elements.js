@@ -78,6 +78,11 @@ function inline(text = "") {
   return text.replace(COLOURS, "").replace(/[ \t\r\n]+/g, " ").replace(CONTROLS, "\ufffd");
 }
 
+/** A path or an id that a line may break after a separator, rather than inside a word. */
+function breakable(text) {
+  return text.split(/(?<=[/._:-])(?=\w)/).flatMap((part, index) => (index > 0 ? [make("wbr"), part] : [part]));
+}
+
 /** The name of a case on one line; an invisible one is shown as JSON. */
 function visibleName(id) {
   const name = inline(id);

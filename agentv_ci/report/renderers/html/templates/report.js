@@ -13,7 +13,7 @@ function start() {
 
   const addressOf = (each, trial = null) => {
     const parameters = new URLSearchParams({ case: each.id, suite: run.suites[each.suite], target: run.targets[each.target] });
-    if (trial !== null && trial !== trialsOf(each)[0]) parameters.set("trial", trial);
+    if (trial !== null && trial !== shownTrial(each)) parameters.set("trial", trial);
     return `#${parameters}`;
   };
   const go = (parameters, isReplacing = false) => {
@@ -24,6 +24,7 @@ function start() {
   };
   const table = new CaseTable(run, cases, { open: go, addressOf });
   document.getElementById("table").replaceWith(table.element);
+  document.getElementById("cases-title").after(table.count);
 
   function route() {
     const parameters = new URLSearchParams(location.hash.slice(1));

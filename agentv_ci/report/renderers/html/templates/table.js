@@ -2,13 +2,13 @@
 
 // The table of cases: search, filters, order, and rows that are made when they are needed.
 
-const VERDICTS = ["error", "fail", "borderline", "pass"];
-const CHANGES = ["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"];
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 const ROWS_AT_ONCE = 100;
 const MAX_PRINTED = 5000;
+const CHOICES = ["suite", "target", "tag", "evaluator", "change", "view"];
 const NOTHING = {
-  q: "", verdict: [], suite: "", target: "", change: "", flaky: false, errors: false, sort: "verdict", down: false,
+  q: "", verdict: [], ...Object.fromEntries(CHOICES.map((name) => [name, ""])), flaky: false, errors: false,
+  sort: "verdict", down: false,
 };
 
 class CaseTable {
@@ -21,68 +21,42 @@ class CaseTable {
     this.state = NOTHING;
     this.found = cases;
     this.texts = new Map();
-    this.columns = this.columnsOf();
+    this.orders = ordersOf(run, cases);
+    this.siblings = groupedBy(cases, (each) => nameOf(each.id, each.suite));
+    this.head = make("thead");
     this.body = make("tbody", { on: { click: (event) => this.clicked(event) } });
-    this.headers = this.columns.map((column) => this.header(column));
-    const head = make("thead", {}, make("tr", { role: "row" }, this.headers));
-    this.rows = make("table", { class: "cases", role: "table", "aria-labelledby": "cases-title" }, head, this.body);
+    this.rows = make("table", { role: "table", "aria-labelledby": "cases-title" }, this.head, this.body);
     this.nothing = this.emptyState();
     this.rest = make("div", { class: "rest", hidden: true }, make("button", { type: "button", on: { click: () => this.more() } }));
     this.unprinted = make("p", { class: "unprinted" });
     this.filters = this.controls();
-    this.element = make("div", { class: "table" }, this.filters, this.rows, this.nothing, this.rest, this.unprinted);
+    const wide = make("div", { class: "wide" }, this.rows);
+    this.element = make("div", { class: "table" }, this.filters, wide, this.nothing, this.rest, this.unprinted);
     const grow = (seen) => { if (seen.some((each) => each.isIntersecting)) this.more(); };
     this.watcher = new IntersectionObserver(grow, { rootMargin: "600px" });
-  }
-
-  columnsOf() {
-    const has = (name) => this.cases.some((each) => each[name] !== undefined);
-    const order = (list, name) => (each) => list.indexOf(each[name]);
-    const number = (name) => (each) => each[name] ?? null;
-    const isRepeated = this.cases.some((each) => each.trials && each.trials.length > 1);
-    return [
-      { key: "verdict", name: "Verdict", value: order(VERDICTS, "verdict"), cell: (each) => this.verdictCell(each) },
-      { key: "id", name: "Case", value: (each) => each.id, cell: (each) => this.caseCell(each) },
-      {
-        key: "target", name: "Target", value: (each) => each.target, cell: (each) => inline(this.run.targets[each.target]),
-        hidden: this.run.targets.length < 2,
-      },
-      {
-        key: "change", name: "Baseline", value: order(CHANGES, "change"), cell: (each) => changeBadge(each.change),
-        hidden: !has("change"),
-      },
-      {
-        key: "trials", name: "Trials", title: "Passed, of the trials with a verdict", value: passRate, cell: trialsText,
-        hidden: !has("trials"), number: true,
-      },
-      { key: "score", name: "Score", value: number("score"), cell: scoreCell, number: true },
-      {
-        key: "ms", name: isRepeated ? "Mean time" : "Time", title: isRepeated ? "Average per trial" : null,
-        value: number("ms"), cell: (each) => duration(each.ms), number: true,
-      },
-      {
-        key: "cost", name: isRepeated ? "Total cost" : "Cost", title: "Answers and judges, all trials together",
-        value: number("cost"), cell: (each) => money(each.cost), hidden: !has("cost"), number: true,
-      },
-    ].filter((column) => !column.hidden);
   }
 
   controls() {
     this.search = this.searchBox();
     this.chips = this.chipsOf();
+    const { suites, targets, tags, evaluators } = this.run;
     const choices = (names) => names.map((name) => [name, inline(name)]);
-    const seen = CHANGES.filter((change) => this.cases.some((each) => each.change === change));
-    this.suite = this.select("suite", "Suite", "All suites", choices(this.run.suites));
-    this.target = this.select("target", "Target", "All targets", choices(this.run.targets));
-    this.changed = this.select("change", "Change against the baseline", "Any change", seen.map((change) => [change, change]));
+    const changes = CHANGES.filter((change) => this.cases.some((each) => each.change === change));
+    this.selects = {
+      suite: suites.length > 1 && this.select("suite", "Suite", "All suites", choices(suites)),
+      target: targets.length > 1 && this.select("target", "Target", "All targets", choices(targets)),
+      tag: tags.length > 0 && this.select("tag", "Tag", "All tags", choices(tags)),
+      evaluator: evaluators.length > 0 && this.select("evaluator", "Evaluator that did not pass", "Any evaluator",
+        evaluators.map((name) => [name, `${inline(name)} did not pass`])),
+      change: changes.length > 0 && this.select("change", "Change against the baseline", "Any change", choices(changes)),
+      view: targets.length > 1 && this.select("view", "View", "Targets side by side", [["list", "One row per answer"]]),
+    };
     this.sorting = this.sortingOf();
     this.count = make("p", { class: "count", role: "status" });
     return make("div", { class: "filters", role: "search" },
       this.search,
       make("fieldset", {}, make("legend", { class: "quiet" }, "Verdicts"), this.chips.map(({ label }) => label)),
-      make("span", { class: "break" }),
-      this.run.suites.length > 1 && this.suite, this.run.targets.length > 1 && this.target, seen.length > 0 && this.changed,
-      make("span", { class: "sorting" }, this.sorting), this.count);
+      make("span", { class: "break" }), Object.values(this.selects), this.sorting);
   }
 
   searchBox() {
@@ -116,7 +90,7 @@ class CaseTable {
   }
 
   sortingOf() {
-    const orders = this.columns.flatMap(({ key, name }) => [
+    const orders = this.orders.flatMap(({ key, name }) => [
       [key, `Sort by ${name.toLowerCase()}`], [`-${key}`, `Sort by ${name.toLowerCase()}, backwards`],
     ]);
     const listener = (event) => {
@@ -153,9 +127,7 @@ class CaseTable {
     this.state = state;
     if (this.search.value !== state.q && !this.typing) this.search.value = state.q;
     for (const { box, isOn } of this.chips) box.checked = isOn(state);
-    this.suite.value = state.suite;
-    this.target.value = state.target;
-    this.changed.value = state.change;
+    for (const [name, select] of Object.entries(this.selects)) if (select) select.value = state[name];
     this.sorting.value = (state.down ? "-" : "") + state.sort;
     this.found = this.selected(state);
     const all = this.cases.length === this.run.cases ? "" : ` (of ${count(this.run.cases)} in the run)`;
@@ -169,13 +141,15 @@ class CaseTable {
       (state.verdict.length === 0 || state.verdict.includes(each.verdict))
       && (state.suite === "" || this.run.suites[each.suite] === state.suite)
       && (state.target === "" || this.run.targets[each.target] === state.target)
+      && (state.tag === "" || (each.tags || []).some((tag) => this.run.tags[tag] === state.tag))
+      && (state.evaluator === "" || (each.misses || []).some((name) => this.run.evaluators[name] === state.evaluator))
       && (state.change === "" || each.change === state.change)
       && (!state.flaky || each.flaky)
       && (!state.errors || hasErrors(each))
       && (words.length === 0 || this.mentions(each, words)));
-    const column = this.columns.find(({ key }) => key === state.sort) || this.columns[0];
+    const order = this.orders.find(({ key }) => key === state.sort) || this.orders[0];
     const sign = state.down ? -1 : 1;
-    const keyed = found.map((each) => [column.value(each), each]);
+    const keyed = found.map((each) => [order.value(each), each]);
     // Cases without a value come last in both orders.
     keyed.sort(([a, one], [b, other]) => (a === null) - (b === null) || sign * compareValues(a, b)
       || (one.score ?? 0) - (other.score ?? 0) || one.n - other.n);
@@ -187,7 +161,7 @@ class CaseTable {
   }
 
   briefOf(each) {
-    each.brief ??= `${each.id}\n${this.run.suites[each.suite]}\n${this.run.targets[each.target]}\n${each.why || ""}`.toLowerCase();
+    each.brief ??= `${each.id}\n${this.run.suites[each.suite]}\n${this.run.targets[each.target]}\n${each.question || ""}\n${each.why || ""}`.toLowerCase();
     return each.brief;
   }
 
@@ -204,29 +178,44 @@ class CaseTable {
   }
 
   render() {
-    this.rendered = 0;
-    this.body.replaceChildren();
-    this.rows.hidden = this.found.length === 0;
-    this.nothing.hidden = !this.rows.hidden;
-    for (const [index, { key }] of this.columns.entries()) {
-      const isSorted = this.state.sort === key;
-      if (isSorted) this.headers[index].setAttribute("aria-sort", this.state.down ? "descending" : "ascending");
+    const { view, target, sort, down } = this.state;
+    const isList = view === "list" || this.run.targets.length < 2;
+    const columns = isList
+      ? listColumns(this.run, this.orders, this.addressOf)
+      : sideColumns(this.run, target, this.addressOf);
+    this.items = isList
+      ? this.found.map((each) => [each])
+      : [...new Set(this.found.map((each) => this.siblings.get(nameOf(each.id, each.suite))))];
+    // A head that stays as it is keeps the focus.
+    if (String(columns.map(({ name }) => name)) !== String(this.columns?.map(({ name }) => name))) {
+      this.headers = columns.map((column) => this.header(column));
+      this.head.replaceChildren(make("tr", { role: "row" }, this.headers));
+    }
+    this.columns = columns;
+    for (const [index, { key }] of columns.entries()) {
+      if (sort === key) this.headers[index].setAttribute("aria-sort", down ? "descending" : "ascending");
       else this.headers[index].removeAttribute("aria-sort");
     }
+    this.rendered = 0;
+    this.body.replaceChildren();
+    this.rows.className = `cases ${isList ? "list" : "side"}`;
+    this.rows.hidden = this.found.length === 0;
+    this.nothing.hidden = !this.rows.hidden;
     this.more();
   }
 
-  header({ key, name, title, number }) {
+  header({ key, name, note, isNumber }) {
     const sort = () => this.change({ sort: key, down: this.state.sort === key && !this.state.down });
-    return make("th", { scope: "col", role: "columnheader", class: `col-${key}${number ? " number" : ""}` },
-      make("button", { type: "button", title, on: { click: sort } }, name));
+    const isSortable = this.orders.some((order) => order.key === key);
+    return make("th", { scope: "col", role: "columnheader", class: `${key ? `col-${key}` : ""} ${isNumber ? "number" : ""}`.trim() },
+      isSortable ? make("button", { type: "button", on: { click: sort } }, name) : [name, note && [" ", make("small", {}, note)]]);
   }
 
   more(number = ROWS_AT_ONCE) {
-    const next = this.found.slice(this.rendered, this.rendered + number);
-    this.body.append(...next.map((each) => this.row(each)));
+    const next = this.items.slice(this.rendered, this.rendered + number);
+    this.body.append(...next.map((item) => this.row(item)));
     this.rendered += next.length;
-    const left = this.found.length - this.rendered;
+    const left = this.items.length - this.rendered;
     this.rest.hidden = left === 0;
     this.rest.firstChild.textContent = `Show ${count(Math.min(left, ROWS_AT_ONCE))} more of ${count(left)}`;
     this.watcher.disconnect();
@@ -236,42 +225,33 @@ class CaseTable {
   /** Show all rows for printing, or how many are left out. */
   print() {
     this.more(MAX_PRINTED - this.rendered);
-    const left = this.found.length - this.rendered;
+    const left = this.items.length - this.rendered;
     this.unprinted.textContent = left > 0 ? `${counted(left, "more case")} not printed: filter the table to print them.` : "";
   }
 
-  row(each) {
-    return make("tr", { role: "row", "data-case": each.n }, this.columns.map((column) => {
-      const cell = column.cell(each);
-      const kind = [column.number && "number", cell === "–" && "none"].filter(Boolean).join(" ");
-      const given = { role: "cell", class: kind || null, "data-name": column.name };
-      return column.key === "id" ? make("th", { ...given, scope: "row", role: "rowheader" }, cell) : make("td", given, cell);
-    }));
-  }
-
-  verdictCell(each) {
-    return [badge(each.verdict), each.flaky && make("span", { class: "flag" }, " ≈ flaky")];
-  }
-
-  caseCell(each) {
-    return [
-      make("a", { href: this.addressOf(each) }, visibleName(each.id)),
-      make("span", { class: "place" }, placeOf(this.run, each)),
-      each.why && each.verdict !== "pass" && make("div", { class: "why" }, inline(each.why)),
-    ];
+  row(item) {
+    const cells = this.columns.map(({ name, isHead, isNumber, caseOf, cell }) => {
+      const content = cell(item);
+      const kind = [isNumber && "number", content === "–" && "none"].filter(Boolean).join(" ");
+      const given = { class: kind || null, "data-name": name, "data-case": caseOf?.(item)?.n };
+      return isHead
+        ? make("th", { ...given, scope: "row", role: "rowheader" }, content)
+        : make("td", { ...given, role: "cell" }, content);
+    });
+    return make("tr", { role: "row", "data-case": this.columns.some(({ caseOf }) => caseOf) ? null : item[0].n }, cells);
   }
 
   clicked(event) {
-    const row = event.target.closest("tr");
-    if (row === null || event.target.closest("a") || String(window.getSelection())) return;
-    row.querySelector("a").click();
+    const place = event.target.closest("[data-case]");
+    if (place === null || event.target.closest("a") || String(window.getSelection())) return;
+    place.querySelector("a").click();
   }
 
   emptyState() {
     const clear = () => {
       this.leave();
       this.search.value = "";
-      this.open(parametersOf({ ...NOTHING, sort: this.state.sort, down: this.state.down }));
+      this.open(parametersOf({ ...NOTHING, view: this.state.view, sort: this.state.sort, down: this.state.down }));
       this.search.focus();
     };
     return make("div", { class: "empty", hidden: true },
@@ -282,7 +262,7 @@ class CaseTable {
   /** Move the focus by some rows, or to the first row. */
   step(by) {
     const links = [...this.body.querySelectorAll("a")];
-    const at = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+    const at = links.findIndex((link) => link.closest("[data-case]").contains(document.activeElement));
     const next = links[at < 0 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)];
     if (next) {
       // The sticky filter bar covers the top.
@@ -294,12 +274,11 @@ class CaseTable {
     if (at + by > this.rendered - 5) this.more();
   }
 
-  /** Render the row of a case, and put the focus on it. */
+  /** Render the row of a case, and put the focus on its link. */
   focus(number) {
-    const at = this.found.findIndex((each) => each.n === number);
-    if (at < 0) return;
+    const at = this.items.findIndex((item) => item.some((each) => each.n === number));
     while (this.rendered <= at) this.more();
-    this.body.children[at].querySelector("a").focus({ preventScroll: true });
+    this.body.querySelector(`[data-case="${number}"] a`)?.focus({ preventScroll: true });
   }
 }
 
@@ -312,39 +291,14 @@ function optionsOf(choices) {
   return choices.map(([value, text]) => make("option", { value }, text));
 }
 
-/** How many trials of a case have this verdict. */
-function numberOf(each, verdict) {
-  return (each.trials || []).filter(([, other]) => other === verdict).length;
-}
-
-/** How many trials of a case have a verdict. */
-function gradedOf(each) {
-  return (each.trials || []).length - numberOf(each, "error");
-}
-
-/** Whether a case has a verdict but some of its trials do not. */
-function hasErrors(each) {
-  return each.verdict !== "error" && numberOf(each, "error") > 0;
-}
-
-function passRate(each) {
-  return gradedOf(each) > 0 ? numberOf(each, "pass") / gradedOf(each) : null;
-}
-
-function trialsText(each) {
-  const graded = gradedOf(each);
-  const errors = numberOf(each, "error");
-  const said = [graded > 0 && `${numberOf(each, "pass")}/${graded}`, errors > 0 && counted(errors, "error")];
-  return said.filter(Boolean).join(" · ") || "–";
-}
-
-/** The place of a case; the line comes last even in a right-to-left path. */
-function placeOf(run, each) {
-  return [make("bdi", {}, inline(each.path ?? run.suites[each.suite])), `:${each.line}`];
-}
-
-function scoreCell(each) {
-  return each.score === undefined ? "–" : make("span", { class: "score" }, scoreBar(each.score, each.verdict), score(each.score));
+function groupedBy(cases, keyOf) {
+  const groups = new Map();
+  for (const each of cases) {
+    const key = keyOf(each);
+    if (groups.has(key)) groups.get(key).push(each);
+    else groups.set(key, [each]);
+  }
+  return groups;
 }
 
 function saidBy(trial) {
@@ -353,18 +307,12 @@ function saidBy(trial) {
   return [...(trial.misses || []), trial.reasoning].map(charactersOf).concat(said(trial.evaluator_results));
 }
 
-function changeBadge(change) {
-  return change === undefined ? "–" : make("span", { class: `change ${change.replaceAll(" ", "-")}` }, change);
-}
-
 /** The view of an address; invalid parameters are ignored. */
 function stateOf(parameters) {
   return {
     q: parameters.get("q") || "",
     verdict: (parameters.get("verdict") || "").split(",").filter((each) => VERDICTS.includes(each)),
-    suite: parameters.get("suite") || "",
-    target: parameters.get("target") || "",
-    change: parameters.get("change") || "",
+    ...Object.fromEntries(CHOICES.map((name) => [name, parameters.get(name) || ""])),
     flaky: parameters.get("flaky") === "1",
     errors: parameters.get("errors") === "1",
     sort: parameters.get("sort") || NOTHING.sort,
@@ -377,7 +325,7 @@ function parametersOf(state) {
   const parameters = new URLSearchParams();
   if (state.q) parameters.set("q", state.q);
   if (state.verdict.length > 0) parameters.set("verdict", state.verdict.join(","));
-  for (const name of ["suite", "target", "change"]) if (state[name] !== "") parameters.set(name, state[name]);
+  for (const name of CHOICES) if (state[name] !== "") parameters.set(name, state[name]);
   if (state.flaky) parameters.set("flaky", "1");
   if (state.errors) parameters.set("errors", "1");
   if (state.sort !== NOTHING.sort || state.down) parameters.set("sort", state.sort);

@@ -1,0 +1,48 @@
+"""Elements that hold data, encoded so that no text can close its element."""
+
+from __future__ import annotations
+
+import json
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.json_access import well_formed
+from agentv_ci.text import well_formed_text
+
+MAX_TEXT = 100_000
+"""Characters kept of one text."""
+
+
+def fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
+    """Return a block of at most about `limit` bytes; if its texts are too long, only their beginnings are kept."""
+    pieces = (block(name, _beginnings(value, longest)) for longest in (MAX_TEXT, 20_000, 4_000, 800))
+    fitting = (piece for piece in pieces if len(piece) <= limit)
+    return next(fitting, None) or block(name, _beginnings(value, 100))
+
+
+def _beginnings(value: JsonValue, longest: int) -> JsonValue:
+    """Return a copy in which longer texts are cut to their beginning and carry their full length."""
+    match value:
+        case str() if len(value) > longest:
+            return {"text": value[:longest], "length": len(value)}
+        case dict():
+            return {key: _beginnings(each, longest) for key, each in value.items()}
+        case list():
+            return [_beginnings(each, longest) for each in value]
+        case _:
+            return value
+
+
+def block(name: str, value: JsonValue) -> bytes:
+    """Return an element that holds a value as data; scripts find it by its name, which needs no escaping."""
+    return f'<script type="application/json" id="{name}">{encoded(value)}</script>\n'.encode()
+
+
+def encoded(value: JsonValue) -> str:
+    """Return JSON that is safe anywhere in a page, with U+FFFD for lone surrogates and null for NaN."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(well_formed(value), ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return well_formed_text(text)
