@@ -136,6 +136,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         stopped=next((stop for stop in reversed(get_args(Stop)) if stop in stops), None),
         max_cost_usd=next((each.gate.max_cost_usd for each in reports if each.gate.max_cost_usd is not None), None),
         unrecorded=sum(each.unrecorded for each in reports),
+        replayed=any(each.replayed for each in reports),
         unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
         concurrency=tuple(change for each in reports for change in each.concurrency),
         duration_s=max((each.duration_s for each in reports if each.duration_s is not None), default=None),

@@ -152,6 +152,8 @@ class Tally:
 
     def __init__(self) -> None:
         self.rows = 0
+        self.cached = 0
+        """Rows whose answer was not asked for."""
         self.evaluators = EvaluatorTally()
         self._findings = 0
         self._detailed: list[tuple[_Rank, int]] = []
@@ -183,6 +185,7 @@ class Tally:
         elif key not in self._cases:
             return
         self.rows += 1
+        self.cached += row.cached
         self._trials[key].append(trial_outcome(row))
         if row.verdict != "pass":
             self._bound_findings((row.verdict != "error", row.score, key, row.trial))

@@ -32,7 +32,7 @@ POWER = 0.8
 """Of the smallest detectable drop of the mean."""
 
 
-def count(outcomes: Sequence[CaseOutcome], *, rows: int, cases: int = 0) -> Counts:
+def count(outcomes: Sequence[CaseOutcome], *, rows: int, cached: int = 0, cases: int = 0) -> Counts:
     """Count cases by verdict; of `cases` in total, those without an outcome never ran."""
     unknown = max(0, cases - len(outcomes))
     verdicts = [outcome.verdict for outcome in outcomes]
@@ -44,6 +44,7 @@ def count(outcomes: Sequence[CaseOutcome], *, rows: int, cases: int = 0) -> Coun
         not_run=sum(not outcome.trials for outcome in outcomes) + unknown,
         flaky=sum(outcome.flaky for outcome in outcomes),
         rows=rows,
+        cached=cached,
     )
 
 
@@ -75,7 +76,7 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
     counts = count(outcomes, rows=0)
     return Group(
         name=name,
-        **counts.model_dump(exclude={"not_run", "rows"}),
+        **counts.model_dump(exclude={"not_run", "rows", "cached"}),
         mean=describe(outcomes).mean,
         usage=spent.usage,
         judge_usage=spent.judge_usage,

@@ -16,11 +16,13 @@ from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, override
+from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.contracts.report import Ending, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, Usage
+from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.errors import Interrupted, MissingVariables, UsageError
 from agentv_ci.evaluate.evaluators import evaluate, load_evaluators, require_packages
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
@@ -36,6 +38,8 @@ from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.files import UnreadableResults, form, read_rows
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
+from agentv_ci.source_files import changed_files
+from agentv_ci.text import listed
 
 
 async def run_plan(
@@ -124,7 +128,10 @@ async def run_trials(
     Returns how the run ended, even if it was interrupted. Raises what `run_plan` raises.
     """
     require_packages(plan)
-    _require_folders(plan, options, answering=stored is None and not options.dry_run and options.replay is None)
+    answering = stored is None and not options.dry_run and options.replay is None
+    _require_folders(plan, options, answering=answering)
+    if answering:
+        _require_unchanged(plan, options)
     finished = earlier or NO_EARLIER_RUN
     variables, left_out = services.environment.variables, list[str]()
     targets = resolve_plan(plan, options, finished, variables, left_out.append, only_judges=stored is not None)
@@ -168,6 +175,18 @@ def _require_folders(plan: Plan, options: RunOptions, *, answering: bool) -> Non
             raise UsageError(
                 f"the folder of '{suite}', in which commands run, does not exist in '{options.root}'",
                 hint="run the plan in the repository that it was compiled from",
+            )
+
+
+def _require_unchanged(plan: Plan, options: RunOptions) -> None:
+    """Raise UsageError if an agent's own code is not the one that the digests of the plan count."""
+    for name in dict.fromkeys(case.target for case in plan.cases):
+        target = plan.targets[name]
+        sources = target.sources if isinstance(target, (CliTarget, AgentTarget)) else None
+        if changed := [*changed_files(sources or (), options.root)]:
+            raise UsageError(
+                f"the code of target '{name}' changed after the plan was compiled: {listed(changed)}",
+                hint="compile the plan again",
             )
 
 

@@ -68,4 +68,4 @@ class Compilation:
     @property
     def sources(self) -> set[Path]:
         """The files whose content is in the plan."""
-        return self._files.paths
+        return self._files.paths | self._targets.paths

@@ -26,6 +26,7 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.json_access import objects_at, value_at
+from agentv_ci.source_files import names_of
 
 T = TypeVar("T")
 
@@ -245,8 +246,20 @@ def _in_settings(label: str, old: JsonValue, new: JsonValue) -> Iterator[str]:
         field = _authored(key)
         if field in UNSHOWN:
             yield f"{label} {field} changed"
+        elif field == "sources":
+            before, after = (_sources(value_at(side, key)) for side in (old, new))
+            yield from _in_parts(f"{label} source", before, after, _in_source)
         else:
             yield _change(f"{label} {field}", value_at(old, key), value_at(new, key))
+
+
+def _sources(value: JsonValue) -> Mapping[str, str]:
+    return names_of(map(str, value if isinstance(value, list) else ()))
+
+
+def _in_source(label: str, old: str, new: str) -> Iterator[str]:
+    if old != new:
+        yield f"{label} changed"
 
 
 def _change(label: str, old: JsonValue, new: JsonValue) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain, count
 from pathlib import Path
 
 from agentv_ci.canonical import digest_of
-from agentv_ci.contracts.agent_targets import VsCodeTarget
+from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.plan import FileReference, FileText
 from agentv_ci.contracts.source import Source, normal
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
+from agentv_ci.source_files import find_files, fingerprint, names_of
 
 ReadText = Callable[[Path], str]
 """Read a UTF-8 file, keeping its line ends."""
@@ -67,13 +68,17 @@ class Targets:
 
     def __init__(self) -> None:
         self.compiled: dict[str, Target] = {}
+        self.paths: set[Path] = set()
+        """The files of agents' own code."""
         self._keys: dict[tuple[Path, str], str] = {}
 
     def add(self, target: Target, source: Source) -> str:
         """Add a target of the targets file `source` and return its key."""
         known = (source.path, target.name)
         if known not in self._keys:
-            self._keys[known] = self._add(compiled_target(target, source), source)
+            compiled = compiled_target(target, source)
+            self.paths |= {source.root / name for name in names_of(_sources(compiled))}
+            self._keys[known] = self._add(compiled, source)
         return self._keys[known]
 
     def _add(self, compiled: Target, source: Source) -> str:
@@ -101,7 +106,10 @@ def judge_of(targets: tuple[Target, ...], target: Target, evaluator_judge: str |
 
 
 def compiled_target(target: Target, source: Source) -> Target:
-    """Return a target of the targets file `source` with paths relative to the repository and the canonical provider."""
+    """Return a target of the targets file `source` as plans have it.
+
+    Its paths are relative to the repository, its provider has the canonical name, and files of its code their SHA-256.
+    """
     changed: dict[str, object] = {"provider": _provider(target)}
     if isinstance(target, VsCodeTarget) and target.provider == "vscode-insiders" and target.command is None:
         changed["command"] = "code-insiders"
@@ -114,7 +122,14 @@ def compiled_target(target: Target, source: Source) -> Target:
     if isinstance(target, CliTarget) and isinstance(target.healthcheck, CommandHealthcheck) and target.healthcheck.cwd:
         cwd = _path(target.healthcheck.cwd, source)
         changed["healthcheck"] = target.healthcheck.model_copy(update={"cwd": cwd})
+    if sources := _sources(target):
+        paths = {normal(path) for each in sources for path in find_files(each, source.path.parent)}
+        changed["sources"] = tuple(fingerprint(path, relative(path, source.root)) for path in sorted(paths))
     return target.model_copy(update=changed)
+
+
+def _sources(target: Target) -> Sequence[str]:
+    return (target.sources or ()) if isinstance(target, (CliTarget, AgentTarget)) else ()
 
 
 def _provider(target: Target) -> str:

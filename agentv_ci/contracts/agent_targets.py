@@ -39,13 +39,17 @@ class AgentTarget(TargetSettings):
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
     programs: ClassVar[frozenset[str]] = frozenset({"executable"})
     essential: ClassVar[frozenset[str]] = frozenset({"executable", "model", "cwd"})
-    implied: ClassVar[Mapping[str, JsonValue]] = {"env": {}, "args": []}
+    implied: ClassVar[Mapping[str, JsonValue]] = {"env": {}, "args": [], "sources": []}
 
     executable: Maybe[Name] = Field(None, description="Program to run: a name or a path.")
     args: Maybe[Items[str]] = Field(None, description="Additional arguments.")
     model: Maybe[Name] = Field(None, description="Model to use; default: the agent's own.")
     cwd: Maybe[Name] = Field(None, description="Working directory, relative to this file; default: a temporary folder.")
     env: Maybe[dict[str, str]] = Field(None, description="Environment variables for the agent.")
+    sources: Maybe[Items[Name]] = Field(
+        None,
+        description="Files of the agent's own code: names, folders and globs, relative to this file. In digests.",
+    )
     timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit of a run; default: the case's timeout.")
 
 

@@ -24,6 +24,7 @@ class Counts(Recorded):
     not_run: int = Field(description="Errored cases that never ran.")
     flaky: int = Field(description="Cases whose trials disagree.")
     rows: int = Field(description="Trials.")
+    cached: int = Field(0, description="Trials whose answer comes from the cache or a recording.")
 
 
 class Statistics(Recorded):
@@ -242,6 +243,8 @@ class Ending:
     """Problems of merged results."""
     unrecorded: int = 0
     """Requests of a replay without a recording."""
+    replayed: bool = False
+    """Whether answers come from recordings."""
     shard: ShardRecord | None = None
     max_cost_usd: float | None = None
     """Maximum cost of the whole run."""
@@ -259,6 +262,7 @@ class RunReport(Recorded):
     stopped: Stop | None = Field(None, description="Why the run ended early.")
     incomplete: Items[str] = Field((), description="Problems of merged results: missing, duplicate or unknown cases.")
     unrecorded: int = Field(0, description="Requests of a replay without a recording.")
+    replayed: bool = Field(False, description="Whether answers come from recordings (`--replay`).")
     dry_run: bool = Field(description="Whether mock answers replaced those of the targets.")
     counts: Counts = Field(description="Cases by verdict.")
     statistics: Statistics = Field(description="Statistics of scores.")

@@ -59,7 +59,12 @@ class CliTarget(TargetSettings):
     reports: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
-    implied: ClassVar[Mapping[str, JsonValue]] = {"files_format": "{path}", "attachments_format": "{path}", "env": {}}
+    implied: ClassVar[Mapping[str, JsonValue]] = {
+        "files_format": "{path}",
+        "attachments_format": "{path}",
+        "env": {},
+        "sources": [],
+    }
 
     provider: Literal["cli"] = Field(description="Run a command.")
     command_template: Name = Field(
@@ -78,6 +83,10 @@ class CliTarget(TargetSettings):
     attachments_format: Maybe[Name] = Field(None, description="Format of each file in {ATTACHMENTS}; default {path}.")
     cwd: Maybe[Name] = Field(None, description="Working directory, relative to this file; default: the eval's folder.")
     env: Maybe[dict[str, str]] = Field(None, description="Environment variables for the command.")
+    sources: Maybe[Items[Name]] = Field(
+        None,
+        description="Files of the command's own code: names, folders and globs, relative to this file. In digests.",
+    )
     timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit of a run; default: the case's timeout.")
     healthcheck: Maybe[Healthcheck] = Field(None, description="Check before the first case.")
     verbose: Maybe[Flag] = Field(None, description="Also print the command with --verbose.")

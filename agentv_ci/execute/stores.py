@@ -23,11 +23,12 @@ from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Request, Response, Warn
-from agentv_ci.contracts.targets import MockTarget, Target, model_name
+from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.json_access import read_json
 from agentv_ci.redaction import SECRET_WORDS
 from agentv_ci.results.rows import Trial
+from agentv_ci.text import listed
 
 CACHE = Path(".agentv", "cache")
 """The default folder of the cache, relative to the working directory."""
@@ -192,6 +193,17 @@ class AnswerStores:
         self._replay = Store(options.replay) if options.replay is not None else None
         self._settings = {key: answer_settings(authored[key], resolved[key]) for key in resolved}
         self._written = {key: answer_settings(authored[key], None) for key in resolved}
+        self._warn_of_unseen_code()
+
+    def _warn_of_unseen_code(self) -> None:
+        commands = [
+            each.name for each in self._resolved.values() if isinstance(each, CliTarget) and each.sources is None
+        ]
+        if commands and self._cache is not None and not self._dry_run:
+            self._warn(
+                f"--cache: changes of the code behind {listed(dict.fromkeys(commands))} go unnoticed; "
+                "list its files in the target's sources"
+            )
 
     def replays(self, target: Target) -> bool:
         """Whether a target's answers come from recordings; those of a mock are in the targets file."""

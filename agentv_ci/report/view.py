@@ -134,6 +134,13 @@ def counts_text(report: RunReport) -> str:
     return f"{counted(counts.cases, 'case')}{shard}: {', '.join(texts)}"
 
 
+def stored_text(report: RunReport) -> str | None:
+    """Return how many answers were not asked for; None if all were."""
+    counts = report.counts
+    source = "replayed" if report.replayed else "from cache"
+    return f"{counts.cached} of {counted(counts.rows, 'answer')} {source}" if counts.cached else None
+
+
 def score_text(verdict: str, score: float) -> str:
     """Return a verdict with its score, if it has one."""
     return verdict if verdict in ("error", "skipped") else f"{verdict} {score:.3f}"

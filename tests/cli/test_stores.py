@@ -124,7 +124,72 @@ class TestCache:
         assert (len(times), store.contents().files) == (1, 1)
 
 
+class TestSources:
+    """An agent whose code changes between runs."""
+
+    @pytest.fixture
+    def agent(self, project: Project) -> Project:
+        command = tool("echo x >> asked; cat greeting src/* | tr -d '\\n'", cwd=".", sources=["greeting", "src/**"])
+        project.documents("a", "b", targets=(command,))
+        project.write({"greeting": "Hello", "src/deep/x.txt": "", "src/name.txt": " Ada", "src/__pycache__/x": "1"})
+        return project
+
+    def asked(self, agent: Project) -> int:
+        return agent.text("asked").count("x") if agent.path("asked").exists() else 0
+
+    def test_answers_of_older_code_are_not_reused(self, agent: Project) -> None:
+        first = agent.eval("--cache")
+        assert (first.code, first.err.count("sources"), "from cache" in first.out) == (0, 0, False)
+        again = agent.eval("--cache")
+        assert (self.asked(agent), "2 of 2 answers from cache\n" in again.out) == (2, True)
+        assert agent.json("r.report.json")["counts"]["cached"] == 2
+        agent.write({"src/__pycache__/x": "2", "src/.hidden": "", "other.txt": ""})
+        assert (agent.eval("--cache").code, self.asked(agent)) == (0, 2)
+        agent.write({"src/deep/x.txt": "changed"})
+        assert (agent.eval("--cache").code, self.asked(agent)) == (0, 4)
+
+    def test_digest_has_every_file(self, agent: Project) -> None:
+        assert agent.run("compile", "evals", "--out", "old.json").code == 0
+        assert "2 of 2 cases skipped" in agent.eval("--only-changed", "old.json").out
+        agent.write({"greeting": "Hello,", "src/new.txt": ""})
+        agent.path("src/name.txt").unlink()
+        done = agent.run("compile", "evals", "--diff", "old.json")
+        reasons = [
+            f"target source {each}" for each in ("greeting changed", "src/name.txt removed", "src/new.txt added")
+        ]
+        assert all(reason in done.out for reason in reasons), done
+        assert (agent.eval("--only-changed", "old.json").code, self.asked(agent)) == (0, 2)
+        assert (agent.eval("--resume", "r.jsonl").code, self.asked(agent)) == (0, 2)
+        agent.write({"greeting": "Hello!"})
+        agent.refuses("eval", "evals", "--resume", "r.jsonl", error="digests or seeds of all its rows differ")
+
+    def test_a_plan_of_older_code_does_not_run(self, agent: Project) -> None:
+        assert agent.run("compile", "evals", "--out", "plan.json").code == 0
+        assert agent.run("eval", "plan.json", "--out", "r.jsonl").code == 0
+        agent.path("r.jsonl").unlink()
+        agent.path("r.report.json").unlink()
+        agent.write({"greeting": "Bye"})
+        agent.refuses("eval", "plan.json", "--out", "r.jsonl", error="changed after the plan was compiled: greeting")
+
+    def test_code_is_never_overwritten(self, agent: Project) -> None:
+        agent.refuses("eval", "evals", "--out", "greeting.jsonl", "--junit", "greeting", error="greeting")
+
+    def test_cache_without_sources_is_one_warning(self, project: Project) -> None:
+        project.documents("a", "b", targets=(tool("echo Hello"),))
+        assert project.eval("--cache").err.count("changes of the code behind default go unnoticed") == 1
+        assert "unnoticed" not in project.eval().err
+        project.documents("a", "b", targets=(tool("echo Hello", sources=[]),))
+        assert "unnoticed" not in project.eval("--cache").err
+
+
 class TestRecordings:
+    def test_the_summary_says_that_answers_are_replayed(self, project: Project) -> None:
+        project.documents("a", "b", targets=(tool("echo Hello"),))
+        assert project.eval("--record", "rec").code == 0
+        done = project.eval("--replay", "rec", "--markdown", "s.md", "--html", "h.html")
+        said = "2 of 2 answers replayed"
+        assert (said in done.out, said in project.text("s.md"), said in project.text("h.html")) == (True, True, True)
+
     def test_replay_needs_no_keys_environment_or_programs(self, project: Project) -> None:
         with chat_api(lambda body: says('{"score": 0.9}' if "score" in str(body) else "Hello")) as api:
             project.env |= {"MODEL": PRICED, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": api.base_url}

@@ -171,6 +171,8 @@ def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:
         yield _since(last, report)
     if report.cost_usd is not None:
         yield view.dollars(report.cost_usd)
+    if (stored := view.stored_text(report)) is not None:
+        yield stored
     if report.duration_s is not None:
         yield view.duration_text(report.duration_s)
 

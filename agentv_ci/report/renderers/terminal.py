@@ -16,7 +16,7 @@ from agentv_ci.report.lines import (
     more_line,
     scenario_lines,
 )
-from agentv_ci.report.view import DRY_RUN, RunView, counts_text, more_text, rerun_command, score_text
+from agentv_ci.report.view import DRY_RUN, RunView, counts_text, more_text, rerun_command, score_text, stored_text
 from agentv_ci.report.wrapping import clipped, columns, wrapped
 from agentv_ci.text import on_one_line, shortened
 
@@ -51,6 +51,8 @@ def _lines(run: RunView) -> Iterator[Line]:
     yield from _cases("failures, worst first", run.failures)
     yield from flaky_lines(report.repeated)
     yield Line(counts_text(report), "strong")
+    if (stored := stored_text(report)) is not None:
+        yield Line(stored)
     yield from figure_lines(report)
     yield from scenario_lines(report.scenario_reports)
     if report.comparison is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.cli_template import (
     CLI_PLACEHOLDERS,
@@ -18,12 +19,14 @@ from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, TargetsDocument
 from agentv_ci.json_access import text_at, value_at
+from agentv_ci.source_files import find_files
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.file_references import PROBLEMS
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301, AV304, AV305, AV313, AV322 and AV329 for targets."""
+    """AV105, AV301, AV302, AV304, AV305, AV313, AV318, AV322 and AV329 for targets."""
     named = ((("targets", index, "name"), target.name) for index, target in enumerate(document.targets))
     yield from find.duplicates("target name", named)
     names = authored_names(find.source)
@@ -34,6 +37,8 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
             yield from unknown_name(find, (*pointer, "judge_target"), "judge target", judge, names)
         if isinstance(target, CliTarget):
             yield from _check_templates(pointer, target, find)
+        if isinstance(target, (CliTarget, AgentTarget)):
+            yield from _check_sources(pointer, target.sources or (), find)
         if isinstance(target, HttpTarget) and target.api_key and OPENING not in target.api_key:
             yield find.at("AV313", "'api_key' is a literal key", (*pointer, "api_key"), hint=_key_hint(target.api_key))
 
@@ -65,6 +70,20 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
         used = (match for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
         unknown = tuple(dict.fromkeys(match[0] for match in used if match["name"] not in FORMAT_PLACEHOLDERS))
         yield from _unknown((*pointer, key), unknown, FORMAT_PLACEHOLDERS, find)
+
+
+def _check_sources(pointer: Pointer, sources: Sequence[str], find: Finder) -> Iterator[Diagnostic]:
+    """AV105, AV302 and AV318 for the files of an agent's own code."""
+    folder = find.source.path.parent
+    for index, each in enumerate(sources):
+        found = find_files(each, folder)
+        if not found:
+            yield find.at("AV302", f"no file matches '{each}': {folder / each}", (*pointer, "sources", index))
+        states = ((path, find.inspect(path)) for path in found)
+        for path, file in [(path, file) for path, file in states if file.state in ("outside", "unreadable")][:1]:
+            rule, reason = PROBLEMS[file.state]
+            message = f"file '{path}' {reason.format(root=find.source.root, reason=file.reason)}"
+            yield find.at(rule, message, (*pointer, "sources", index))
 
 
 def _without_prompt(place: Pointer, template: str, find: Finder) -> Iterator[Diagnostic]:

@@ -62,7 +62,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         numbers=trials.numbers,
         columns=columns(run.outcomes),
         plot=scatter(trials.points),
-        remarks=[*view.cost_remarks(report)],
+        remarks=[*view.cost_remarks(report), *([stored] if (stored := view.stored_text(report)) else [])],
         judges_cost=view.judges_cost(report),
         never_ran=view.never_ran(report),
         when=when(trials.first, trials.last),
