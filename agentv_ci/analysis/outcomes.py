@@ -46,6 +46,8 @@ class TrialOutcome:
     score: float
     summary: str
     """Why it did not pass, in one line."""
+    duration_ms: int = 0
+    """How long its answer took."""
     findings: tuple[Finding, ...] = ()
     """Why it did not pass, by evaluator; empty when it passed."""
     answer: str = ""
@@ -107,6 +109,11 @@ class CaseOutcome:
     def flaky(self) -> bool:
         """Whether its graded trials disagree; a mark, not a verdict."""
         return 0 < self.passed < len(self.graded)
+
+    @property
+    def duration_s(self) -> float:
+        """How long its slowest answer took."""
+        return max((trial.duration_ms for trial in self.trials), default=0) / 1000
 
     @property
     def errors(self) -> int:
@@ -242,12 +249,13 @@ def _outcome(case: Case, key: OutcomeKey, trials: Iterable[TrialOutcome]) -> Cas
 def trial_outcome(row: ResultRow) -> TrialOutcome:
     """Return the part of a row that says why it did not pass."""
     if row.verdict == "pass":
-        return TrialOutcome(row.trial, row.verdict, row.score, "")
+        return TrialOutcome(row.trial, row.verdict, row.score, "", row.duration_ms)
     return TrialOutcome(
         row.trial,
         row.verdict,
         row.score,
         summary=shortened(_summary(row), MAX_FINDING),
+        duration_ms=row.duration_ms,
         findings=tuple(map(_finding, row.evaluator_results)),
         answer=shortened(row.candidate_answer, MAX_FINDING),
     )

@@ -27,6 +27,8 @@ BAR = 30
 MAX_NOTES = 3
 MAX_NAME = 60
 MAX_MESSAGE = 200
+WORTH_A_HISTOGRAM = 20
+"""Fewer cases are counted at a glance."""
 
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
 
@@ -76,9 +78,24 @@ def group_lines(report: RunReport) -> Iterator[Line]:
             ordered = _cut_worst_first(groups)
             yield from _table(title, [(_name(each.name), _group(each)) for each in ordered])
     if len(report.evaluators) > 1:
-        figures = _cut_worst_first(report.evaluators)
-        rows = [(f"{_name(each.name)} ({on_one_line(each.type)})", _evaluator(each)) for each in figures]
+        yield from _evaluators(report.evaluators)
+
+
+def _evaluators(evaluators: Sequence[EvaluatorFigures]) -> Iterator[Line]:
+    """Yield a line for each evaluator that does not always pass, and one for all others."""
+    always = [each for each in evaluators if _always_passed(each)]
+    others = [each for each in evaluators if not _always_passed(each)]
+    rows = [(f"{_name(each.name)} ({on_one_line(each.type)})", _evaluator(each)) for each in _cut_worst_first(others)]
+    if others:
         yield from _table("by evaluator", rows)
+    if always:
+        names = ", ".join(_name(each.name) for each in always[:MAX_SHOWN])
+        more = "".join(f" {text}" for text in view.more_text(len(always), MAX_SHOWN))
+        yield Line(f"{'  ' if others else 'evaluators: '}always passed: {names}{more}")
+
+
+def _always_passed(figures: EvaluatorFigures) -> bool:
+    return 0 < figures.scored == figures.passed and not (figures.errors or figures.skipped)
 
 
 def _statistics(figures: Statistics) -> Iterator[Line]:
@@ -87,7 +104,7 @@ def _statistics(figures: Statistics) -> Iterator[Line]:
     values = {name: getattr(figures, name) for name in ("mean", "median", "min", "max", "stdev")}
     yield Line("  ".join(f"{name} {value:.3f}" for name, value in values.items() if value is not None))
     most = max(figures.histogram)
-    if sum(figures.histogram) < 2:
+    if sum(figures.histogram) < WORTH_A_HISTOGRAM:
         return
     for index, number in enumerate(figures.histogram):
         low, high = index / 5, (index + 1) / 5

@@ -162,55 +162,93 @@ class TestProgress:
         assert ("\x1b[31m" in shown) == (color is None)
 
 
-def on_a_terminal(project: Project, stream: str, columns: int = 80, **env: str) -> tuple[int, str, str]:
+def on_a_terminal(project: Project, stream: str, *flags: str, columns: int = 80, **env: str) -> tuple[int, str, str]:
     """Run the evals with one stream on a terminal; returns exit code, what that shows, and what the other one has."""
-    with Terminal(
-        project.folder, "eval", "evals", "--out", "r.jsonl", stream=stream, columns=columns, **env
-    ) as terminal:
+    arguments = ("eval", "evals", "--out", "r.jsonl", *flags)
+    with Terminal(project.folder, *arguments, stream=stream, columns=columns, **env) as terminal:
         return terminal.end(), terminal.shown, terminal.other
 
 
 @pytest.mark.slow
-def test_progress_is_on_standard_error_alone(project: Project) -> None:
+@pytest.mark.parametrize("flags", [[], ["-v"]])
+def test_progress_is_on_standard_error_alone(flags: list[str], project: Project) -> None:
     project.documents(*"abcd", targets=(tool("sleep 0.2; echo Hello"),))
-    code, shown, out = on_a_terminal(project, "stderr", columns=120)
-    assert (code, "now: b" in shown) == (0, True)
+    code, shown, out = on_a_terminal(project, "stderr", *flags, columns=120)
+    assert (code, "now: b" in shown, "b: asking default" in shown) == (0, True, bool(flags))
     assert "4 cases: 4 passed" in out
     assert "now: " not in out
+
+
+LONG = (
+    "a refund within 30 days of the purchase, to the card it was paid with, and not to any other card of the customer"
+)
+SUMMARY = """
+failures, worst first:
+  fail 0.500  refuses  (evals/x.yaml:1)
+    pass       1.000  hello: contains 'Hello'
+    fail       0.000  window: does not contain 'a refund within 30 days of the
+      purchase, to the card it was paid with, and not to any other card of the
+      customer'
+    answer: Hello
+    again: agentv-ci eval evals/x.yaml --eval-id=refuses
+
+2 cases: 1 passed, 1 failed, 0 errors
+mean 0.750  median 0.750  min 0.500  max 1.000  stdev 0.250
+by evaluator:
+  window (contains)  0/1 passed, mean 0.000
+  always passed: hello
+time: 1 s
+gate: not passed
+  pass rate 50.0% is below 100.0%
+results: r.jsonl
+report: r.report.json
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [80, 100, 120])
+def test_run_on_a_terminal(columns: int, project: Project) -> None:
+    window = {"name": "window", "type": "contains", "value": LONG}
+    project.documents(
+        {"id": "refuses", "evaluators": [HELLO, window]}, "agrees", targets=(tool("sleep 0.3; echo Hello"),)
+    )
+    arguments = ("eval", "--out", "r.jsonl")
+    with Terminal(project.folder, *arguments, columns=columns, NO_COLOR="1", PYTHONIOENCODING="utf-8") as terminal:
+        assert terminal.end() == 1
+    left = re.sub(r"time: [\d.]+ s", "time: 1 s", "\n".join(screen(terminal.shown, columns)))
+    failure = f"✗ refuses 0.50 window: does not contain '{LONG}"[: columns - 1]
+    assert left == f"{failure}…{SUMMARY}"
+    assert "now: agrees" in terminal.shown
 
 
 @pytest.mark.slow
 class TestSummary:
     @pytest.fixture(autouse=True)
     def documents(self, project: Project) -> None:
-        target = {"name": "default", "provider": "mock", "response": "No", "responses": {"agrees": "Hello, of course"}}
-        polite = {"name": "polite", "type": "contains", "value": "course"}
-        project.documents("agrees", "refuses", targets=(target,), evaluators=[HELLO, polite])
-        project.write({"evals/x.yaml": project.text("evals/x.yaml").replace('{"id": "refuses"', '\n{"id": "refuses"')})
+        cases = [f"agrees-{number}" for number in range(19)]
+        target = {"name": "default", "provider": "mock", "response": "Hello", "responses": {"refuses": "No"}}
+        project.documents(*cases, "refuses", targets=(target,))
 
     def test_terminal_shows_styles_and_solid_bars(self, project: Project) -> None:
         _, shown, _ = on_a_terminal(project, "stdout", PYTHONIOENCODING="utf-8")
-        assert shown.replace("\x1b", "^") == (
+        assert re.sub("time: .*", "time: 1 s", shown.replace("\x1b", "^")) == (
             """\
 ^[1mfailures, worst first:^[0m
-^[31m  fail 0.000  ^[0m^[1mrefuses^[0m^[2m  (evals/x.yaml:2)^[0m
-    fail       0.000  hello: does not contain 'Hello'
-    fail       0.000  polite: does not contain 'course'
+^[31m  fail 0.000  ^[0m^[1mrefuses^[0m^[2m  (evals/x.yaml:1)^[0m
+    does not contain 'Hello'
 ^[2m    answer: No^[0m
 ^[2m    again: agentv-ci eval evals/x.yaml --eval-id=refuses^[0m
 
-^[1m2 cases: 1 passed, 1 failed, 0 errors^[0m
-mean 0.500  median 0.500  min 0.000  max 1.000  stdev 0.500
-[0.0, 0.2)      1  ^[36m██████████████████████████████^[0m
+^[1m20 cases: 19 passed, 1 failed, 0 errors^[0m
+mean 0.950  median 1.000  min 0.000  max 1.000  stdev 0.218
+[0.0, 0.2)      1  ^[36m██^[0m
 [0.2, 0.4)      0
 [0.4, 0.6)      0
 [0.6, 0.8)      0
-[0.8, 1.0]      1  ^[36m██████████████████████████████^[0m
-^[1mby evaluator:^[0m
-  hello (contains)   1/2 passed, mean 0.500
-  polite (contains)  1/2 passed, mean 0.500
+[0.8, 1.0]     19  ^[36m██████████████████████████████^[0m
+time: 1 s
 ^[31mgate: not passed^[0m
-^[31m  pass rate 50.0% is below 100.0%^[0m
+^[31m  pass rate 95.0% is below 100.0%^[0m
 results: r.jsonl
 report: r.report.json
 """
@@ -220,4 +258,4 @@ report: r.report.json
         _, plain, _ = on_a_terminal(project, "stdout", NO_COLOR="1", PYTHONIOENCODING="ascii:replace")
         assert not ANSI.search(plain)
         assert all(len(line) <= 80 for line in plain.splitlines())
-        assert re.search(r"\[0\.8, 1\.0\] +1  #{30}\n", plain)
+        assert re.search(r"\[0\.8, 1\.0\] +19  #{30}\n", plain)

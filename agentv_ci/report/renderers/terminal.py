@@ -16,7 +16,16 @@ from agentv_ci.report.lines import (
     more_line,
     scenario_lines,
 )
-from agentv_ci.report.view import DRY_RUN, RunView, counts_text, more_text, rerun_command, score_text, stored_text
+from agentv_ci.report.view import (
+    DRY_RUN,
+    RunView,
+    counts_text,
+    duration_text,
+    more_text,
+    rerun_command,
+    score_text,
+    stored_text,
+)
 from agentv_ci.report.wrapping import clipped, columns, wrapped
 from agentv_ci.text import on_one_line, shortened
 
@@ -24,6 +33,8 @@ WIDTH = 80
 MAX_SENTENCE = 300
 MAX_ANSWER = 140
 MAX_COMMAND = 300
+SLOWEST, SLOW_S, ENOUGH_CASES = 3, 1.0, 5
+"""How many of the slowest cases are named, from how many seconds on, and in runs of how many cases."""
 
 _STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
 
@@ -54,6 +65,7 @@ def _lines(run: RunView) -> Iterator[Line]:
     if (stored := stored_text(report)) is not None:
         yield Line(stored)
     yield from figure_lines(report)
+    yield from _time(run)
     yield from scenario_lines(report.scenario_reports)
     if report.comparison is not None:
         yield from comparison_lines(report.comparison)
@@ -116,6 +128,18 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
         score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
         text = f"{each.verdict:<10} {score:<5}  {on_one_line(each.title)}: {on_one_line(each.text)}".removesuffix(": ")
         yield from [_cut(text)] if each.type == "schema" or each.verdict == "pass" else _wrapped(text, indent="  ")
+
+
+def _time(run: RunView) -> Iterator[Line]:
+    """Yield how long the run took, and of several cases with long answers the slowest."""
+    if run.report.duration_s is None:
+        return
+    slowest = sorted(run.outcomes, key=lambda each: each.duration_s, reverse=True)[:SLOWEST]
+    texts = [
+        f"{on_one_line(each.case.id)} {duration_text(each.duration_s)}" for each in slowest if each.duration_s >= SLOW_S
+    ]
+    shown = f"; slowest: {', '.join(texts)}" if texts and len(run.outcomes) >= ENOUGH_CASES else ""
+    yield Line(f"time: {duration_text(run.report.duration_s)}{shown}")
 
 
 def _gate(gate: GateResult) -> Iterator[Line]:

@@ -114,13 +114,65 @@ def test_tokens_are_shown_if_they_were_counted(usage: Usage | None, shown: list[
 
 @pytest.mark.parametrize(
     ("counts", "bars"),
-    [((1, 1), (30, 30)), ((1, 2), (15, 30)), ((1, 100), (1, 30)), ((0, 5), (0, 30)), ((29, 30), (29, 30))],
+    [((10, 10), (30, 30)), ((7, 14), (15, 30)), ((1, 100), (1, 30)), ((0, 20), (0, 30)), ((29, 30), (29, 30))],
 )
 def test_bars_are_scaled_to_the_fullest_bin(counts: tuple[int, int], bars: tuple[int, int]) -> None:
     scores = [0.1] * counts[0] + [0.9] * counts[1]
     lines = printed(*(row("fail", score, of=case(f"case-{number}")) for number, score in enumerate(scores)))
     histogram = [line.count("#") for line in lines if line.startswith("[")]
     assert (histogram[0], histogram[-1]) == bars
+
+
+@pytest.mark.parametrize(("number", "is_shown"), [(19, False), (20, True)])
+def test_histogram_needs_enough_cases(number: int, is_shown: bool) -> None:
+    lines = printed(*(row(of=case(str(each))) for each in range(number)))
+    assert any(line.startswith("[0.8") for line in lines) == is_shown
+
+
+@pytest.mark.parametrize(
+    ("durations_ms", "shown"),
+    [
+        ([2_000] * 4, "time: 1 min 23 s"),
+        ([0, 100, 200, 300, 999], "time: 1 min 23 s"),
+        ([1_000, 61_000, 0, 0, 0], "time: 1 min 23 s; slowest: 1 1 min 1 s, 0 1.0 s"),
+        ([4_000, 1_000, 3_000, 2_000, 5_000], "time: 1 min 23 s; slowest: 4 5.0 s, 0 4.0 s, 2 3.0 s"),
+    ],
+)
+def test_slowest_of_several_cases_are_named(durations_ms: list[int], shown: str) -> None:
+    cases = [case(str(number)) for number in range(len(durations_ms))]
+    rows = [row(of=of, duration_ms=duration_ms) for of, duration_ms in zip(cases, durations_ms, strict=True)]
+    assert [line.text for line in rendered(cases, rows, duration_s=83.0) if line.text.startswith("time")] == [shown]
+
+
+def test_slowest_trial_counts_for_its_case() -> None:
+    cases = [case(each, trials=2) for each in "abcde"]
+    rows = [row(of=of, trial=trial, duration_ms=trial * 1_000) for of in cases for trial in (2, 1)]
+    assert rendered(cases, rows, duration_s=3)[-2].text == "time: 3.0 s; slowest: a 2.0 s, b 2.0 s, c 2.0 s"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "shown"),
+    [
+        (["pass"], []),
+        (["pass", "pass"], ["evaluators: always passed: e0, e1"]),
+        (
+            ["pass", "fail", "skipped", "error", "pass"],
+            [
+                "by evaluator:",
+                "  e1 (contains)  0/1 passed, mean 0.000",
+                "  e2 (contains)  0/0 passed, 1 skipped",
+                "  e3 (contains)  0/0 passed, 1 error",
+                "  always passed: e0, e4",
+            ],
+        ),
+        (["pass"] * 12, ["evaluators: always passed: e0, e1, e10, e11, e2, e3, e4, e5, e6, e7 … and 2 more"]),
+    ],
+)
+def test_evaluators_that_always_pass_share_a_line(verdicts: list[str], shown: list[str]) -> None:
+    scores = {"pass": 1.0}
+    results = tuple(result(f"e{number}", verdict, scores.get(verdict, 0.0)) for number, verdict in enumerate(verdicts))
+    lines = [line.text for line in rendered([case()], [row(evaluator_results=results)])]
+    assert [line for line in lines if re.match(r"evaluators: |by evaluator|  \w+ \(|  always", line)] == shown
 
 
 @pytest.mark.parametrize("is_first", [True, False])
