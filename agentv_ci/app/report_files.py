@@ -65,6 +65,8 @@ class RunFiles:
     results: Path
     form: ResultsFormat
     reports: Reports = NO_REPORTS
+    is_latest: bool = False
+    """Whether `latest.jsonl` beside the results is to lead to them."""
 
     @property
     def report(self) -> Path:

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from agentv_ci.analysis.comparison import BaselineComparison
 from agentv_ci.analysis.gate import gate_settings
@@ -13,6 +14,7 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
+from agentv_ci.app.latest import link_latest
 from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, override
@@ -141,10 +143,14 @@ async def run_trials(
         clean.warn(sentence)
     if earlier is not None:
         services.note(earlier.sentence)
-    with (
-        Materials(plan.files, options.root) as materials,
-        Journal(files.results, form(files.form).encode, keeps=finished.kept, outdates=files.report) as journal,
-    ):
+    journal = Journal(
+        files.results,
+        form(files.form).encode,
+        keeps=finished.kept,
+        outdates=files.report,
+        on_begin=partial(link_latest, files.results) if files.is_latest else lambda: None,
+    )
+    with Materials(plan.files, options.root) as materials, journal:
         grade = _grader(plan, options, materials, clean)
         engine = Engine(
             plan, targets, options, clean, grade=grade, journal=journal, materials=materials, finished=finished

@@ -7,12 +7,11 @@ from pathlib import Path
 import click
 
 from agentv_ci.app.compare import accept_baseline
-from agentv_ci.cli.console import show_line, show_warning
+from agentv_ci.cli.console import short, show_line, show_warning
+from agentv_ci.cli.defaults import BASELINE, repository, require_latest
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.errors import UsageError
 from agentv_ci.text import counted
-
-BASELINE = Path(".agentv", "baseline.json")
 
 
 @click.group("baseline")
@@ -21,29 +20,32 @@ def command() -> None:
 
     \b
     Examples:
-      agentv-ci baseline accept results.jsonl
+      agentv-ci baseline accept
       agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json
     """
 
 
 @command.command("accept", short_help="Write a baseline from results.")
-@click.argument("results", type=FILE, metavar="RESULTS")
+@click.argument("results", type=FILE, required=False, metavar="[RESULTS]")
 @click.option("--out", type=FILE, help=f"Write the baseline to FILE (default: {BASELINE}).")
 @color_option
-def accept(results: str, out: str | None) -> int:
+def accept(results: str | None, out: str | None) -> int:
     """Write a baseline from RESULTS: one line per case, to commit and review like code.
+
+    RESULTS defaults to the latest in .agentv/results/.
 
     \b
     Examples:
-      agentv-ci baseline accept results.jsonl
+      agentv-ci baseline accept
+      agentv-ci baseline accept main.jsonl
       agentv-ci eval evals/ --baseline .agentv/baseline.json
     """
     cwd = Path.cwd()
-    path = Path(out) if out else BASELINE
+    path = cwd / out if out else repository(cwd) / BASELINE
     if path.suffix != ".json":
-        raise UsageError(f"--out: '{path}' must end in .json")
-    baseline, warnings = accept_baseline(cwd / results, cwd / path)
+        raise UsageError(f"--out: '{out}' must end in .json")
+    baseline, warnings = accept_baseline(cwd / (results or require_latest(cwd)), path)
     for warning in warnings:
         show_warning(warning)
-    show_line(f"baseline with {counted(len(baseline.cases), 'case')} written to {path}", "good")
+    show_line(f"baseline with {counted(len(baseline.cases), 'case')} written to {short(path, cwd)}", "good")
     return 0

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
+from agentv_ci.cli.console import short
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.stores import CACHE, Contents, Store
+from agentv_ci.load.discover import find_root
 from agentv_ci.text import counted
 
 folder_option = click.option(
-    "--cache-dir", type=FILE, metavar="DIR", default=str(CACHE), show_default=True, help="Use the cache in DIR."
+    "--cache-dir", type=FILE, metavar="DIR", help=f"Use the cache in DIR (default: {CACHE} of the repository)."
 )
 
 
@@ -23,33 +25,36 @@ def command() -> None:
     \b
     Examples:
       agentv-ci cache info
-      agentv-ci cache clear --cache-dir /tmp/answers
+      agentv-ci cache clear
     """
 
 
 @command.command()
 @folder_option
 @color_option
-def info(cache_dir: str) -> int:
+def info(cache_dir: str | None) -> int:
     """Show how many answers the cache holds, and their size."""
-    click.echo(f"{cache_dir}: {_described(_store(cache_dir).contents())}")
+    folder = _folder(cache_dir)
+    click.echo(f"{folder}: {_described(Store(folder).contents())}")
     return 0
 
 
 @command.command()
 @folder_option
 @color_option
-def clear(cache_dir: str) -> int:
+def clear(cache_dir: str | None) -> int:
     """Remove all cached answers; keep other files."""
-    click.echo(f"{cache_dir}: {_described(_store(cache_dir).clear())} removed")
+    folder = _folder(cache_dir)
+    click.echo(f"{folder}: {_described(Store(folder).clear())} removed")
     return 0
 
 
-def _store(cache_dir: str) -> Store:
-    folder = Path(cache_dir)
+def _folder(cache_dir: str | None) -> Path:
+    cwd = Path.cwd()
+    folder = Path(cache_dir) if cache_dir else short(find_root(cwd / "any", cwd) / CACHE, cwd)
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--cache-dir: '{cache_dir}' is not a directory")
-    return Store(folder)
+        raise UsageError(f"--cache-dir: '{folder}' is not a directory")
+    return folder
 
 
 def _described(contents: Contents) -> str:

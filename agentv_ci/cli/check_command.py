@@ -10,6 +10,7 @@ import click
 
 from agentv_ci.app.check import check_results
 from agentv_ci.cli.console import show_line, show_summary
+from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.options import FILE, TEXT_OR_JSON, color_option
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import FailedValidation, Validation
@@ -19,7 +20,7 @@ from agentv_ci.report.lines import scenario_lines
 
 
 @click.command("check")
-@click.argument("results", nargs=-1, required=True, type=FILE, metavar="RESULTS…")
+@click.argument("results", nargs=-1, type=FILE, metavar="[RESULTS…]")
 @click.option(
     "--validator", "keys", metavar="KEY", multiple=True, required=True, help="Run this validator; repeatable."
 )
@@ -29,16 +30,18 @@ from agentv_ci.report.lines import scenario_lines
 def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None, form: str) -> int:
     """Run validators over finished results, suite by suite.
 
-    Built-in validators: determinism_check, fairness_balance, outlier_detection, reproducibility_metadata,
-    schema_adherence and structural_consistency. Exit code 1: a validator found errors; 4: a validator could not run.
+    RESULTS defaults to the latest in .agentv/results/. Built-in validators: determinism_check, fairness_balance,
+    outlier_detection, reproducibility_metadata, schema_adherence and structural_consistency. Exit code 1: a validator
+    found errors; 4: a validator could not run.
 
     \b
     Examples:
-      agentv-ci check results.jsonl --validator outlier_detection
-      agentv-ci check a.jsonl b.jsonl --validator fairness_balance --context '{"metric_path": "metrics.score"}'
+      agentv-ci check --validator outlier_detection
+      agentv-ci check main.jsonl branch.jsonl --validator fairness_balance --context '{"metric_path": "metrics.score"}'
     """
     cwd = Path.cwd()
-    scenarios = check_results([cwd / each for each in results], keys, _settings(context))
+    settings = _settings(context)
+    scenarios = check_results([cwd / each for each in results or (require_latest(cwd),)], keys, settings)
     code = _exit_code([each for scenario in scenarios for each in scenario.aggregates.validations])
     if form == "json":
         document = {"scenario_reports": [each.model_dump() for each in scenarios], "exit_code": code}

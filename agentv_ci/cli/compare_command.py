@@ -10,7 +10,8 @@ import click
 
 from agentv_ci.analysis.comparison import CONFIDENCE
 from agentv_ci.app.compare import compare_files
-from agentv_ci.cli.console import show_line, show_summary
+from agentv_ci.cli.console import short, show_line, show_summary
+from agentv_ci.cli.defaults import BASELINE, repository, require_latest
 from agentv_ci.cli.options import FILE, TEXT_OR_JSON, Range, color_option
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
 from agentv_ci.report.lines import comparison_lines
@@ -18,8 +19,8 @@ from agentv_ci.text import counted
 
 
 @click.command("compare")
-@click.argument("base", type=FILE, metavar="BASE")
-@click.argument("head", type=FILE, metavar="HEAD")
+@click.argument("base", type=FILE, required=False, metavar="[BASE]")
+@click.argument("head", type=FILE, required=False, metavar="[HEAD]")
 @click.option(
     "--confidence",
     type=Range(0.5, 0.9999),
@@ -30,8 +31,10 @@ from agentv_ci.text import counted
 )
 @click.option("--format", "form", **TEXT_OR_JSON)
 @color_option
-def command(base: str, head: str, confidence: float, form: str) -> int:
+def command(base: str | None, head: str | None, confidence: float, form: str) -> int:
     """Show what got worse from BASE to HEAD: results (.jsonl, .yaml) or a baseline (.json).
+
+    BASE defaults to .agentv/baseline.json, HEAD to the latest results in .agentv/results/.
 
     Cases are matched by suite and id. With one trial per side, any worse verdict is a regression, and possibly noise.
     With several trials (--repeat), only a drop in pass rate that chance does not explain is one. Exit code 1: a case
@@ -39,11 +42,13 @@ def command(base: str, head: str, confidence: float, form: str) -> int:
 
     \b
     Examples:
+      agentv-ci compare
+      agentv-ci compare main.jsonl --format json
       agentv-ci compare main.jsonl branch.jsonl
-      agentv-ci compare .agentv/baseline.json results.jsonl
-      agentv-ci compare before.jsonl after.jsonl --format json
     """
     cwd = Path.cwd()
+    base = base or str(short(repository(cwd) / BASELINE, cwd))
+    head = head or require_latest(cwd)
     comparison = compare_files(cwd / base, cwd / head, names=(base, head), confidence=confidence, now=datetime.now(UTC))
     is_whole = comparison.compared > 0 and comparison.lost == 0
     code = FAILED if comparison.reasons else PASSED if is_whole else INFRASTRUCTURE

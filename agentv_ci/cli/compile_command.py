@@ -98,8 +98,8 @@ def command(options: CompileOptions) -> int:
     \b
     Examples:
       agentv-ci compile evals/ --out plan.json
-      agentv-ci compile evals/refunds.yaml | jq '.cases[].id'
-      agentv-ci compile evals/ --diff main-plan.json
+      agentv-ci compile evals/example.test.yaml | jq '.cases[].id'
+      agentv-ci compile evals/ --diff plan.json
       agentv-ci compile evals/ --estimate --workers 8
       agentv-ci compile --schemas schemas/
     """

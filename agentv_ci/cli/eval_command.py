@@ -11,6 +11,7 @@ from typing import Literal
 import click
 
 from agentv_ci.app.compile import CompiledPlan, compile_paths, only_changed
+from agentv_ci.app.latest import LATEST, RESULTS, latest_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import list_run, run_plan
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_outcome
@@ -109,7 +110,13 @@ class EvalOptions:
         "--out", type=FILE, help="Write the results to FILE (default: .agentv/results/eval_<timestamp>.<format>)."
     )
     form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
-    resume: str | None = results_option("--resume", type=FILE, help="Keep the rows in FILE; run only the rest.")
+    resume: str | None = results_option(
+        "--resume",
+        type=FILE,
+        is_flag=False,
+        flag_value=str(LATEST),
+        help="Keep the rows in FILE (default: the latest results); run only the rest.",
+    )
     include_trace: bool = results_option(
         "--include-trace/--no-trace", default=True, help="Keep messages and tool calls in the results (default)."
     )
@@ -147,6 +154,8 @@ class EvalOptions:
         dumps = self.dump_prompts or self.dump_traces
         _refuse_alone("--dump-dir", self.dump_dir, "--dump-prompts or --dump-traces", wants=dumps)
         _refuse_together(("--cache", self.wants_cache), ("--dry-run", self.dry_run))
+        if self.resume is not None and (cwd / self.resume).is_dir():
+            raise UsageError(f"--resume: '{self.resume}' is a directory", hint="put --resume last, or name a file")
         if self.replay is not None and not (cwd / self.replay).is_dir():
             raise UsageError(f"--replay: '{self.replay}' is not a directory", hint="create it with --record")
 
@@ -162,7 +171,7 @@ class EvalOptions:
 
     def run_options(self, root: Path, cwd: Path) -> RunOptions:
         """Return the options of the run."""
-        dumps = cwd / (self.dump_dir or ".agentv")
+        dumps = cwd / self.dump_dir if self.dump_dir else root / ".agentv"
         return RunOptions(
             root=root,
             workers=self.workers,
@@ -170,25 +179,36 @@ class EvalOptions:
             include_trace=self.include_trace,
             fail_fast=self.fail_fast,
             max_cost_usd=self.max_cost,
-            cache=cwd / (self.cache_dir or CACHE) if self.wants_cache else None,
+            cache=(cwd / self.cache_dir if self.cache_dir else root / CACHE) if self.wants_cache else None,
             record=cwd / self.record if self.record else None,
             replay=cwd / self.replay if self.replay else None,
             prompts=dumps / "prompts" if self.dump_prompts else None,
             traces=dumps / "traces" if self.dump_traces else None,
             shard=self.shard,
             balance=cwd / self.balance if self.balance else None,
-            resume=cwd / self.resume if self.resume else None,
+            resume=self._earlier(root, cwd),
             baseline=cwd / self.baseline if self.baseline else None,
             is_filtered=bool(self.selection.eval_ids) or self.old_plan is not None,
         )
 
-    def files(self, cwd: Path) -> RunFiles:
+    def _earlier(self, root: Path, cwd: Path) -> Path | None:
+        """Return the results to resume, which need not exist."""
+        if self.resume == str(LATEST):
+            return latest_results(root) or root / LATEST
+        return cwd / self.resume if self.resume else None
+
+    def files(self, root: Path, cwd: Path) -> RunFiles:
         """Return where results and reports go; raises UsageError for names that contradict the format."""
-        form = form_and_name(self.form, self.out or self.resume)
-        if self.resume is not None and form_of(Path(self.resume)) != form:
+        earlier = self._earlier(root, cwd)
+        # Without latest results there is nothing to append to.
+        resumed = earlier if earlier != root / LATEST else None
+        named = cwd / self.out if self.out else resumed
+        form = form_and_name(self.form, self.out or (str(resumed) if resumed is not None else None))
+        if resumed is not None and form_of(resumed) != form:
             raise UsageError("--resume and --out must use the same format", hint="give both files the same suffix")
-        results = self.out or self.resume or Path(".agentv", "results", f"eval_{stamp()}.{form}")
-        return RunFiles(cwd / results, form, self.reports.at(cwd))
+        folder = root / RESULTS
+        results = named or folder / f"eval_{stamp()}.{form}"
+        return RunFiles(results, form, self.reports.at(cwd), is_latest=results.parent == folder)
 
 
 @click.command("eval", cls=Command)
@@ -202,11 +222,12 @@ def command(options: EvalOptions) -> int:
     Examples:
       agentv-ci eval
       agentv-ci eval evals/example.test.yaml
-      agentv-ci eval evals/ --target gpt --workers 8 --junit junit.xml
-      agentv-ci eval plan.json --eval-id 'refund-*' --repeat 3
-      agentv-ci eval evals/ --only-changed main-plan.json
-      agentv-ci eval evals/ --resume results.jsonl
-      agentv-ci eval evals/ --shard 2/4 --out part-2.jsonl
+      agentv-ci eval evals/ --target default --workers 8 --junit junit.xml
+      agentv-ci eval plan.json --eval-id 'knows-*' --repeat 3
+      agentv-ci eval evals/ --only-changed plan.json
+      agentv-ci eval evals/ --resume
+      agentv-ci eval evals/ --shard 1/2 --out part-1.jsonl
+      agentv-ci eval evals/ --record recordings/
       agentv-ci eval evals/ --replay recordings/
       agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json
     """
@@ -222,7 +243,8 @@ def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> in
     if options.old_plan is not None:
         compiled = only_changed(compiled, cwd / options.old_plan)
     run_options = options.run_options(compiled.origin.root, cwd)
-    show_cases(list_run(compiled, options.overrides(), run_options, options.files(cwd)), options.list_form)
+    files = options.files(run_options.root, cwd)
+    show_cases(list_run(compiled, options.overrides(), run_options, files), options.list_form)
     return PASSED
 
 
@@ -242,7 +264,7 @@ def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int
             with ignoring_lost_output():
                 show_line(left_out, "warn", err=True)
     run_options = options.run_options(compiled.origin.root, cwd)
-    files = options.files(cwd)
+    files = options.files(run_options.root, cwd)
     work = partial(run_plan, compiled, options.overrides(), run_options, files)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)
     show_outcome(outcome, files.written, cwd, quiet=quiet)

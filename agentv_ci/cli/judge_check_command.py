@@ -12,8 +12,9 @@ import click
 
 from agentv_ci.analysis.agreement import Agreement, Demands, JudgedItem, judge_agreement
 from agentv_ci.app.judge_check import JudgeCheck, check_judge, prepare_judge_check
+from agentv_ci.app.latest import RESULTS
 from agentv_ci.app.report_files import RunFiles
-from agentv_ci.cli.console import one_line, show_diagnostics, show_line
+from agentv_ci.cli.console import one_line, short, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,
     SHARE,
@@ -107,7 +108,7 @@ def command(options: JudgeCheckOptions) -> int:
     Examples:
       agentv-ci judge-check judges/refunds.yaml
       agentv-ci judge-check judges/refunds.yaml --repeat 3 --min-kappa 0.6 --max-flip-rate 0.1
-      agentv-ci judge-check judges/refunds.yaml --judge-target cheaper-model --format json
+      agentv-ci judge-check judges/refunds.yaml --judge-target judge --format json
     """
     cwd = Path.cwd()
     demands = options.demands()
@@ -116,8 +117,8 @@ def command(options: JudgeCheckOptions) -> int:
         raise UsageError("--max-error requires labels with a score; the judge set has none")
     origin = check.compiled.origin
     show_diagnostics(origin.warnings, err=True)
-    results = Path(options.out) if options.out else Path(".agentv", "results", f"judge-check_{stamp()}.jsonl")
-    files = RunFiles(cwd / results, "jsonl")
+    results = cwd / options.out if options.out else origin.root / RESULTS / f"judge-check_{stamp()}.jsonl"
+    files = RunFiles(results, "jsonl")
     overrides = Overrides(repeat=options.repeat, threshold=options.threshold)
     work = partial(check_judge, check, overrides, RunOptions(root=origin.root, workers=options.workers), files)
     agreement = run(
@@ -135,7 +136,7 @@ def command(options: JudgeCheckOptions) -> int:
     show_line("check: not passed" if code else "check: passed", "bad" if code else "good")
     for reason in reasons:
         show_line(f"  {reason}", "bad")
-    show_line(f"results: {results}", "plain")
+    show_line(f"results: {short(results, cwd)}", "plain")
     return code
 
 

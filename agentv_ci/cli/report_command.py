@@ -11,6 +11,7 @@ import click
 from agentv_ci.app.report import report_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import show_outcome
+from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.options import (
     BASELINE_HELP,
     FILE,
@@ -30,7 +31,7 @@ from agentv_ci.results.files import form_of
 class ReportCommandOptions:
     """Options of `report`."""
 
-    results: tuple[str, ...] = argument(nargs=-1, required=True, metavar="RESULTS…")
+    results: tuple[str, ...] = argument(nargs=-1, metavar="[RESULTS…]")
     expect_shards: int | None = gate_option(
         "--expect-shards", type=Count(min=1), help="Fail unless the files are exactly the N shards of one plan."
     )
@@ -44,21 +45,21 @@ class ReportCommandOptions:
 def command(options: ReportCommandOptions) -> int:
     """Report on finished results: print the summary, apply the gate and write reports.
 
-    Several files, such as shards, are merged into one run. The settings of the gate come from the run reports beside
-    the results. Exit codes are those of `eval`.
+    RESULTS defaults to the latest in .agentv/results/. Several files, such as shards, are merged into one run. The
+    settings of the gate come from the run reports beside the results. Exit codes are those of `eval`.
 
     \b
     Examples:
-      agentv-ci report results.jsonl
-      agentv-ci report part-*.jsonl --expect-shards 4 --out all.jsonl --junit junit.xml
-      agentv-ci report results.jsonl --html report.html --markdown summary.md
+      agentv-ci report
+      agentv-ci report --html report.html --markdown summary.md
+      agentv-ci report part-*.jsonl --expect-shards 2 --out all.jsonl --junit junit.xml
     """
     cwd = Path.cwd()
     reports = options.reports.at(cwd)
     out = cwd / options.out if options.out else None
     files = RunFiles(out, form_of(out), reports) if out is not None else None
     outcome = report_results(
-        options.results,
+        options.results or (require_latest(cwd),),
         files,
         reports,
         cwd=cwd,

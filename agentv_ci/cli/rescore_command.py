@@ -11,6 +11,7 @@ import click
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.rescore import prepare_rescoring, rescore
 from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_outcome, show_warning
+from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.options import (
     FILE,
     Command,
@@ -37,7 +38,7 @@ from agentv_ci.results.files import ResultsFormat
 class RescoreOptions:
     """Options of `rescore`."""
 
-    results: str = argument(metavar="RESULTS")
+    results: str | None = argument(required=False, metavar="[RESULTS]")
     paths: tuple[str, ...] = argument(nargs=-1, metavar="[PATH…]")
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
     workers: int | None = workers_option()
@@ -50,11 +51,11 @@ class RescoreOptions:
     reports: ReportOptions = field(metadata=part(ReportOptions))
     verbosity: Verbosity = field(metadata=part(Verbosity))
 
-    def files(self, cwd: Path) -> RunFiles:
+    def files(self, results: Path, cwd: Path) -> RunFiles:
         """Return where results and reports go; raises UsageError for names that contradict the format."""
         form = form_and_name(self.form, self.out)
-        results = cwd / self.out if self.out else (cwd / self.results).with_suffix(f".rescored.{form}")
-        return RunFiles(results, form, self.reports.at(cwd))
+        rescored = cwd / self.out if self.out else results.with_suffix(f".rescored.{form}")
+        return RunFiles(rescored, form, self.reports.at(cwd))
 
 
 @click.command("rescore", cls=Command)
@@ -62,18 +63,19 @@ class RescoreOptions:
 def command(options: RescoreOptions) -> int:
     """Score the answers of an earlier run with the current evaluators. Only judges are asked.
 
-    PATH: eval files, folders, globs or one plan (default: the eval files named in the results), compiled for the target
-    that answered. Answers are scored even if their question has changed since. Evaluators of tool calls require a run
-    without --no-trace.
+    RESULTS defaults to the latest in .agentv/results/. PATH: eval files, folders, globs or one plan (default: the eval
+    files named in the results), compiled for the target that answered. Answers are scored even if their question has
+    changed since. Evaluators of tool calls require a run without --no-trace.
 
     \b
     Examples:
-      agentv-ci rescore results.jsonl
-      agentv-ci rescore results.jsonl evals/refunds.yaml --eval-id 'refund-*' --verbose
-      agentv-ci rescore results.jsonl plan.json --out again.jsonl
+      agentv-ci rescore
+      agentv-ci rescore main.jsonl evals/example.test.yaml --eval-id 'knows-*' --verbose
+      agentv-ci rescore main.jsonl plan.json --out again.jsonl
     """
     cwd = Path.cwd()
-    rescoring = prepare_rescoring(cwd / options.results, options.selection.of(options.paths), cwd=cwd)
+    results = cwd / (options.results or require_latest(cwd))
+    rescoring = prepare_rescoring(results, options.selection.of(options.paths), cwd=cwd)
     origin = rescoring.compiled.origin
     left_out = () if options.verbosity.quiet else rescoring.left_out
     if not options.verbosity.quiet:
@@ -83,7 +85,7 @@ def command(options: RescoreOptions) -> int:
         show_warning(sentence)
     dry_run = options.dry_run or rescoring.is_dry_run
     how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run)
-    files = options.files(cwd)
+    files = options.files(results, cwd)
     work = partial(rescore, rescoring, Overrides(**vars(options.gate)), how, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbosity=options.verbosity)
     show_outcome(outcome, files.written, cwd, quiet=options.verbosity.quiet)

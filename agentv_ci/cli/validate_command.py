@@ -45,7 +45,7 @@ def command(options: ValidateOptions) -> int:
     \b
     Examples:
       agentv-ci validate evals/
-      agentv-ci validate evals/refunds.yaml .agentv/targets.yaml
+      agentv-ci validate evals/example.test.yaml .agentv/targets.yaml
       agentv-ci validate 'evals/**/*.yaml' --format json
       agentv-ci validate . --strict --format github
     """

@@ -41,11 +41,12 @@ class Journal:
         *,
         keeps: KeptRows | None = None,
         outdates: Path | None = None,
+        on_begin: Callable[[], None] = lambda: None,
     ) -> None:
         """Append to a file.
 
         `keeps`: the rows that the results begin with. `outdates`: a file that describes the results, which is removed
-        when they change.
+        when they change. `on_begin` is called once the file is the run's.
         """
         self.path = path
         self.write_error: str | None = None
@@ -53,6 +54,7 @@ class Journal:
         self._encode = encode
         self._keeps = keeps
         self._outdates = outdates
+        self._on_begin = on_begin
         self._file: BinaryIO
         self._kept: BinaryIO | None = None
         """Another file whose rows are kept: open, so that it can be copied even after it is removed."""
@@ -136,6 +138,7 @@ class Journal:
         if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
             self._write(b"\n")
         self.has_begun = True
+        self._on_begin()
         if self._keeps is not None and size < whole_bytes:
             gone = f"{self._keeps.path}: changed by another program; rows to keep are lost"
             self.write_error = self.write_error or gone

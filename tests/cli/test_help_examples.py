@@ -1,0 +1,71 @@
+"""The examples in the help of commands run as they are printed, in a repository that `init` made."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentv_ci.cli import COMMANDS
+from tests.support import CommandResult, run_command, run_program, write
+
+pytestmark = pytest.mark.slow
+
+BEFORE = """
+agentv-ci init --yes
+agentv-ci compile evals/ --out plan.json
+for part in 1 2; do agentv-ci eval evals/ --shard $part/2 --out part-$part.jsonl; done
+for side in main branch; do agentv-ci eval evals/ --out $side.jsonl; done
+agentv-ci eval
+agentv-ci baseline accept
+"""
+"""What the examples take for granted."""
+JUDGES = """
+$schema: agentv-judge-set-v1
+judge_target: judge
+items:
+  - {id: right, question: When?, expected_outcome: 30 days, answer: 30 days, verdict: pass}
+  - {id: wrong, question: When?, expected_outcome: 30 days, answer: never, verdict: fail}
+"""
+NOT_PASSED = {"judge-check": 1}
+"""The mock judge finds every answer right."""
+
+
+FUNCTIONS = f"""
+agentv-ci() {{ {sys.executable} -m agentv_ci "$@"; }}
+jq() {{ cat; }}
+set -e -o pipefail
+"""
+"""`jq` need not be installed."""
+
+
+def shell(lines: str, folder: Path) -> CommandResult:
+    return run_program("bash", "-c", FUNCTIONS + lines, cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scratch")
+    (folder / ".git").mkdir()
+    write(folder, {"judges/refunds.yaml": JUDGES})
+    done = shell(BEFORE, folder)
+    assert done.code == 0, done
+    return folder
+
+
+def examples(command: list[str], folder: Path) -> list[str]:
+    return re.findall(
+        r"(?m)^ +(agentv-ci .*)$", run_command(*command, "--help", cwd=folder).out.partition("Examples:")[2]
+    )
+
+
+@pytest.mark.parametrize("command", [[], ["baseline", "accept"], *([name] for name in COMMANDS if name != "github")])
+def test_examples_of_a_command_run(command: list[str], scratch: Path) -> None:
+    lines = examples(command, scratch)
+    assert lines
+    done = {line: shell(line, scratch) for line in lines}
+    assert {line: each.code for line, each in done.items()} == {
+        line: NOT_PASSED.get(line.split()[1], 0) for line in lines
+    }, done
