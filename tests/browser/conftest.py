@@ -68,7 +68,7 @@ def visit(browser: Browser) -> Iterator[Visit]:
 def scripts(browser: Browser) -> Iterator[Page]:
     """A page in which the functions of the report's scripts can be called."""
     page = browser.new_page()
-    names = ("elements.js", "figures.js", "difference.js", "case.js")
+    names = ("elements.js", "figures.js", "difference.js", "evaluators.js", "case.js")
     page.add_script_tag(content="".join((TEMPLATES / name).read_text("utf-8") for name in names))
     yield page
     page.close()

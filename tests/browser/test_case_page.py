@@ -12,7 +12,7 @@ from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, Out
 from agentv_ci.report.renderers.html.blocks import MAX_TEXT
 from agentv_ci.report.renderers.html.document import render
 from tests.browser.conftest import Visit, Write
-from tests.support.runs import case, finding, reported, row
+from tests.support.runs import case, finding, reported, row, rows_of
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +68,79 @@ def test_answer_and_expected_answer(shop: Path, visit: Visit) -> None:
     expect(answer.locator(".text")).to_contain_text("inside the 30-day window")
     answer.get_by_role("button", name="Answer", exact=True).click()
     expect(answer.locator(".text")).to_contain_text("inside the 14-day window")
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "form", "shown"),
+    [
+        (
+            '{"a": 1, "b": [1, 2]}',
+            '{\n"b": [1, 2],\n"a": 1.0}',
+            "equal",
+            '{\n  "a": 1,\n  "b": [\n    1,\n    2\n  ]\n}\n',
+        ),
+        (
+            '{"a": 1}',
+            '```json\n{"a": 2, "c": null}\n```',
+            "data",
+            '{\n  [-"a": 1,-]\n  {+"a": 2,+}\n  {+"c": null+}\n}\n',
+        ),
+        ("[1, 2, 3]", "[1, 3]", "data", "[\n  1,\n  [-2,-]\n  3\n]\n"),
+        (
+            '[{"id": 1, "n": {"x": 1}}]',
+            '[{"id": 1, "n": {"x": 2}}, {"id": 2}]',
+            "data",
+            (
+                '[\n  {\n    "id": 1,\n    "n": {\n      [-"x": 1-]\n      {+"x": 2+}\n    }\n  },\n'
+                '  {+{+}\n    {+"id": 2+}\n  {+}+}\n]\n'
+            ),
+        ),
+        (
+            '{"__proto__": 1}',
+            '{"__proto__": [2]}',
+            "data",
+            '{\n  [-"__proto__": 1-]\n  {+"__proto__": [+}\n    {+2+}\n  {+]+}\n}\n',
+        ),
+        # JavaScript would round these numbers to the same one.
+        ('{"key": 12345678901234567}', '{"key": 12345678901234568}', "apart", None),
+        ("1", "2", "apart", None),
+    ],
+)
+def test_json_is_compared_as_data(scripts: Page, expected: str, answer: str, form: str, shown: str | None) -> None:
+    found = scripts.evaluate("([one, other]) => compareAnswers(one, other)", [expected, answer])
+    marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+    assert found["form"] == form
+    assert shown in (None, "".join(marks[kind].format(text) for kind, text in found["parts"]))
+
+
+def test_unrelated_texts_are_side_by_side(shop: Path, visit: Visit) -> None:
+    page = visit(shop, "#case=refund-after-window&suite=evals%2Frefunds.test.yaml&target=support-agent-mini")
+    texts = page.locator("#answer .apart .text").all_inner_texts()
+    assert [each[:35] for each in texts] == [
+        "I am sorry that they broke. The 30 ",
+        "I am sorry that they broke. I have ",
+    ]
+
+
+def test_page_begins_with_why_it_failed(shop: Path, visit: Visit) -> None:
+    page = visit(shop, REFUND)
+    first = page.locator("#trial section").first
+    expect(first.get_by_role("heading", level=2)).to_have_text("Why it failed")
+    assert first.locator(".evaluator-head h3").all_inner_texts() == ["judge", "rules", "no-false-promise", "facts"]
+    expect(first).to_contain_text("says how long the refund takes")
+    page.get_by_role("tab").nth(3).click()
+    expect(page.locator("#why")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Evaluators")).to_be_visible()
+    page.get_by_role("link", name="support-agent-mini: fail").click()
+    expect(page.locator("#case .facts")).to_contain_text("target support-agent-mini")
+
+
+def test_failed_trial_is_shown_first(visit: Visit, written: Write) -> None:
+    of = case("one", trials=3)
+    page = visit(written(*rows_of(of, "pff")), "#q=one")
+    page.locator("tbody a").click()
+    expect(page.get_by_role("tab", selected=True)).to_contain_text("Trial 2 fail")
+    assert "trial" not in page.evaluate("location.hash")
 
 
 def test_command_link_evaluators_baseline_and_tool_calls(shop: Path, visit: Visit) -> None:

@@ -34,7 +34,17 @@ MAX_LINE = 600
 
 TEMPLATES = Path(__file__).parent / "templates"
 EARLY = "early.js"
-SCRIPTS = ("elements.js", "figures.js", "difference.js", "cells.js", "table.js", "case.js", "keys.js", "report.js")
+SCRIPTS = (
+    "elements.js",
+    "figures.js",
+    "difference.js",
+    "cells.js",
+    "table.js",
+    "evaluators.js",
+    "case.js",
+    "keys.js",
+    "report.js",
+)
 _DATA = "<!-- data -->"
 
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// The page of one case: question, answer, expected answer, and the reasons of its score.
+// The page of one case: why it did not pass, question, answer, expected answer, evaluators, and figures.
 
 const REQUIRED = { majority: "a majority", all: "all", any: "one" };
 const SIGNS = { pass: "✓", borderline: "△", fail: "✗", error: "!" };
@@ -15,19 +15,19 @@ function shownTrial(each) {
   return each.shown ?? 1;
 }
 
-/** Build the page; `around` has the addresses of its neighbours. */
+/** Build the page; `around` has the addresses of its neighbours, and of the same case with other targets. */
 function casePage(run, each, trial, around) {
   const numbers = trialsOf(each);
   const chosen = numbers.includes(trial) ? trial : shownTrial(each);
   const panel = make("div", { id: "trial" });
   const show = (number) => panel.replaceChildren(trialView(run, each, number));
   show(chosen);
-  if (numbers.length === 1) return [caseBar(around), caseHead(run, each), panel];
+  if (numbers.length === 1) return [caseBar(around), caseHead(run, each, around.others), panel];
   for (const [key, value] of [["role", "tabpanel"], ["tabindex", "0"], ["aria-labelledby", `tab-${chosen}`]]) {
     panel.setAttribute(key, value);
   }
   const tabs = trialTabs(each, chosen, panel, (number) => { show(number); around.chose(number); });
-  return [caseBar(around), caseHead(run, each), tabs, panel];
+  return [caseBar(around), caseHead(run, each, around.others), tabs, panel];
 }
 
 function caseBar({ back, previous, next, place }) {
@@ -41,13 +41,16 @@ function caseBar({ back, previous, next, place }) {
     make("span", { class: "count" }, place));
 }
 
-function caseHead(run, each) {
+function caseHead(run, each, others) {
   const place = placeOf(run, each);
+  const siblings = others.map(([other, address]) => [
+    ", ", make("a", { href: address }, `${inline(run.targets[other.target])}: ${other.verdict}`),
+  ]);
   const facts = [
     badge(each.verdict, "large"), each.flaky && make("span", { class: "flag" }, "≈ flaky"),
     each.score !== undefined && make("span", {}, "score ", make("b", {}, score(each.score))),
     each.link ? make("a", { href: each.link, rel: "noreferrer" }, place) : make("span", { class: "mono" }, place),
-    make("span", {}, "target ", make("b", {}, inline(run.targets[each.target]))),
+    make("span", {}, "target ", make("b", {}, inline(run.targets[each.target])), siblings),
     each.trials && make("span", {}, trialsSentence(each)),
   ];
   const command = make("code", { tabindex: "0", role: "region", "aria-label": "Command that runs this case again" }, inline(each.rerun));
@@ -99,9 +102,13 @@ function trialView(run, each, number) {
   const trial = dataOf(`trial-${each.n}-${number}`);
   if (trial === undefined) return unknownTrial(run, each, number);
   return make("div", { class: "trial" },
-    make("div", {}, errorPanel(trial), conversationPanel(trial), answerPanel(trial), expectedPanel(trial), evaluatorsPanel(trial),
-      tracePanel(trial)),
+    make("div", {}, whyPanel(trial, verdictOf(each, number)), conversationPanel(trial), answerPanel(trial), expectedPanel(trial),
+      evaluatorsPanel(trial), tracePanel(trial)),
     make("aside", { "aria-label": "Figures" }, comparisonPanel(run, each), numbersPanel(trial), dataPanel(trial)));
+}
+
+function verdictOf(each, number) {
+  return each.trials?.find(([other]) => other === number)?.[1] ?? each.verdict;
 }
 
 function unknownTrial(run, each, number) {
@@ -112,13 +119,6 @@ function unknownTrial(run, each, number) {
   return make("div", { class: "trial" },
     make("div", {}, panelOf("What is known", make("p", {}, reason), said && textBox(said, "boxed"))),
     make("aside", { "aria-label": "Figures" }, comparisonPanel(run, each)));
-}
-
-function errorPanel(trial) {
-  if (!trial.error) return null;
-  const printed = (name, text) => text && make("div", {}, make("h3", {}, `Printed to ${name}`), textBox(text, "boxed code", { name }));
-  return panelOf(["Error ", make("small", {}, trial.error_kind || "")], textBox(trial.error, "boxed code", { name: "Error" }),
-    printed("stdout", trial.printed?.stdout), printed("stderr", trial.printed?.stderr));
 }
 
 function turnOf(turn, name, ...children) {
@@ -157,7 +157,7 @@ function answerPanel(trial) {
 }
 
 function differenceView(trial) {
-  const { form, parts } = compareTexts(plain(charactersOf(trial.reference_answer)), plain(charactersOf(trial.candidate_answer)));
+  const { form, parts } = compareAnswers(plain(charactersOf(trial.reference_answer)), plain(charactersOf(trial.candidate_answer)));
   if (form === "apart") {
     return make("div", { class: "apart" },
       make("div", {}, make("h3", {}, "Expected"), textBox(trial.reference_answer, "boxed", { name: "Expected" })),
@@ -170,46 +170,20 @@ function differenceView(trial) {
       : "The answer is the expected one, word for word.";
     return make("div", {}, make("p", { class: "note" }, same), textBox(trial.candidate_answer, "boxed", { name: "Answer" }), cuts[0]);
   }
+  if (form === "equal") {
+    const equal = "The answer has the data of the expected one, written otherwise.";
+    return make("div", {}, make("p", { class: "note" }, equal), textBox(trial.candidate_answer, "boxed code", { name: "Answer" }));
+  }
   const kinds = { removed: "del", added: "ins" };
   const nodes = parts.map(([kind, text]) => (kind === "same" ? shown(text) : make(kinds[kind], {}, shown(text)))).flat();
   const legend = make("p", { class: "more" }, make("del", {}, "expected, not answered"), " · ", make("ins", {}, "answered, not expected"));
   const text = parts.map(([, part]) => part).join("");
-  return make("div", {}, textBox(text, "boxed", { name: "Difference", nodes }), cuts, legend);
+  const kind = form === "data" ? "boxed code" : "boxed";
+  return make("div", {}, textBox(text, kind, { name: "Difference", nodes }), cuts, legend);
 }
 
 function expectedPanel(trial) {
   return trial.expected_outcome ? panelOf("Expected outcome", textBox(trial.expected_outcome, "", { name: "Expected outcome" })) : null;
-}
-
-function evaluatorsPanel(trial) {
-  if (trial.evaluator_results) return panelOf("Evaluators", evaluatorList(trial.evaluator_results));
-  if (!trial.misses && !trial.hits && !trial.reasoning) return null;
-  return panelOf("Verdict", pointsOf(trial), trial.reasoning && textBox(trial.reasoning, "reasoning", { name: "Reasoning" }));
-}
-
-function evaluatorList(results) {
-  return make("ul", { class: "evaluators" }, results.map((each) => make("li", {},
-    evaluatorHead(each),
-    pointsOf(each),
-    each.reasoning && textBox(each.reasoning, "reasoning", { name: "Reasoning" }),
-    each.raw_response && folded("Raw response", textBox(each.raw_response, "boxed code", { name: "Raw response" })),
-    each.stderr && folded("Standard error", textBox(each.stderr, "boxed code", { name: "Standard error" })),
-    each.evaluator_results && evaluatorList(each.evaluator_results))));
-}
-
-function evaluatorHead(each) {
-  const value = each.status === "ok" ? each.score : undefined;
-  return make("div", { class: "evaluator-head" },
-    badge(each.verdict), make("h3", {}, make("bdi", {}, inline(each.name))), make("small", {}, inline(each.type)),
-    each.required && make("span", { class: "label" }, "required"), each.weight !== 1 && make("small", {}, `weight ${each.weight}`),
-    make("span", { class: "score" }, value !== undefined && scoreBar(value, each.verdict), score(value)));
-}
-
-function pointsOf({ hits = [], misses = [] }) {
-  if (hits.length + misses.length === 0) return null;
-  const point = (kind, word) => (text) =>
-    make("li", { class: kind }, make("div", {}, make("span", { class: "quiet" }, word), textBox(text, "", { name: word })));
-  return make("ul", { class: "points" }, misses.map(point("miss", "missed: ")), hits.map(point("hit", "met: ")));
 }
 
 function tracePanel(trial) {

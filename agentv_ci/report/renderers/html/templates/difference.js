@@ -1,9 +1,97 @@
 "use strict";
 
-// Compare two texts: by lines first, then by words within the lines that differ.
+// Compare two texts: as data if both are JSON, else by lines, and by words within the lines that differ.
 
 const MAX_CELLS = 4_000_000;
-const TOO_DIFFERENT = 0.25;
+const TOO_DIFFERENT = 0.4;
+
+/** Compare an answer with the expected one; two of JSON by their data, as the forms "equal" and "data". */
+function compareAnswers(before, after) {
+  return (before !== after && compareData(before, after)) || compareTexts(before, after);
+}
+
+function compareData(before, after) {
+  try {
+    const [one, other] = [dataIn(before), dataIn(after)];
+    const lines = dataLines(one, other, "", "", "");
+    const parts = lines.flatMap(([kind, indent, text]) => [["same", indent], [kind, text], ["same", "\n"]]);
+    return { form: lines.some(([kind]) => kind !== "same") ? "data" : "equal", parts: merged(parts) };
+  } catch {
+    return null;
+  }
+}
+
+/** The object or list in a text, with or without a fence; throws for other texts, and for numbers that would be rounded. */
+function dataIn(text) {
+  const value = JSON.parse(text.replace(/^\s*```\w*\n([^]*?)\n?```\s*$/, "$1"));
+  if (!isContainer(value) || /\d{16}/.test(text)) throw new TypeError();
+  return value;
+}
+
+function isContainer(value) {
+  return typeof value === "object" && value !== null;
+}
+
+/** Two values as lines, [kind, indent, text]: objects are compared key by key, and lists item by item. */
+function dataLines(one, other, indent, name, comma) {
+  const isList = Array.isArray(one);
+  if (!isContainer(one) || !isContainer(other) || isList !== Array.isArray(other)) {
+    if (one === other) return linesOf("same", one, indent, name, comma);
+    return [...linesOf("removed", one, indent, name, comma), ...linesOf("added", other, indent, name, comma)];
+  }
+  const pairs = isList ? pairedItems(one, other) : pairedKeys(one, other);
+  const inner = pairs.flatMap(({ key, sides }, index) => {
+    const label = key === undefined ? "" : `${JSON.stringify(key)}: `;
+    const end = index < pairs.length - 1 ? "," : "";
+    if (sides.length === 2) return dataLines(sides[0].value, sides[1].value, `${indent}  `, label, end);
+    return linesOf(sides[0].kind, sides[0].value, `${indent}  `, label, end);
+  });
+  const [open, close] = isList ? "[]" : "{}";
+  return [["same", indent, name + open], ...inner, ["same", indent, close + comma]];
+}
+
+function pairedKeys(one, other) {
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])].map((key) => ({ key, sides: sidesOf(
+    Object.hasOwn(one, key) && { kind: "removed", value: one[key] }, Object.hasOwn(other, key) && { kind: "added", value: other[key] },
+  ) }));
+}
+
+/** Equal items are paired first; between them, the n-th with the n-th. */
+function pairedItems(one, other) {
+  const pairs = [];
+  let [removed, added] = [[], []];
+  const flush = () => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at += 1) pairs.push({ sides: sidesOf(removed[at], added[at]) });
+    [removed, added] = [[], []];
+  };
+  if ((one.length + 1) * (other.length + 1) > MAX_CELLS) throw new RangeError();
+  let [i, j] = [0, 0];
+  for (const [kind] of between(one.map(canonical), other.map(canonical))) {
+    if (kind === "same") flush();
+    if (kind !== "added") removed.push({ kind: "removed", value: one[i++] });
+    if (kind !== "removed") added.push({ kind: "added", value: other[j++] });
+    if (kind === "same") flush();
+  }
+  flush();
+  return pairs;
+}
+
+function sidesOf(...sides) {
+  return sides.filter(Boolean);
+}
+
+/** JSON with sorted keys. */
+function canonical(value) {
+  const sorted = (_, each) => (isContainer(each) && !Array.isArray(each) ? Object.fromEntries(Object.entries(each).sort()) : each);
+  return JSON.stringify(value, sorted);
+}
+
+function linesOf(kind, value, indent, name, comma) {
+  return `${name}${JSON.stringify(value, null, 2)}${comma}`.split("\n").map((line) => {
+    const text = line.trimStart();
+    return [kind, indent + line.slice(0, line.length - text.length), text];
+  });
+}
 
 /**
  * Compare two texts. `parts` are [kind, text] with kind "same", "removed" or "added". `form` is how to show them: "same",

@@ -56,6 +56,7 @@ function start() {
       back,
       previous: neighbour(-1),
       next: neighbour(1),
+      others: table.siblingsOf(each).map((other) => [other, addressOf(other)]),
       place: at < 0 ? "" : `${count(at + 1)} of ${count(table.found.length)}`,
       chose: (number) => isWritten(addressOf(each, number), true),
     }));

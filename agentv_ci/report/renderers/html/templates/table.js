@@ -204,6 +204,11 @@ class CaseTable {
     this.more();
   }
 
+  /** The same case with other targets. */
+  siblingsOf(each) {
+    return this.siblings.get(nameOf(each.id, each.suite)).filter((other) => other !== each);
+  }
+
   header({ key, name, note, isNumber }) {
     const sort = () => this.change({ sort: key, down: this.state.sort === key && !this.state.down });
     const isSortable = this.orders.some((order) => order.key === key);
