@@ -30,7 +30,7 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
 
     Raises UsageError for files that cannot be read or compared, NothingToRun when no case is on both sides.
     """
-    older, newer = _side(base, names[0]), _side(head, names[1])
+    older, newer = side_of(base, names[0]), side_of(head, names[1])
     comparison = compare_sides(older, newer, now=now, confidence=confidence)
     if not comparison.shares_cases:
         raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
@@ -40,7 +40,7 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
 def baseline_comparison(path: Path, *, head: str, now: datetime, is_part: bool = False) -> BaselineComparison:
     """Return the comparison for a run to add to; raises UsageError for a file that cannot be read."""
     try:
-        return BaselineComparison(_side(path, path.name), head, now, is_part=is_part)
+        return BaselineComparison(side_of(path, path.name), head, now, is_part=is_part)
     except NothingToRun as error:
         raise UsageError(error.message) from error
 
@@ -80,7 +80,8 @@ def _incomplete(report: RunReport) -> str | None:
     return None
 
 
-def _side(path: Path, name: str) -> Side:
+def side_of(path: Path, name: str) -> Side:
+    """Return the run in results or a baseline; raises UsageError or NothingToRun."""
     if path.suffix == ".json":
         document = _baseline(path)
         return Side(name, tuple(map(outcome_of, document.cases)), document.measured)

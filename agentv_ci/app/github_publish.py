@@ -7,7 +7,7 @@ read through a symbolic link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from agentv_ci.analysis.outcomes import Tally
+from agentv_ci.app.github_base import with_base
 from agentv_ci.app.github_run import action_run, refuse_links, this_use
 from agentv_ci.app.report_files import links_of, read_run_report, report_path, why
 from agentv_ci.atomic import replacing
@@ -30,13 +31,16 @@ from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
 from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.document import load
-from agentv_ci.publish.publishing import MAX_ANNOTATIONS, Publication, PublishOptions, publish
+from agentv_ci.publish.check import Conclusion
+from agentv_ci.publish.publishing import Publication, PublishOptions, publish
+from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.report import diagnostics
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.results.files import read_rows
+from agentv_ci.text import without_commands
 from agentv_ci.workflow_commands import annotation_command
 
 M = TypeVar("M", bound=BaseModel)
@@ -45,6 +49,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """Limit for each file that is read at once."""
 MAX_RESULTS_BYTES = 2 * 1024 * 1024 * 1024
 MAX_SUITE_BYTES = 4 * 1024 * 1024
+MAX_SUITES = 9
 NOT_CONTAINED = (
     "the step that ran the agents did not end properly, so they may have changed its results and this job: "
     "see its error above, or whether something ended the process"
@@ -55,16 +60,26 @@ NO_CASES = Counts(cases=0, passed=0, failed=0, errored=0, not_run=0, flaky=0, ro
 FailOn = Literal["gate", "errors", "never"]
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the step did."""
+
+    run: ActionRun
+    exit_code: int
+    comment_url: str | None
+
+
 async def publish_run(
     folder: Path,
     workflow: Workflow,
     options: PublishOptions,
+    fail_on: FailOn,
     *,
     contained: bool,
     environment: Environment,
     say: Callable[[str], None],
-) -> tuple[ActionRun, str | None]:
-    """Publish the results in a folder; return the record of the run, and the URL of the comment.
+) -> Published:
+    """Publish the results in a folder.
 
     The comment is also written to the folder. Inside the action, the results must be of the same use of it. If the step
     before failed, so that agents may have changed anything, they are not `contained` and the verdict is an error. `say`
@@ -74,6 +89,11 @@ async def publish_run(
     if not contained:
         uncontained = {"exit_code": BUG, "verdict": "error", "reason": NOT_CONTAINED, "hint": None}
         job = replace(job, run=job.run.model_copy(update=uncontained), reported=None)
+    token = environment.variables.get("GITHUB_TOKEN") or None
+    try:
+        job = await with_base(job, options.base_artifact, workflow, token, environment)
+    except NotPublished as reason:
+        say(without_commands(f"no comparison with the base branch: {reason}"))
     report = job.reported.report if job.reported is not None else None
     past = _past(job.run, report, workflow, environment.now())
     publication = Publication(
@@ -82,15 +102,23 @@ async def publish_run(
         outputs=_outputs(past, report, folder),
         run=past,
         is_part=(report is not None and report.shard is not None) or job.run.exit_code == INTERRUPTED,
+        conclusion=_conclusion(past.verdict, report, code := exit_code(job.run, fail_on)),
     )
-    token = environment.variables.get("GITHUB_TOKEN") or None
     comment, url = await publish(publication, workflow, options, token=token, environment=environment, say=say)
     try:
         _write_comment(folder, comment)
     except OSError as error:
         problem = why(error, folder / action.COMMENT)
         say(annotation_command(Annotation("notice", f"cannot write {action.COMMENT}", problem)))
-    return job.run, url
+    return Published(job.run, code, url)
+
+
+def _conclusion(verdict: ActionVerdict, report: RunReport | None, code: int) -> Conclusion:
+    """Return what a check run concludes: neither success nor failure if nothing was tested, or if it may fail."""
+    if code != PASSED:
+        return "failure"
+    is_dry = report is not None and report.dry_run
+    return "success" if verdict == "pass" and not is_dry else "neutral"
 
 
 def _write_comment(folder: Path, comment: str) -> None:
@@ -260,22 +288,20 @@ def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: dat
 class EvaluatorLines:
     """Finds the lines of evaluators in eval files, reading each file once.
 
-    Rows and the record of the run are untrusted: only as many lines are found as there are annotations to show, and
-    only in files of a moderate size inside the workspace; without a workspace in none.
+    Rows and the record of the run are untrusted: only a few files are read, only those of a moderate size inside the
+    workspace; without a workspace none.
     """
 
     def __init__(self, root: Path, workspace: Path | None) -> None:
         self._root = root
         self._workspace = workspace
-        self._left = MAX_ANNOTATIONS["error"]
         self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
         """Each eval file, and the index of each case."""
 
     def find(self, suite: str, case: str, evaluator: str) -> int | None:
         """Return the line of an evaluator defined in a case, or None."""
-        if self._left <= 0 or not self._may_read(self._root / suite):
+        if suite not in self._suites and (len(self._suites) >= MAX_SUITES or not self._may_read(self._root / suite)):
             return None
-        self._left -= 1
         source, cases = self._suite(suite)
         index = cases.get(case)
         pointer = _in_case(source, index, evaluator) if index is not None else None

@@ -82,6 +82,9 @@ class Modes:
         show_default=True,
         help="Comment on the pull request; auto skips shards.",
     )
+    check: bool = publish_input(
+        "--check", is_flag=True, help="Create a check run with all annotations; requires `checks: write`."
+    )
     annotations: Literal["all", "failures", "none"] = publish_input(
         "--annotations",
         type=click.Choice(["all", "failures", "none"]),
@@ -151,6 +154,13 @@ class PublishCommandOptions:
         "--comment-key",
         metavar="TEXT",
         help="Distinguish the comments of several jobs of a workflow (default: the job and its matrix).",
+    )
+    base_artifact: str = publish_input(
+        "--base-artifact",
+        metavar="NAME",
+        default="agentv-results",
+        show_default=True,
+        help="Compare a pull request with the newest artifact of this name on its base branch; empty to skip.",
     )
     run_outcome: str = option("--run-outcome", envvar="AGENTV_RUN_OUTCOME", default="success", hidden=True)
 
@@ -227,8 +237,8 @@ def _drop_runner_variables() -> None:
 def publish_command(options: PublishCommandOptions) -> int:
     """Publish the results of `github run`, or of `report --out DIR/results.jsonl`, to GitHub.
 
-    Writes annotations, the job summary, the step's outputs and one comment on the pull request, which requires
-    GITHUB_TOKEN. If GitHub refuses one of them, a notice is shown; the verdict stays the same.
+    Writes annotations, the job summary, the step's outputs and, with GITHUB_TOKEN, one comment on the pull request and
+    the check run of --check. If GitHub refuses one of them, a notice is shown; the verdict stays the same.
 
     \b
     Examples:
@@ -237,7 +247,7 @@ def publish_command(options: PublishCommandOptions) -> int:
       agentv-ci github publish --annotations none --fail-on never
     """
     from agentv_ci.app.environment import system_environment
-    from agentv_ci.app.github_publish import exit_code, publish_run
+    from agentv_ci.app.github_publish import publish_run
     from agentv_ci.publish.publishing import PublishOptions
     from agentv_ci.publish.workflow import read_workflow
 
@@ -248,7 +258,9 @@ def publish_command(options: PublishCommandOptions) -> int:
     publish_options = PublishOptions(
         annotations=options.modes.annotations,
         comment=options.modes.comment,
-        comment_key=options.comment_name(workflow.name, workflow.job),
+        check=options.modes.check,
+        key=options.comment_name(workflow.name, workflow.job),
+        base_artifact=options.base_artifact,
         summary=Path(summary) if summary else None,
         outputs=Path(outputs) if outputs else None,
         delimiter=f"agentv_{secrets.token_hex(16)}",
@@ -258,10 +270,17 @@ def publish_command(options: PublishCommandOptions) -> int:
     # A cancelled step has recorded that; a failed one is not to be trusted.
     contained = options.run_outcome != "failure"
     publishing = publish_run(
-        folder, workflow, publish_options, contained=contained, environment=environment, say=click.echo
+        folder,
+        workflow,
+        publish_options,
+        options.modes.fail_on,
+        contained=contained,
+        environment=environment,
+        say=click.echo,
     )
-    run, url = asyncio.run(publishing)
-    if url is not None:
-        show_line(f"comment: {url}", "plain")
+    published = asyncio.run(publishing)
+    if published.comment_url is not None:
+        show_line(f"comment: {published.comment_url}", "plain")
+    run = published.run
     show_line(f"agentv-ci: {run.verdict}", "good" if run.exit_code == PASSED else "bad")
-    return exit_code(run, options.modes.fail_on)
+    return published.exit_code

@@ -27,14 +27,6 @@ _HISTORY = re.compile(r"^<!-- agentv-ci:history (\{.*\}) -->\s*\Z", re.MULTILINE
 """The last line: the text above it is untrusted."""
 
 
-class NotCommented(Exception):
-    """Why there is no comment, as one sentence."""
-
-
-class NotPermitted(NotCommented):
-    """The token may not comment, as in workflows that did not ask for it and in those of forks."""
-
-
 @dataclass(frozen=True, slots=True)
 class Comment:
     """A run to comment on."""

@@ -16,6 +16,7 @@ from agentv_ci.json_access import count_at, read_json, text_at, value_at
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
 """Events whose workflows have secrets and a token with write access even if an outsider caused them."""
 _PULL_REQUEST = re.compile(r"refs/pull/(\d{1,18})/", re.ASCII)
+_WORKFLOW = re.compile(r"\.github/workflows/([\w.-]+\.ya?ml)(?:@|\Z)", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 OF_PULL_REQUESTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
 """Events of pull requests; those from forks have no secrets."""
@@ -48,6 +49,8 @@ class Workflow:
     commit: str
     """The commit that is checked out by default; empty: unknown."""
     name: str
+    file: str
+    """The name of the file that produced the results; empty: unknown."""
     job: str
     run_id: int
     run_attempt: int
@@ -121,6 +124,7 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
         graphql_url=environ.get("GITHUB_GRAPHQL_URL") or f"{api}/graphql",
         commit=commit if _COMMIT.fullmatch(commit) else "",
         name=environ.get("GITHUB_WORKFLOW", ""),
+        file=_file(text_at(event, "workflow_run", "path") or environ.get("GITHUB_WORKFLOW_REF", "")),
         job=environ.get("GITHUB_JOB", ""),
         run_id=_number(environ.get("GITHUB_RUN_ID")),
         run_attempt=_number(environ.get("GITHUB_RUN_ATTEMPT")),
@@ -147,6 +151,12 @@ def _head(name: str, event: JsonValue) -> Head | None:
     if sha is None or not _COMMIT.fullmatch(sha):
         return None
     return Head(sha, text_at(repository, "full_name"), text_at(repository, "owner", "login"), branch)
+
+
+def _file(path: str) -> str:
+    """Return the file name in a path such as `acme/demo/.github/workflows/evals.yml@refs/heads/main`."""
+    found = _WORKFLOW.search(path)
+    return found[1] if found else ""
 
 
 def _number(text: str | None) -> int:

@@ -1,4 +1,4 @@
-"""A double of the part of GitHub's API that the action uses: comments and pull requests.
+"""A double of the part of GitHub's API that the action uses: comments, pull requests, check runs and artifacts.
 
 Every request and every answer is checked against GitHub's own description. Answers are the examples of the description
 with the double's values.
@@ -33,6 +33,10 @@ MOST_PER_PAGE = 100
 COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
 COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}"
 PULLS = "/repos/{owner}/{repo}/pulls"
+CHECKS = "/repos/{owner}/{repo}/check-runs"
+ACTIONS = "/repos/{owner}/{repo}/actions"
+RUNS = f"{ACTIONS}/workflows/{{workflow_id}}/runs"
+ARTIFACTS = f"{ACTIONS}/runs/{{run_id}}/artifacts"
 NUMBERED = {"{issue_number}", "{comment_id}"}
 
 
@@ -76,6 +80,20 @@ class Pull:
     branch: str
     sha: str
     state: str = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a workflow, with the artifacts that it left by their names."""
+
+    number: int
+    artifacts: Mapping[str, bytes] = field(default_factory=dict)
+    """A zip file each; empty: expired."""
+    event: str = "push"
+    repository: str = "acme/demo"
+    branch: str = "main"
+    size: int | None = None
+    """The size that GitHub reports for each of the artifacts, None: the true one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +141,10 @@ class FakeGitHub:
     """The number of the one pull request that can be commented on."""
     pulls: list[Pull] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    """Check runs as they were created and updated; annotations add up."""
+    runs: list[Run] = field(default_factory=list)
+    """The newest first."""
     raced: str | None = None
     """The comment of another run that is posted just before the next one."""
     failures: list[Failure] = field(default_factory=list)
@@ -208,10 +230,16 @@ class FakeGitHub:
         return answer
 
     def _routed(self, method: str, path: str, query: Mapping[str, str], body: Any) -> Answer:
-        if method != "GET" and self.permissions.get("pull-requests") != "write":
+        is_check = "/check-runs" in path
+        needed = "checks" if is_check else "pull-requests"
+        if method != "GET" and self.permissions.get(needed) != "write":
             return _refused(403, "Resource not accessible by integration")
         if len((body or {}).get("body", "")) > LONGEST_COMMENT:
             return _too_long()
+        if is_check:
+            return self._check_run(method, path, body)
+        if "/actions/" in path:
+            return self._actions(path, query)
         if path == "/user":
             return self._user()
         if path.endswith("/pulls"):
@@ -237,6 +265,35 @@ class FakeGitHub:
         if method == "PATCH":
             comment.body = body["body"]
         return Answer(200, _as_comment(comment))
+
+    def _check_run(self, method: str, path: str, body: dict[str, Any]) -> Answer:
+        if method == "POST":
+            check: dict[str, Any] = {"id": len(self.checks) + 1, "annotations": []}
+            self.checks.append(check)
+        else:
+            check = self.checks[int(path.rpartition("/")[2]) - 1]
+        output = body.pop("output")
+        check |= body | {"title": output["title"], "summary": output["summary"]}
+        check["annotations"] += output["annotations"]
+        shown = example(CHECKS, "post", "201") | {"id": check["id"], "name": check["name"]}
+        return Answer(201 if method == "POST" else 200, shown)
+
+    def _actions(self, path: str, query: Mapping[str, str]) -> Answer:
+        if "actions" not in self.permissions:
+            return _refused(403, "Resource not accessible by integration")
+        if path.endswith("/runs"):
+            runs = [_as_run(each) for each in self.runs if each.branch == query["branch"]]
+            return Answer(200, {"total_count": len(runs), "workflow_runs": runs})
+        number = int(path.split("/")[-2])
+        if path.endswith("/zip"):
+            # Artifact n of a run has its number and n.
+            run, place = next(each for each in self.runs if each.number == number // 10), number % 10
+            return Answer(200, [*run.artifacts.values()][place], described=False)
+        run = next(each for each in self.runs if each.number == number)
+        found = [
+            _as_artifact(run, place) for place, name in enumerate(run.artifacts) if name == query.get("name", name)
+        ]
+        return Answer(200, {"total_count": len(found), "artifacts": found})
 
     def _user(self) -> Answer:
         if self.login == BOT:
@@ -284,6 +341,20 @@ def _as_pull(pull: Pull) -> dict[str, Any]:
     shown |= {"number": pull.number, "state": pull.state, "requested_teams": []}  # the example's are incomplete
     shown["head"] |= {"label": f"{pull.owner}:{pull.branch}", "ref": pull.branch, "sha": pull.sha}
     return shown
+
+
+def _as_run(run: Run) -> dict[str, Any]:
+    shown: dict[str, Any] = example(RUNS, "get", "200")["workflow_runs"][0]
+    shown |= {"id": run.number, "event": run.event, "head_branch": run.branch, "head_sha": f"{run.number:040x}"}
+    shown["head_repository"] |= {"full_name": run.repository}
+    return shown
+
+
+def _as_artifact(run: Run, place: int) -> dict[str, Any]:
+    name, archive = [*run.artifacts.items()][place]
+    shown: dict[str, Any] = example(ARTIFACTS, "get", "200")["artifacts"][0]
+    size = len(archive) if run.size is None else run.size
+    return shown | {"id": run.number * 10 + place, "name": name, "expired": not archive, "size_in_bytes": size}
 
 
 def _page(found: Sequence[object], path: str, query: Mapping[str, str]) -> Answer:
@@ -336,7 +407,8 @@ def _handler(github: FakeGitHub) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             with one_at_a_time:
                 answer = github.answer(self.command, self.path, headers, text)
-            data = json.dumps(answer.body).encode() if answer.status != 204 else b""
+            data = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+            data = data if answer.status != 204 else b""
             self.send_response(answer.status)
             for name, value in {**answer.headers, "Content-Type": "application/json; charset=utf-8"}.items():
                 self.send_header(name, value)

@@ -14,6 +14,11 @@ OPERATIONS = {
     "/repos/{owner}/{repo}/issues/{issue_number}/comments": ("get", "post"),
     "/repos/{owner}/{repo}/issues/comments/{comment_id}": ("get", "patch", "delete"),
     "/repos/{owner}/{repo}/pulls": ("get",),
+    "/repos/{owner}/{repo}/check-runs": ("post",),
+    "/repos/{owner}/{repo}/check-runs/{check_run_id}": ("patch",),
+    "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs": ("get",),
+    "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts": ("get",),
+    "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": ("get",),
     "/user": ("get",),
 }
 """Path → the methods that are kept."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import yaml
 
 from agentv_ci.app.github_publish import EvaluatorLines, FailOn, exit_code
 from agentv_ci.app.github_run import action_run
+from tests.action import events
+from tests.action.github_api import FakeGitHub, Run
 from tests.cli.builders import GREETS, KEYED, LEAVES, PASSES, Job
 from tests.publish.workflows import HEAD
 from tests.support import REPOSITORY, write
@@ -108,6 +112,36 @@ class TestOutcomes:
         assert "Since the older plan: 0 cases changed, 1 added, 0 removed" in job.summary
         assert job.outputs["total"] == "1"
         assert len(job.json("agentv-results/plan.json")["cases"]) == 2
+
+    def test_changes_against_the_base_branch(self, job: Job) -> None:
+        job.on("pull_request", events.pull_request(HEAD))
+        base = self.results_as_artifact(job)
+        job.documents(GREETS, LEAVES, targets=({**PASSES, "response": "goodbye"},))
+        job.step("--exit-zero")
+        github = FakeGitHub(permissions={"actions": "read"}, runs=[Run(4, {"agentv-results": base})])
+        job.env |= {
+            "GITHUB_WORKFLOW_REF": "acme/demo/.github/workflows/evals.yml@main",
+            "GITHUB_TOKEN": "ghs_0123456789",
+        }
+        with github.running() as url:
+            job.env["GITHUB_API_URL"] = url
+            said = job.publish("--comment=never").out
+            assert "### Against `main (0000000)`\n\n**1 regressed, 1 new**" in job.summary
+            assert "| 📉 regressed | `greets` |" in job.summary
+            github.runs = [Run(4, {"agentv-results": b"no zip"})]
+            assert "the results of main (0000000) cannot be read: BadZipFile" in job.publish("--comment=never").out
+        # The gate decides without it.
+        assert ("regress" in said, "no comparison" in said) == (False, False)
+        assert job.publish("--base-artifact=", "--comment=never").out.count("\n") == said.count("\n")
+
+    def results_as_artifact(self, job: Job) -> bytes:
+        """Run, and return the results as upload-artifact stores them."""
+        job.step("--results-dir=base")
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for path in job.path("base").iterdir():
+                archive.write(path, path.name)
+        return packed.getvalue()
 
     def test_merged_shards(self, job: Job) -> None:
         job.documents(GREETS, LEAVES, targets=(PASSES,))

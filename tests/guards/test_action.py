@@ -27,7 +27,7 @@ from tests.support import REPOSITORY
 INPUTS = (
     "evals", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate", "max-cost", "baseline",
     "only-changed", "shard", "dry-run", "validate-only", "working-directory", "env-file", "comment", "comment-key",
-    "annotations", "fail-on", "results-dir", "python-path", "github-token", "args",
+    "base-artifact", "check", "annotations", "fail-on", "results-dir", "python-path", "github-token", "args",
 )  # fmt: skip
 OUTPUTS = (
     "verdict", "passed", "failed", "errored", "total", "pass-rate", "mean-score", "cost-usd", "results", "report",

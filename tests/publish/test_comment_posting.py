@@ -13,9 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from agentv_ci.publish import comment_posting
-from agentv_ci.publish.comment import Comment, NotCommented
+from agentv_ci.publish import api
+from agentv_ci.publish.comment import Comment
 from agentv_ci.publish.comment_posting import comment_on
+from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.workflow import Head, Workflow
 from tests.action.github_api import BOT, Failure, FakeGitHub, Pull
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
@@ -35,7 +36,7 @@ def commented(workflow: Workflow, clock: FakeClock | None = None, *, token: str 
 
 
 def refused(workflow: Workflow, *, token: str = TOKEN) -> str:
-    with pytest.raises(NotCommented) as error:
+    with pytest.raises(NotPublished) as error:
         commented(workflow, token=token)
     assert token not in str(error.value)
     assert 0 < len(str(error.value)) < 500
@@ -115,7 +116,7 @@ def test_second_comment_of_earlier_runs_is_deleted(site: Site) -> None:
 
 
 def test_comment_is_found_on_the_last_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comment_posting, "MAX_PAGES", 3)
+    monkeypatch.setattr(api, "MAX_PAGES", 3)
     for number in range(250):
         site.github.plant(f"comment {number}")
     site.comment(1, 2)
@@ -157,7 +158,7 @@ def test_app_whose_name_is_unknown_heals_its_comments(site: Site) -> None:
 
 def test_comment_of_a_later_run_is_kept(site: Site) -> None:
     site.comment(9, body="later")
-    with pytest.raises(NotCommented, match="a later run has already commented"):
+    with pytest.raises(NotPublished, match="a later run has already commented"):
         site.comment(8, body="earlier")
     assert "later" in site.github.comments[0].body
 
@@ -331,13 +332,13 @@ def test_response_with_a_broken_encoding(answering: Any) -> None:
 
 
 def test_large_response_is_not_read(answering: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comment_posting, "MAX_BYTES", 1_000)
+    monkeypatch.setattr(api, "MAX_BYTES", 1_000)
     answering(lambda request: httpx.Response(200, content=b" " * 999 + b"[]") if request.method == "GET" else POSTED)
     assert refused(PULL_REQUEST) == "the response is not from GitHub's API"
 
 
 def test_response_that_never_ends(answering: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comment_posting, "TIMEOUT_S", 0.05)
+    monkeypatch.setattr(api, "TIMEOUT_S", 0.05)
     answering(lambda _: asyncio.sleep(9))
     assert "no answer within 0.05 s" in refused(PULL_REQUEST)
 

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.action import Annotation, Level
+from agentv_ci.json_access import objects_at, text_at
+from agentv_ci.publish.check import Check
 from agentv_ci.publish.publishing import (
     MAX_SUMMARY_BYTES,
     Publication,
@@ -20,10 +22,11 @@ from agentv_ci.publish.publishing import (
     limited,
     outputs,
     publish,
+    selected,
     summary,
 )
 from tests.action.github_api import FakeGitHub
-from tests.publish.workflows import PULL_REQUEST, PUSH, past
+from tests.publish.workflows import HEAD, PULL_REQUEST, PUSH, past
 from tests.support import FakeClock
 
 TOKEN = "ghs_tokenofthejob0123456789"
@@ -40,18 +43,18 @@ def remarks(level: Level, number: int) -> list[Annotation]:
         ("error", 10, 9, "1 more error: see the job summary and the reports"),
         ("error", 120, 9, "111 more errors: see the job summary and the reports"),
         ("warning", 10, 9, "1 more warning: see the job summary and the reports"),
-        ("notice", 9, 8, "1 more notice: see the job summary and the reports"),
+        ("notice", 8, 7, "1 more notice: see the job summary and the reports"),
     ],
 )
 def test_annotations_beyond_the_limit_are_counted(level: Level, number: int, shown: int, more: str | None) -> None:
-    found = [*limited(remarks(level, number), "all")]
+    found = [*limited(remarks(level, number))]
     assert found[:shown] == remarks(level, shown)
     assert found[shown:] == ([Annotation("notice", "Some annotations are not shown", more)] if more else [])
 
 
 @given(st.lists(st.sampled_from(["error", "warning", "notice"])))
 def test_github_shows_all_that_are_written(levels: list[Level]) -> None:
-    shown = [*limited([Annotation(level, "t", "m") for level in levels], "all")]
+    shown = [*limited([Annotation(level, "t", "m") for level in levels])]
     assert all(sum(each.level == level for each in shown) <= 10 for level in levels)
     assert sum(each.level == "error" for each in shown) <= 9
 
@@ -59,8 +62,9 @@ def test_github_shows_all_that_are_written(levels: list[Level]) -> None:
 def test_annotation_modes() -> None:
     warning, error = remarks("warning", 1), remarks("error", 1)
     failure = [replace(warning[0], is_failure=True)]
-    assert [*limited([*warning, *error, *failure], "failures")] == [*error, *failure]
-    assert [*limited(error * 20, "none")] == []
+    assert [*selected([*warning, *error, *failure], "failures")] == [*error, *failure]
+    assert [*selected([*warning, *error, *failure], "all")] == [*warning, *error, *failure]
+    assert [*selected(error, "none")] == []
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,9 @@ def published(folder: Path | None = None, *, workflow: Any = PULL_REQUEST, **giv
     options = PublishOptions(
         given.pop("annotations", "all"),
         given.pop("comment", "auto"),
+        given.pop("check", False),
         "key",
+        "",
         folder and folder / "summary",
         folder and folder / "outputs",
         "random",
@@ -93,6 +99,7 @@ def published(folder: Path | None = None, *, workflow: Any = PULL_REQUEST, **giv
         "outputs": {"verdict": "fail"},
         "run": past(),
         "is_part": False,
+        "conclusion": "failure",
     }
     publication = Publication(given.pop("shown", remarks("error", 1)), **{**plain, **given})
     lines: list[str] = []
@@ -160,3 +167,79 @@ def test_token_of_the_job_is_redacted(tmp_path: Path) -> None:
     for said in (*lines, (tmp_path / "summary").read_text(), github.comments[0].body):
         assert TOKEN not in said
         assert header not in said
+
+
+@pytest.mark.parametrize(("number", "batches"), [(0, [0]), (50, [50]), (51, [50, 1]), (1_001, [50] * 20)])
+def test_check_run_has_all_annotations_in_batches(number: int, batches: list[int]) -> None:
+    github = FakeGitHub(permissions={"checks": "write"})
+    with github.running() as url:
+        workflow = replace(PULL_REQUEST, api_url=url)
+        text = "## Not passed\n\nthe table"
+        lines, _ = published(
+            workflow=workflow,
+            token=TOKEN,
+            check=True,
+            comment="never",
+            shown=[*remarks("warning", number), Annotation("error", "gate", "no line")],
+            text=lambda *_: text,
+        )
+    assert github.violations == []
+    assert [len(call.body["output"]["annotations"]) for call in github.calls] == batches
+    assert [call.body["status"] for call in github.calls] == ["in_progress"] * (len(batches) - 1) + ["completed"]
+    (check,) = github.checks
+    assert {"name": "agentv-ci: key", "head_sha": HEAD, "conclusion": "failure", "title": "Not passed"}.items() <= (
+        check.items()
+    )
+    assert check["summary"] == text
+    assert [each["start_line"] for each in check["annotations"]] == [each + 1 for each in range(min(number, 1_000))]
+    # The runner gets what has no line.
+    assert lines == ["::error title=gate::no line"]
+
+
+@pytest.mark.parametrize(
+    ("given", "notice"),
+    [
+        ({"workflow": PULL_REQUEST}, "GITHUB_TOKEN is not set; pass it to this step in `env:`"),
+        ({"workflow": replace(PUSH, commit="")}, "the commit is unknown"),
+        ({"workflow": replace(PULL_REQUEST, is_contradictory=True)}, "the event and GITHUB_REF name different"),
+        ({"is_part": True}, None),
+    ],
+)
+def test_missing_check_run_is_explained_and_annotations_are_shown(given: dict[str, Any], notice: str | None) -> None:
+    lines, _ = published(check=True, comment="never", **given)
+    assert lines.pop() == "::error file=a.yaml,line=1,title=0::m"
+    assert len(lines) == (notice is not None)
+    assert all(line.startswith(f"::notice title=No check run::{notice}") for line in lines)
+
+
+def test_token_without_checks_write_changes_nothing_else() -> None:
+    with FakeGitHub().running() as url:
+        workflow = replace(PULL_REQUEST, api_url=url, graphql_url=f"{url}/graphql")
+        lines, comment = published(workflow=workflow, token=TOKEN, check=True)
+        assert (lines[1:], comment) == published(workflow=workflow, token=TOKEN)
+    refusal = "GitHub returned 403: Resource not accessible by integration (the job needs `checks: write`"
+    assert lines[0].startswith(f"::notice title=No check run::{refusal}")
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({"end_line": 3}, {"start_line": 1, "end_line": 3}),
+        ({"column": 4}, {"start_line": 1, "end_line": 1, "start_column": 4, "end_column": 4}),
+        ({"column": 4, "end_column": 6}, {"start_line": 1, "end_line": 1, "start_column": 4, "end_column": 6}),
+        ({"end_line": 3, "column": 4, "end_column": 6}, {"start_line": 1, "end_line": 3}),
+        ({"line": None}, {"start_line": 1, "end_line": 1}),
+    ],
+)
+def test_place_of_an_annotation_of_a_check_run(given: dict[str, Any], place: dict[str, int]) -> None:
+    annotation = replace(Annotation("error", "t" * 300, "", "a.yaml", 1), **given)
+    check = Check("key", "failure", "", [annotation], "https://example.com/run")
+    (shown,) = objects_at(check.creation(HEAD), "output", "annotations")
+    assert len(text_at(shown, "title") or "") == 255
+    assert {**shown, "title": None} == {
+        "title": None,
+        "path": "a.yaml",
+        "annotation_level": "failure",
+        "message": "t" * 300,
+        **place,
+    }

@@ -34,6 +34,24 @@ def test_pull_request() -> None:
     assert (flow.run_attempt, flow.actor, flow.graphql_url) == (2, "ada", "https://api.github.com/graphql")
 
 
+@pytest.mark.parametrize(
+    ("ref", "file"),
+    [
+        ("acme/demo/.github/workflows/evals.yml@refs/heads/main", "evals.yml"),
+        ("acme/demo/.github/workflows/a-b.c_1.yaml", "a-b.c_1.yaml"),
+        ("acme/demo/.github/workflows/../x.yml@main", ""),
+        ("acme/demo/.github/workflows/a%2Fb.yml@main", ""),
+        ("", ""),
+    ],
+)
+def test_file_of_the_workflow(ref: str, file: str) -> None:
+    assert known("push", events.push(MERGE), GITHUB_WORKFLOW_REF=ref).file == file
+    payload = events.workflow_run(HEAD)
+    payload["workflow_run"]["path"] = ref.removeprefix("acme/demo/")
+    # After another run, its file counts.
+    assert known("workflow_run", payload, GITHUB_WORKFLOW_REF=ref and "x/.github/workflows/b.yml").file == file
+
+
 def test_push_shows_its_commit() -> None:
     flow = known("push", events.push(MERGE))
     assert (flow.pull_request, flow.head, flow.shown_commit) == (None, None, MERGE)

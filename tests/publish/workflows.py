@@ -18,6 +18,7 @@ PULL_REQUEST = Workflow(
     graphql_url="https://api.github.com/graphql",
     commit=MERGE,
     name="Evals",
+    file="evals.yml",
     job="evals",
     run_id=5,
     run_attempt=1,

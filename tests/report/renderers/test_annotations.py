@@ -122,7 +122,7 @@ def test_messages_are_not_longer_than_the_runner_keeps(piece: str) -> None:
     bad = tuple(finding(piece * 9_999, name=f"{piece}{number}") for number in range(99))
     run = reported([row("fail", eval_id=piece * 999, evaluator_results=bad)])
     document = diagnostics_of(piece * 9_999, hint=piece * 9_999, path=piece * 9_999)
-    for each in limited([*annotated(run), *diagnostics.annotate(document, str)], "all"):
+    for each in limited([*annotated(run), *diagnostics.annotate(document, str)]):
         assert len(undone(annotation_command(each))) <= RUNNER_KEEPS
 
 
@@ -133,7 +133,7 @@ def test_lines_of_many_cases_are_found_in_one_reading(tmp_path: Path, monkeypatc
     cases = "".join(one.format(number) for number in range(200))
     write(tmp_path, {"evals/a.yaml": f"$schema: agentv-eval-v2\nevalcases:\n{cases}"})
     rows = [row("fail", of=case(f"case-{each}"), evaluator_results=(finding("no"),)) for each in range(200)]
-    assert len([*limited(annotate(reported(rows), EvaluatorLines(tmp_path, tmp_path).find), "all")]) == 10
+    assert len([*limited(annotate(reported(rows), EvaluatorLines(tmp_path, tmp_path).find))]) == 10
     assert looked_up.call_count <= 2_000
 
 

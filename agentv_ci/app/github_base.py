@@ -1,0 +1,69 @@
+"""Compare a run of a pull request with the results of the base branch, for information: the gate has decided."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from agentv_ci.analysis.comparison import Side, compare_sides
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.app.compare import side_of
+from agentv_ci.app.report_files import report_path
+from agentv_ci.contracts.action import RESULTS
+from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.exchange import Environment
+from agentv_ci.errors import CannotGoOn
+from agentv_ci.publish.refusals import NotPublished
+from agentv_ci.publish.workflow import Workflow
+from agentv_ci.report.job import Job
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+
+
+async def with_base(job: Job, artifact: str, workflow: Workflow, token: str | None, environment: Environment) -> Job:
+    """Return the job with a comparison with the base branch, if it is of a pull request and has none.
+
+    Raises NotPublished if there are no results to compare with.
+    """
+    reported = job.reported
+    if reported is None or token is None or not artifact or not workflow.is_of_pull_request:
+        return job
+    report = reported.report
+    if report.comparison is not None or report.dry_run or report.shard is not None:
+        return job
+    # httpx loads slowly.
+    from agentv_ci.publish.base_results import fetch_base_results
+
+    base = await fetch_base_results(artifact, workflow, token, environment)
+    try:
+        comparison = _compared(base.archive, base.name, reported.outcomes, environment)
+    except (CannotGoOn, OSError, ValueError, zipfile.BadZipFile) as error:
+        raise NotPublished(f"the results of {base.name} cannot be read: {type(error).__name__}") from error
+    if not comparison.shares_cases:
+        raise NotPublished(f"{base.name} has none of these cases")
+    return replace(job, reported=replace(reported, report=report.model_copy(update={"comparison": comparison})))
+
+
+def _compared(archive: bytes, name: str, outcomes: Sequence[CaseOutcome], environment: Environment) -> Comparison:
+    with TemporaryDirectory() as folder:
+        results = Path(folder) / RESULTS
+        with zipfile.ZipFile(io.BytesIO(archive)) as packed:
+            for path in (results, report_path(results)):
+                path.write_bytes(_content(packed, path.name))
+        return compare_sides(side_of(results, name), Side("this run", outcomes), now=environment.now())
+
+
+def _content(packed: zipfile.ZipFile, name: str) -> bytes:
+    """Return a file at the top of the archive; raises ValueError if it is missing or too large."""
+    try:
+        with packed.open(name) as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except KeyError as error:
+        raise ValueError(f"no {name}") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise ValueError(f"{name} is too large")
+    return content

@@ -1,0 +1,26 @@
+"""Create the check run through GitHub's API (GitHub Docs, "REST API endpoints for check runs")."""
+
+from __future__ import annotations
+
+from agentv_ci.contracts.exchange import Environment
+from agentv_ci.json_access import count_at
+from agentv_ci.publish.api import Api, address_of, with_api
+from agentv_ci.publish.check import Check
+from agentv_ci.publish.workflow import Workflow
+
+PERMISSION = "checks: write"
+
+
+async def create_check(check: Check, workflow: Workflow, token: str, environment: Environment) -> str:
+    """Create a check run on the commit of the workflow and return its address; raises NotPublished."""
+    path = f"/repos/{workflow.repository}/check-runs"
+
+    async def work(api: Api) -> str:
+        # A retry creates another one: of several with the same name, GitHub shows the newest.
+        created = await api.ask("POST", path, check.creation(workflow.shown_commit))
+        address = address_of(created)
+        for each in check.updates():
+            await api.ask("PATCH", f"{path}/{count_at(created, 'id')}", each)
+        return address
+
+    return await with_api(work, workflow, token, PERMISSION, environment)

@@ -1,0 +1,11 @@
+"""Why something of a run is not on GitHub."""
+
+from __future__ import annotations
+
+
+class NotPublished(Exception):
+    """The reason, as one sentence."""
+
+
+class NotPermitted(NotPublished):
+    """The token lacks a permission, as in workflows that did not ask for it and in those of forks."""
