@@ -136,12 +136,19 @@ class Rig:
     """Variables that the runner sets for every job."""
     installs: bool = False
     """Whether the action installs itself, as for users, instead of running `tool`."""
+    programs: Path | None = None
+    """A folder of more programs for the job's PATH."""
     tool: str = PIPED
     """The lines in Bash that run agentv-ci."""
 
     @property
     def user(self) -> Path:
         return self.folder / "user"
+
+    @property
+    def remote(self) -> Path:
+        """What pushes and clones of the user's repository on GitHub reach, if it exists."""
+        return self.folder / "remote.git"
 
     @property
     def head(self) -> str:
@@ -152,10 +159,14 @@ class Rig:
         write(self.user, self.files)
         git(self.user, "init", "-q", "-b", "main")
         git(self.user, "remote", "add", "origin", "https://github.com/acme/demo.git")
-        git(self.user, "add", "-A")
-        git(self.user, *SIGNATURE, "commit", "-q", "--allow-empty", "-m", "start")
+        self.save("start")
         _copy_action(self.folder / "action", None if self.installs else self.tool)
         write(self.folder / "python", {"action.yml": SETUP_PYTHON.format(python=sys.executable)})
+
+    def save(self, message: str) -> None:
+        """Commit all files of the user's repository."""
+        git(self.user, "add", "-A")
+        git(self.user, *SIGNATURE, "commit", "-q", "--allow-empty", "-m", message)
 
     def commit(self, message: str, *parents: str) -> str:
         """Add a commit that is on no branch to the user's repository, and return its hash."""
@@ -205,6 +216,10 @@ class Rig:
             "GITHUB_API_URL": url,
             "GITHUB_GRAPHQL_URL": f"{url}/graphql",
             "RIG_KEPT": self.folder / "kept",
+            "RIG_USER": self.user,
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"url.{self.remote}.insteadOf",
+            "GIT_CONFIG_VALUE_0": "https://github.com/acme/demo.git",
             **self.environ,
         }
         return [
@@ -217,7 +232,8 @@ class Rig:
 
     def _environment(self) -> dict[str, str]:
         """Return the environment of act, which the job sees in host mode."""
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        programs = [self.programs] if self.programs is not None else []
+        path = os.pathsep.join(map(str, [*programs, Path(sys.executable).parent, os.environ["PATH"]]))
         kept = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("PIP_")}
         return {**kept, "PATH": path}
 

@@ -18,7 +18,8 @@ SHARDED = ".github/workflows/agentv.yml"
 KEY = "sk-canary-0123456789"
 
 FILES = REPOSITORY / "tests" / "action" / "sharded"
-"""The user's repository and its workflow, and doubles of the actions for artifacts, which need GitHub."""
+"""The user's repository and its workflow."""
+DOUBLES = REPOSITORY / "tests" / "action" / "doubles"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def outcome(once: Once) -> Outcome:
         rig = Rig(folder, {**evals, SHARDED: workflow}, secrets={"SOME_KEY": KEY})
         rig.prepare()
         doubles = {
-            pin: FILES / name
+            pin: DOUBLES / name
             for name in ("upload-artifact", "download-artifact")
             for pin in re.findall(rf"uses: (actions/{name}@\S+)", workflow)
         }
