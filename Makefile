@@ -78,6 +78,6 @@ github-api: ## cut what the action asks out of GitHub's description of its API; 
 lock:       ## write pylock.toml, what the action installs, and requirements-build.lock, what builds a release
 	$(PYTHON) -m pip install --quiet uv==0.13.9
 	$(LOCK) --format pylock.toml --output-file pylock.toml pyproject.toml
-	echo 'hatchling>=1.27' | $(LOCK) --generate-hashes --output-file requirements-build.lock -
+	printf '%s\n' 'hatchling>=1.27' 'cyclonedx-bom>=7' | $(LOCK) --generate-hashes --output-file requirements-build.lock -
 
 LOCK = $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --no-annotate --custom-compile-command 'make lock'
