@@ -175,10 +175,6 @@ class _Reading:
 
     def _take(self, checked: CheckedDocument, context: DocumentContext) -> None:
         source = checked.source
-        try:
-            relative(source.path, source.root).encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise UsageError(f"{str(source.path)!a}: path is not valid UTF-8; rename the file") from error
         self._own.update(dict.fromkeys(checked.diagnostics))
         self._roots[source.root] = None
         self._read.append(source.path)

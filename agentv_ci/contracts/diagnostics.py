@@ -26,7 +26,9 @@ class Rule:
 RULES: Mapping[str, Rule] = {
     "AV101": Rule("yaml-syntax", "error", "invalid YAML, or a file beyond the limits of size and depth"),
     "AV102": Rule("missing-schema", "warning", "`$schema` is missing; the kind was recognized by name or content"),
-    "AV103": Rule("unknown-document", "error", "unknown `$schema`, or a given file that is not an agentv-ci document"),
+    "AV103": Rule(
+        "unknown-document", "error", "unknown `$schema`, another tool's evaluation, or a given file of another program"
+    ),
     "AV104": Rule("duplicate-key", "error", "a duplicate key"),
     "AV105": Rule("unreadable-file", "error", "no permission, not UTF-8, or not a regular file"),
     "AV106": Rule("several-documents", "error", "more than one YAML document in a file"),

@@ -50,8 +50,8 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
 
 def _expand(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:
     path = normal(cwd / pattern)
-    if _exists(path) and path.is_dir():
-        yield from (DiscoveredFile(each, named=False) for each in _walk(path))
+    if _exists(path) and _is_folder(path):
+        yield from (DiscoveredFile(each, named=each == path) for each in _walk(path))
     elif _exists(path):
         yield DiscoveredFile(path, named=True)
     else:
@@ -62,7 +62,7 @@ def _expand(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:
             if any(part in NEVER_ENTERED and part not in pattern for part in Path(name).parts):
                 continue
             match = normal(cwd / name)
-            if match.is_dir():
+            if _is_folder(match):
                 yield from (DiscoveredFile(each, named=False) for each in _walk(match))
             elif match.suffix in (*YAML_SUFFIXES, ".json"):
                 yield DiscoveredFile(match, named=False)
@@ -71,26 +71,35 @@ def _expand(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:
 def _exists(path: Path) -> bool:
     try:
         return path.exists() or path.is_symlink()
+    except PermissionError:
+        return True  # reading it says so
     except (OSError, ValueError):  # too long, or with a NUL byte
         return False
 
 
+# Unlike the methods of Path, these answer False in a folder that permissions close.
+_is_folder, _is_file, _is_there = os.path.isdir, os.path.isfile, os.path.exists
+
+
 def _walk(folder: Path) -> Iterator[Path]:
-    for current, folders, files in os.walk(folder):
+    """Yield YAML files, and at the end folders that cannot be read."""
+    closed: list[Path] = []
+    for current, folders, files in os.walk(folder, onerror=lambda error: closed.append(Path(error.filename))):
         folders[:] = sorted(name for name in folders if _is_entered(Path(current, name)))
         yield from (Path(current, name) for name in sorted(files) if name.endswith(YAML_SUFFIXES))
+    yield from closed
 
 
 def _is_entered(folder: Path) -> bool:
     name = folder.name
     if name.startswith("."):
         return name == ".agentv"
-    return name not in NEVER_ENTERED and not (folder / "pyvenv.cfg").exists()
+    return name not in NEVER_ENTERED and not _is_there(folder / "pyvenv.cfg")
 
 
 def find_root(path: Path, cwd: Path) -> Path:
     """Return the repository of a file: the nearest folder with `.git`, else the working directory."""
-    return next((folder for folder in path.parents if (folder / ".git").exists()), cwd)
+    return next((folder for folder in path.parents if _is_there(folder / ".git")), cwd)
 
 
 def find_targets(path: Path, root: Path, cwd: Path) -> Path | None:
@@ -106,7 +115,7 @@ def targets_in(*folders: Path) -> Path | None:
 def find_configs(path: Path, root: Path) -> tuple[Path, ...]:
     """Return the config files of an eval file, nearest first."""
     above = (folder / ".agentv" / "config.yaml" for folder in _upwards(path, root))
-    return tuple(candidate for candidate in (path.parent / ".agentv.yaml", *above) if candidate.is_file())
+    return tuple(candidate for candidate in (path.parent / ".agentv.yaml", *above) if _is_file(candidate))
 
 
 def find_dotenv(path: Path, root: Path, cwd: Path) -> Path | None:
@@ -115,7 +124,7 @@ def find_dotenv(path: Path, root: Path, cwd: Path) -> Path | None:
 
 
 def _first_file(candidates: Iterable[Path]) -> Path | None:
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    return next((candidate for candidate in candidates if _is_file(candidate)), None)
 
 
 def _upwards(path: Path, root: Path) -> Iterator[Path]:

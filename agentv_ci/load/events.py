@@ -142,10 +142,6 @@ class Unparsable(ValueError):
         self.problem = Problem(rule, message, start, end or start, hint)
 
 
-class Foreign(Unparsable):
-    """YAML beyond the core schema, probably for another program."""
-
-
 def syntax_error(text: str, error: YAMLError) -> Unparsable:
     """Return a parser's error as a problem of `text`."""
     if isinstance(error, ReaderError):

@@ -29,7 +29,6 @@ from agentv_ci.load.events import (
     BLOCKS,
     LINE_BREAK,
     Event,
-    Foreign,
     Point,
     Problem,
     Unparsable,
@@ -159,7 +158,7 @@ class _Constructor:
         tag = event.tag  # type: ignore[attr-defined]  # all tagged events have it
         if tag not in (None, "!", *known):
             hint = "quote the value if it is text"
-            raise Foreign(f"tag '{tag}' is not in the YAML core schema", *span(event), hint=hint)
+            raise Unparsable(f"tag '{tag}' is not in the YAML core schema", *span(event), hint=hint)
 
     def _alias(self, event: AliasEvent, depth: int) -> _Node:
         name = str(event.anchor)
@@ -168,7 +167,7 @@ class _Constructor:
             raise Unparsable(f"alias *{name} has no anchor above it", *span(event), hint=hint)
         node = self._anchors[name]
         if node is None:
-            raise Foreign(f"alias *{name} is inside its own anchor", *span(event))
+            raise Unparsable(f"alias *{name} is inside its own anchor", *span(event))
         self._count(node.size, event)
         if depth + node.depth > MAX_DEPTH:
             raise Unparsable(f"nested deeper than {MAX_DEPTH} levels", *span(event))
@@ -248,12 +247,12 @@ class _Constructor:
             _merge(node, data, marks)
         return _Node(data, Mark(start, self._collection_end(event, last), marks), size, deepest + 1)
 
-    def _bad_key(self, mark: Mark) -> Foreign:
+    def _bad_key(self, mark: Mark) -> Unparsable:
         line, column = mark.start
         hint = None
         if self._lines()[line][max(column - 1, 0) :].startswith(("{{", "{")):
             hint = "quote a value that starts with {; an environment reference is '${{ NAME }}'"
-        return Foreign("a key must be a string, not a mapping or a list", mark.start, mark.end, hint=hint)
+        return Unparsable("a key must be a string, not a mapping or a list", mark.start, mark.end, hint=hint)
 
     def _collection_end(self, event: Event, last: Point) -> Point:
         """Return the end of a collection; the end event of a block collection is at the next token."""

@@ -49,10 +49,15 @@ def test_targets_of_the_eval_files_are_checked(project: Project) -> None:
 
 def test_other_yaml_in_a_folder_is_skipped(project: Project) -> None:
     project.write({"compose.yaml": "services: {}\n", "broken.yaml": "a: [\n", "node_modules/x.yaml": "a: 1\n"})
-    done = project.run("validate", ".")
-    assert done.code == 1
-    assert "broken.yaml:2:1: error: not valid YAML" in done.out
-    assert done.out.endswith("3 files checked, 2 passed, 1 failed, 1 error, 0 warnings, 1 skipped\n")
+    done = project.run("validate", ".", "--strict")
+    assert (done.code, done.out) == (0, "2 files checked, 2 passed, 0 failed, 0 errors, 0 warnings, 2 skipped\n")
+
+
+def test_evaluations_in_other_formats_are_not_skipped(project: Project) -> None:
+    project.write({"a/EVAL.yaml": "tests: ./cases.jsonl\n", "b/promptfooconfig.yaml": "prompts: [a]\ntests: []\n"})
+    for command, code in (("validate", 1), ("validate --strict", 1), ("eval", 2), ("compile", 2)):
+        done = project.run(*command.split(), ".")
+        assert (done.code, (done.out + done.err).count("[AV103]")) == (code, 2), done
 
 
 @pytest.mark.parametrize(

@@ -45,22 +45,53 @@ def test_schema_name_or_content_set_the_kind(tmp_path: Path, name: str, text: st
     assert (source.kind, [each.rule for each in source.diagnostics]) == (kind, rules)
 
 
+LATER_AGENTV = "this is an eval file of a later version of AgentV"
+PROMPTFOO = "this is a promptfoo config"
+
+
+@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("name", "text", "says"),
     [
-        ("tests:\n  - {id: a, input: Hi}\n", "'tests' looks like evaluations in another format"),
-        ("cases: [{id: a, expected_output: Hi}]\n", "'cases' looks like evaluations in another format"),
-        ("prompts: [Hi]\nproviders: [openai:gpt-5]\n", "this is a promptfoo config"),
-        ("tests: [unit, lint]\n", None),
-        ("cases:\n  - {id: a}\n", None),
-        ("prompts: [Hi]\n", None),
+        ("EVAL.yaml", "tests:\n  - {id: a, criteria: Hi, input: Hi}\n", LATER_AGENTV),
+        ("EVAL.yaml", "name: a\ntests: ./cases.yaml\n", LATER_AGENTV),
+        ("a.EVAL.yml", "tests: [file://a.jsonl]\n", LATER_AGENTV),
+        ("a.eval.yaml", "prompts: ['{{ input }}']\nproviders: [a]\ntests: [{id: a, vars: {}}]\n", LATER_AGENTV),
+        ("x.yaml", "execution: {target: a}\ntests: ./cases.jsonl\n", LATER_AGENTV),
+        ("x.yaml", "target: a\ncases: [file://x.yaml, {id: a, input: Hi}]\n", LATER_AGENTV),
+        ("x.yaml", "tests:\n  - {id: a, input: Hi}\n", "'tests' looks like evaluations in another format"),
+        ("x.yaml", "cases: [{name: a, expected_output: Hi}]\n", "'cases' looks like evaluations in another format"),
+        ("x.yaml", "prompts: [Hi]\nproviders: [openai:gpt-5]\n", PROMPTFOO),
+        ("promptfooconfig.yaml", "$schema: https://promptfoo.dev/x.json\nprompts: a\ntests: a.csv\n", PROMPTFOO),
     ],
 )
-def test_evaluation_in_another_format_is_never_skipped(tmp_path: Path, text: str, says: str | None) -> None:
-    source = loaded(tmp_path, text, named=False)
-    found = [(each.rule, each.message) for each in source.diagnostics]
-    assert found == ([("AV103", f"{says}, which agentv-ci does not read")] if says else [])
+def test_evaluation_in_another_format_is_never_skipped(
+    tmp_path: Path, name: str, text: str, says: str, named: bool
+) -> None:
+    source = loaded(tmp_path, text, name, named=named)
+    assert problems(source) == [("AV103", f"{says}, which agentv-ci does not read")]
     assert source.kind is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ci.yaml", "on: push\njobs: {tests: {runs-on: ubuntu-latest, steps: [{run: make test}]}}\n"),
+        ("ci.yaml", "tests:\n  unit: {script: pytest}\n"),
+        ("ci.yaml", "name: CI\ntests: ci/unit.yaml\n"),
+        ("compose.yaml", "services: {tests: {image: a, command: [b]}}\n"),
+        ("x.yaml", "tests: [unit, lint]\n"),
+        ("x.yaml", "tests: [{name: adds, input: 1 + 1, expected: 2}]\n"),
+        ("x.yaml", "cases:\n  - {id: a}\n"),
+        ("x.yaml", "prompts: [Hi]\n"),
+        ("play.yaml", "- {hosts: all, vars: {a: 1}}\n"),
+        ("eval.yaml", "checkpoint: a.pt\n"),
+        ("a.eval.yaml", "a: 1\n"),
+    ],
+)
+def test_ordinary_yaml_is_skipped(tmp_path: Path, name: str, text: str) -> None:
+    source = loaded(tmp_path, text, name, named=False)
+    assert (source.kind, source.diagnostics) == (None, ())
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from agentv_ci.jsonschema.schemas import SCHEMAS, SchemaName
-from agentv_ci.load.document import KNOWN_SCHEMAS
 from agentv_ci.load.parse import parse_yaml
+from agentv_ci.load.recognition import KNOWN_SCHEMAS
 from tests.support.files import REPOSITORY
 
 GENERATED: Mapping[str, SchemaName] = {

@@ -1,0 +1,158 @@
+"""Recognize documents: by `$schema`, by name, by content; and evaluations of other tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.config import CONFIG_SCHEMA
+from agentv_ci.contracts.evals import EVAL_SCHEMA
+from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
+from agentv_ci.contracts.source import Kind, locate
+from agentv_ci.contracts.targets import TARGETS_SCHEMAS
+from agentv_ci.jsonschema.schemas import BASE_ID, SCHEMAS, schema_id
+from agentv_ci.load.events import Problem
+from agentv_ci.load.parse import Parsed
+from agentv_ci.text import did_you_mean, listed, nearest
+
+KNOWN_SCHEMAS: Mapping[str, Kind] = {
+    EVAL_SCHEMA: "eval",
+    **dict.fromkeys(TARGETS_SCHEMAS, "targets"),
+    CONFIG_SCHEMA: "config",
+    JUDGE_SET_SCHEMA: "judge-set",
+    **{schema_id(name): kind for kind, name in SCHEMAS.items()},
+}
+
+EVAL_NAME = re.compile(r"(?:.+\.)?EVAL\.ya?ml|.+\.eval\.ya?ml")
+"""Names that only eval files have; `eval.yaml` is also a usual name for settings of other programs."""
+
+OURS = re.compile(
+    r"""\bagentv-(?:eval|targets|config|judge-set)-|/schemas/(?:eval|targets|config|judge-set)-v\d"""
+    r"""|^[ \t{\ufffd]*["']?(?:evalcases|guideline_patterns|guidelinePatterns)["']?\s*:""",
+    re.MULTILINE,
+)
+TARGETS = re.compile(r"^targets\s*:", re.MULTILINE)
+
+CASE_KEYS = frozenset({"vars", "assert", "assertions", "criteria", "expected_output", "input_messages"})
+"""Keys that only cases of evaluations have."""
+COMMON_CASE_KEYS = frozenset({"input", "expected"})
+"""Keys that tests of programs have too; a case also has an id."""
+CASE_FILE = re.compile(r"file://.+|.+\.(?:ya?ml|jsonl?|csv)")
+AGENTV_KEYS = frozenset({"target", "execution", "workspace"})
+FORMAT_HINT = "write its cases as evalcases (docs/eval-file.md), or move the file out of the folder"
+
+
+def is_ours_by_name(path: Path) -> bool:
+    """Whether only documents of ours have this name."""
+    return kind_by_name(path) is not None or EVAL_NAME.fullmatch(path.name) is not None
+
+
+def bears_our_mark(content: bytes) -> bool:
+    """Whether a text that cannot be parsed is probably a document of ours, in whatever encoding."""
+    text = content.replace(b"\0", b"").decode("utf-8", "replace")
+    return OURS.search(text) is not None or (TARGETS.search(text) is not None and "provider" in text)
+
+
+def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, Problem | None]:
+    """Return the kind of a document, and the problem of the whole file; neither for a file of another program.
+
+    With `named`, the user gave this exact path, and a file of another program is a problem.
+    """
+    data = parsed.data
+    declared = data.get("$schema") if isinstance(data, dict) else None
+    if isinstance(declared, str) and declared in KNOWN_SCHEMAS:
+        return KNOWN_SCHEMAS[declared], None
+    by_content = _kind_by_content(data, named=named)
+    kind = kind_by_name(path) or by_content
+    other = _other_format(path, data) if kind is None else None
+    if isinstance(declared, str):
+        looks_ours = declared.startswith(("agentv-", BASE_ID)) or by_content is not None
+        if looks_ours or (named and other is None):
+            return kind_by_name(path), _unknown_schema(declared, parsed)
+        kind = None
+    if other is not None:
+        # Skipping it would be a run that silently tests nothing.
+        place = locate(parsed.find_mark(), (other[0],))
+        message = f"{other[1]}, which agentv-ci does not read"
+        return None, Problem("AV103", message, place.start, place.end, hint=FORMAT_HINT)
+    if not named and (kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))):
+        return None, None  # other files are called targets.yaml too
+    if kind is not None and (data is None or _attempts_schema(data)):
+        return kind, None
+    start = parsed.find_mark().start
+    if kind is not None:
+        name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
+        return kind, Problem("AV102", f"$schema is missing; read as '{name}'", start, start)
+    message = "the file is empty"
+    if path.suffix == ".jsonl":
+        message = "not an eval file; `agentv-ci report` reads results"
+    elif data is not None:
+        message = "not an agentv-ci document; add a line such as $schema: agentv-eval-v2"
+    return None, Problem("AV103", message, start, start)
+
+
+def _unknown_schema(declared: str, parsed: Parsed) -> Problem:
+    place = locate(parsed.find_mark(), ("$schema",))
+    names = [name for name in KNOWN_SCHEMAS if not name.startswith("http")]
+    message = f"unknown $schema '{declared}'{did_you_mean(declared, names)}; expected one of {listed(names)}"
+    return Problem("AV103", message, place.start, place.end)
+
+
+def kind_by_name(path: Path) -> Kind | None:
+    """Return the kind of documents with this name."""
+    if path.name in ("targets.yaml", "targets.yml"):
+        return "targets"
+    if path.name == ".agentv.yaml" or (path.name == "config.yaml" and path.parent.name == ".agentv"):
+        return "config"
+    return None
+
+
+def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
+    if not isinstance(data, dict):
+        return None
+    if "evalcases" in data:
+        return "eval"
+    if "targets" in data and (named or _lists_providers(data["targets"])):
+        return "targets"
+    if "guideline_patterns" in data or "guidelinePatterns" in data:
+        return "config"
+    return None
+
+
+def _other_format(path: Path, data: JsonValue) -> tuple[str, str] | None:
+    """Return the key that shows that a file is an evaluation of another tool, and a description of the file."""
+    if not isinstance(data, dict):
+        return None
+    is_agentv = bool(AGENTV_KEYS & data.keys()) or EVAL_NAME.fullmatch(path.name) is not None
+    if "prompts" in data and ("providers" in data or "tests" in data) and not is_agentv:
+        return "prompts", "this is a promptfoo config"
+    for key in ("tests", "cases"):
+        cases = [each for each in _items(data.get(key)) if _is_case(each)]
+        if is_agentv and (
+            cases or any(isinstance(each, str) and CASE_FILE.fullmatch(each) for each in _items(data.get(key)))
+        ):
+            return key, "this is an eval file of a later version of AgentV"
+        if cases:
+            return key, f"'{key}' looks like evaluations in another format"
+    return None
+
+
+def _items(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else [value]
+
+
+def _is_case(item: JsonValue) -> bool:
+    return isinstance(item, dict) and bool(CASE_KEYS & item.keys() or ("id" in item and COMMON_CASE_KEYS & item.keys()))
+
+
+def _attempts_schema(data: JsonValue) -> bool:
+    """Whether `$schema` is there but misspelt or of the wrong type, which `validate` reports."""
+    return isinstance(data, dict) and ("$schema" in data or nearest("$schema", data) is not None)
+
+
+def _lists_providers(value: JsonValue) -> bool:
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "provider" in item for item in value)
+    )
