@@ -67,6 +67,7 @@ RULES: Mapping[str, Rule] = {
     "AV327": Rule("literal-reference", "warning", "`${{ NAME }}` in an eval file, where it stays literal"),
     "AV328": Rule("incomplete-message", "error", "an expected message without usable content"),
     "AV329": Rule("no-prompt", "error", "a command that never gets the prompt"),
+    "AV330": Rule("unusable-setting", "error", "an address, header, path or metric that a run refuses"),
 }
 
 _NEEDED = {"AV101", "AV103", "AV104", "AV105", "AV106", "AV301", "AV302", "AV304", "AV309", "AV312", "AV320", "AV325"}

@@ -363,12 +363,20 @@ class FieldAccuracyEvaluator(EvaluatorSettings):
     reference: Maybe[JsonObject] = Field(None, description="Expected values; default: the expected answer as JSON.")
 
 
+PACKAGE_HINT = "python -m pip install sacrebleu, or install agentv-ci with the extra 'bleu'"
+
+
 class SimilarityEvaluator(EvaluatorSettings):
     """The similarity of the answer to a text."""
 
     type: Literal["similarity"] = Field(description="Measure the similarity to a text.")
     metric: Literal["levenshtein", "rouge_l", "bleu", "token_f1"] = Field(description="Similarity metric.")
     reference: Maybe[Name] = Field(None, description="Text to compare with; default: the expected answer.")
+
+    @property
+    def package(self) -> str | None:
+        """The package of an extra that the metric needs."""
+        return "sacrebleu" if self.metric == "bleu" else None
 
 
 class LatencyEvaluator(EvaluatorSettings):

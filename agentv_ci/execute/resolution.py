@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from agentv_ci.contracts.api_targets import AzureOpenAITarget, HttpTarget
+from agentv_ci.contracts.api_settings import refused_settings
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cli_template import quoted_placeholders, unknown_placeholders
 from agentv_ci.contracts.environment_references import variable_of
@@ -23,11 +22,7 @@ from agentv_ci.model_errors import refusals
 from agentv_ci.results.resume import EarlierRun
 
 ADDRESSES = ("base_url", "endpoint")
-FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
-"""Headers that the HTTP client sets itself."""
-HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 NO_PROMPT = "it has neither {PROMPT} nor {PROMPT_FILE}; set stdin: prompt, or prompt: none if it needs no prompt"
-INVALID_ADDRESS = "must begin with http:// or https:// and a host"
 
 
 def resolve_plan(
@@ -199,8 +194,7 @@ def _invalid(target: Target) -> Iterator[tuple[str, str]]:
         if _holds_reference(value):
             yield field, "the value is an environment reference itself"
     if isinstance(target, HttpTarget):
-        yield from _of_address(target)
-        yield from _of_headers(target)
+        yield from refused_settings(target)
     if isinstance(target, CliTarget):
         for written in unknown_placeholders(target.command_template):
             yield "command_template", f"unknown placeholder {written}"
@@ -219,35 +213,3 @@ def _holds_reference(value: JsonValue) -> bool:
         case _:
             # A map's values are passed on as they are.
             return False
-
-
-def _of_address(target: HttpTarget) -> Iterator[tuple[str, str]]:
-    endpoint = target.endpoint if isinstance(target, AzureOpenAITarget) else None
-    field = "base_url" if endpoint is None else "endpoint"
-    if endpoint is not None and target.base_url is not None:
-        yield "base_url", "it is an alias of endpoint, which is set too"
-    try:
-        address = target.address()
-        split = urlsplit(address or "")
-        _ = split.port  # raises ValueError
-    except ValueError:
-        yield field, INVALID_ADDRESS
-        return
-    if address is None:
-        return
-    host = split.hostname or ""
-    if split.scheme not in ("http", "https") or not host.strip(".") or host[0] == "." or re.search(r"\s", address):
-        yield field, INVALID_ADDRESS
-    elif split.query or split.fragment:
-        yield field, "must not have a query or a fragment; use extra_body or headers"
-
-
-def _of_headers(target: HttpTarget) -> Iterator[tuple[str, str]]:
-    headers = target.headers or {}
-    for name in headers:
-        if name.lower() in FRAMING_HEADERS or not HEADER_NAME.fullmatch(name):
-            yield f"headers.{name}", "this header cannot be set"
-    values = {"api_key": target.api_key, **{f"headers.{name}": value for name, value in headers.items()}}
-    for field, value in values.items():
-        if value is not None and not (value.isascii() and value.isprintable()):
-            yield field, "has characters that are not allowed in a header"

@@ -74,6 +74,20 @@ def test_plan_is_not_compiled_without_the_rules_that_it_needs(repository: Path, 
     assert f"[{rule}]" in done.err
 
 
+def test_a_metric_needs_its_package(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    near = "evaluators: [{name: near, type: similarity, metric: bleu, reference: x}]"
+    write(
+        repository,
+        {
+            "targets.yaml": TARGETS,
+            "x.yaml": f"{CASE}target: t\n".replace("    expected_m", f"    {near}\n    expected_m"),
+        },
+    )
+    assert found(repository, "x.yaml") == []
+    monkeypatch.setattr("agentv_ci.validate.rules.evaluators.find_spec", lambda _: None)
+    assert found(repository, "x.yaml") == [("x.yaml", "AV330", "error")]
+
+
 @pytest.mark.parametrize("targets", ["gone.yaml", "empty", "x.yaml", "a" * 5000])
 def test_path_without_a_targets_file_is_a_usage_error(repository: Path, targets: str) -> None:
     write(repository, {"x.yaml": CASE + "target: t\n", "empty/keep": ""})

@@ -137,12 +137,9 @@ def require_packages(plan: Plan) -> None:
     """Raise UsageError when an evaluator of the plan needs a package that is not installed."""
     for case in plan.cases:
         for each in flat(case.evaluators):
-            if (
-                isinstance(each, authored.SimilarityEvaluator)
-                and each.metric == "bleu"
-                and find_spec("sacrebleu") is None
-            ):
+            package = each.package if isinstance(each, authored.SimilarityEvaluator) else None
+            if package is not None and find_spec(package) is None:
                 raise UsageError(
-                    f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package 'sacrebleu'",
-                    hint="python -m pip install sacrebleu, or install agentv-ci with the extra 'bleu'",
+                    f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package '{package}'",
+                    hint=authored.PACKAGE_HINT,
                 )

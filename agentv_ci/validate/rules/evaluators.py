@@ -6,12 +6,14 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import (
+    PACKAGE_HINT,
     AuthoredEvaluator,
     CodeAggregator,
     CodeEvaluator,
@@ -42,12 +44,15 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 and AV319 for lists of evaluators; AV302, AV309, AV310, AV319, AV320, AV324 and AV325 for each of them."""
+    """AV301 and AV319 for lists of evaluators; all other rules of this module for each of them."""
     for pointer, together in evaluator_lists(document):
         yield from _check_names(pointer, together, find)
     yield from _check_weights_of_cases(document, find)
     for pointer, evaluator in evaluators:
         yield from _check(pointer, evaluator, find)
+        if isinstance(evaluator, SimilarityEvaluator) and evaluator.package and find_spec(evaluator.package) is None:
+            message = f"the metric '{evaluator.metric}' needs the package '{evaluator.package}'"
+            yield find.at("AV330", message, (*pointer, "metric"), hint=PACKAGE_HINT)
     # Most documents compare no answer with the expected one.
     compares = any(isinstance(each, COMPARING) for _, each in evaluators)
     for index, case in enumerate(document.evalcases if compares else ()):
