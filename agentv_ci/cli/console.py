@@ -104,7 +104,7 @@ def show_outcome(outcome: RunOutcome, written: Mapping[str, Path], cwd: Path, *,
     from agentv_ci.report.view import RunView
 
     run = RunView(outcome.report, outcome.cases)
-    show_summary([terminal.verdict(run.report)] if quiet else terminal.render(run))
+    show_summary([terminal.verdict(run)] if quiet else terminal.render(run))
     for name, path in written.items() if not quiet else ():
         if path in outcome.lost:
             show_line(f"{name}: could not be written", "bad")

@@ -105,7 +105,11 @@ class EvalOptions:
         "--max-retries", type=Count(min=0), help="Retry N times after a timeout or a failed command (default: 2)."
     )
     fail_fast: bool = run_option("--fail-fast", is_flag=True, help="Stop after the first failed or errored case.")
-    dry_run: bool = run_option("--dry-run", is_flag=True, help="Let the mock answer every question; skip the gate.")
+    dry_run: bool = run_option(
+        "--dry-run",
+        is_flag=True,
+        help="Score the reference answers instead of asking; judges are mocked; skip the gate.",
+    )
     out: str | None = results_option(
         "--out", type=FILE, help="Write the results to FILE (default: .agentv/results/eval_<timestamp>.<format>)."
     )

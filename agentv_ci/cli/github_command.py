@@ -127,7 +127,9 @@ class StepOptions:
     runner_files: tuple[str, ...] = option(FILE_OPTION, multiple=True, hidden=True)
     exit_zero: bool = option("--exit-zero", is_flag=True, help="Exit with 0; `github publish` has the exit code.")
     passed_on: PassedOn = field(metadata=part(PassedOn))
-    dry_run: bool = eval_input("--dry-run", is_flag=True, help="Let the mock answer; skip the gate.")
+    dry_run: bool = eval_input(
+        "--dry-run", is_flag=True, help="Score the reference answers instead of asking; skip the gate."
+    )
     modes: Modes = field(metadata=part(Modes))
 
     @property

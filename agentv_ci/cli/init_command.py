@@ -138,7 +138,7 @@ def _show_next(start: Start) -> None:
         lines += [f"export {name}=<value>" for name in names]
     lines += ["agentv-ci validate .", "agentv-ci eval evals/"]
     if names or starter.is_agent:
-        lines[-1] += "  # add --dry-run to let the mock answer"
+        lines[-1] += "  # add --dry-run to score the reference answer"
     click.echo("next:")
     for line in lines:
         click.echo(f"  {line}")

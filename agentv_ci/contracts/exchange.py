@@ -71,6 +71,8 @@ class Request:
     """Overrides the target's."""
     sample: str | None = None
     """A valid reply, for mocks without their own."""
+    sample_calls: tuple[ToolCall, ...] | None = None
+    """Tool calls before that reply; None: they are not reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,6 +319,11 @@ class PlanCase(Compiled):
     tags: Items[Name] | None = Field(None, description="Labels of the case.")
     metadata: JsonObject = Field(description="The author's data.")
 
+    @property
+    def reference_calls(self) -> tuple[PlanToolCall, ...]:
+        """Tool calls of a good answer, in order."""
+        return tuple(call for message in self.expected_messages for call in message.tool_calls)
+
 
 class Plan(Compiled):
     """A compiled run."""

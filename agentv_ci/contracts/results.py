@@ -137,6 +137,8 @@ class RowSource(Recorded):
     line: int = Field(description="First line of the case.")
 
 
+NO_REFERENCE_ANSWER = "the case has no reference answer"
+"""The error of a row in a dry run."""
 OutcomeKey = tuple[str, str, str]
 """Suite, case id and the name of the target that answers."""
 

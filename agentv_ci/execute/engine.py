@@ -13,12 +13,12 @@ from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import Ask, ChatMessage, Grade, JudgeQuestion, ProviderError, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import Ending
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.prompt import build_request
+from agentv_ci.execute.prompt import build_request, has_reference, with_reference_answer
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.targets import OpenTargets
@@ -153,9 +153,11 @@ class Engine:
         response, effort = await self._attempts(trial, request, label)
         if isinstance(response, ProviderError):
             return failed_row(trial, effort, response, now=now())
-        if not response.answer.strip():
+        if not (response.answer.strip() or self._options.dry_run):
             self._services.warn(f"{trial.target.name}: an answer is empty")
         grade = await self._grade(trial, request, response, label)
+        if self._options.dry_run and not has_reference(trial.case):
+            return failed_row(trial, effort, ProviderError("request", NO_REFERENCE_ANSWER), now=now())
         trace = self._options.include_trace
         return graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
 
@@ -211,9 +213,10 @@ class Engine:
         """Return a trial's question; raises ProviderError when its files cannot be written."""
         case, locate = trial.case, self._materials.locate
         try:
-            return build_request(case, self._plan.files, locate, cwd=self._folder(case), seed=trial.seed)
+            request = build_request(case, self._plan.files, locate, cwd=self._folder(case), seed=trial.seed)
         except OSError as error:
             raise self._unwritable(error) from error
+        return with_reference_answer(request, case) if self._options.dry_run else request
 
     def _folder(self, case: PlanCase) -> Path:
         """Return the folder of a case's eval file."""

@@ -7,11 +7,13 @@ The rules are those of AgentV: roles are marked (`@[User]:`) only when more than
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
 from agentv_ci.contracts.plan import FilePart, FileText, Part, PlanCase, PlanMessage, part_outline
+from agentv_ci.contracts.results import ToolCall
 
 GUIDELINES_HEADING = "[[ ## Guidelines ## ]]"
 PLAIN_TIMEOUT_S = 600.0
@@ -33,6 +35,19 @@ def build_request(
         files=_input_files(case.input_messages, locate),
         seed=seed,
     )
+
+
+def has_reference(case: PlanCase) -> bool:
+    """Whether a case has a reference answer, which may consist of tool calls."""
+    return bool(case.reference_answer or case.reference_calls)
+
+
+def with_reference_answer(request: Request, case: PlanCase) -> Request:
+    """Return the question of a case for a dry run, in which a mock gives the reference answer."""
+    if not has_reference(case):
+        return replace(request, sample_calls=())
+    calls = (ToolCall(tool=call.tool, input=call.input, output=call.output) for call in case.reference_calls)
+    return replace(request, sample=case.reference_answer, sample_calls=tuple(calls))
 
 
 def plain_request(messages: Sequence[PlanMessage], *, cwd: Path, seed: int | None) -> Request:

@@ -39,7 +39,7 @@ SCRATCH = re.compile(r"\.[0-9a-f]{64}\.json\.[0-9]+\.new")
 HEAD = b'{\n "version": '
 """The first bytes of every file that agentv-ci writes."""
 TRIES = 3
-UNASKED = ("timeout_s", "attempt", "sample", "files", "cwd", "case_id")
+UNASKED = ("timeout_s", "attempt", "sample", "sample_calls", "files", "cwd", "case_id")
 """Fields of a request that its key holds in another form, or not at all."""
 
 

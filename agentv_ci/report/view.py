@@ -16,7 +16,7 @@ from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rate
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST, EvaluatorFigures, Group, RunReport, Stop, Validation
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
 from agentv_ci.text import counted, on_one_line
 
 PROGRAM = "agentv-ci"
@@ -42,7 +42,9 @@ STOPS: Mapping[Stop, str] = {
 }
 """Why a run ended early."""
 
-DRY_RUN = "the mock answered; the scores below are meaningless"
+DRY_RUN = "reference answers were scored, judges mocked; no target was asked"
+
+MAX_NAMED = 10
 
 SEVERITIES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 """The name of each severity of a validator's issues."""
@@ -101,7 +103,13 @@ class RunView:
     def errors(self) -> list[CaseOutcome]:
         """The cases without a verdict, except those that a stopped run never started."""
         is_stopped = self.report.stopped is not None
-        return [each for each in self.outcomes if each.verdict == "error" and (each.trials or not is_stopped)]
+        errors = (each for each in self.outcomes if each.verdict == "error" and (each.trials or not is_stopped))
+        return [each for each in errors if not _is_unknown(each)]
+
+    @property
+    def unknown(self) -> list[CaseOutcome]:
+        """The cases of a dry run that have no reference answer."""
+        return [each for each in self.outcomes if _is_unknown(each)]
 
     @property
     def failures(self) -> list[CaseOutcome]:
@@ -122,10 +130,27 @@ def never_ran(report: RunReport) -> int:
     return report.counts.not_run if report.stopped else 0
 
 
-def counts_text(report: RunReport) -> str:
+def _is_unknown(outcome: CaseOutcome) -> bool:
+    return outcome.verdict == "error" and outcome.summary.endswith(f": {NO_REFERENCE_ANSWER}")
+
+
+def unknown_text(run: RunView) -> str | None:
+    """Return which cases of a dry run have no reference answer, if any."""
+    cases = run.unknown
+    if not cases:
+        return None
+    names = ", ".join(on_one_line(each.case.id) for each in cases[:MAX_NAMED])
+    more = "".join(f" {text}" for text in more_text(len(cases), MAX_NAMED))
+    return f"unknown: {counted(len(cases), 'case has', 'cases have')} no reference answer: {names}{more}"
+
+
+def counts_text(run: RunView) -> str:
     """Return the number of cases by verdict."""
+    report, unknown = run.report, len(run.unknown)
     counts, unstarted = report.counts, never_ran(report)
-    texts = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - unstarted, "error")]
+    errors = counts.errored - unstarted - unknown
+    texts = [f"{counts.passed} passed", f"{counts.failed} failed", counted(errors, "error")]
+    texts += [f"{unknown} unknown"] if unknown else []
     texts += [f"{unstarted} never ran"] if unstarted else []
     texts += [f"{counts.flaky} flaky"] if counts.flaky else []
     lost = sum(each.trials - each.graded for each in report.repeated if each.verdict != "error")

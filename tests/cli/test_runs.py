@@ -67,7 +67,8 @@ def test_dry_run_has_a_reply_for_every_judge(project: Project) -> None:
     ]
     asked = {"name": "judge", "provider": "anthropic", "model": "m", "base_url": "http://127.0.0.1:1"}
     targets = ({**GREETS, "judge_target": "judge"}, asked)
-    project.documents({"evaluators": evaluators, "rubrics": criteria}, targets=targets)
+    answer = [{"role": "assistant", "content": "Hello"}]
+    project.documents({"evaluators": evaluators, "rubrics": criteria, "expected_messages": answer}, targets=targets)
     done = project.eval("--dry-run")
     assert (done.code, done.out[:9], "gate: not applied to a dry run\n" in done.out) == (0, "dry run: ", True)
     results = project.rows()[0]["evaluator_results"]

@@ -372,7 +372,8 @@ def test_a_secret_of_a_target_is_masked_in_a_dry_run_too(repository: Path, flags
     env = {"UPSTREAM_AUTH": SECRET}
     with chat_api(says("42")) as api:
         target = gpt(api.base_url, api_key="${{ UPSTREAM_AUTH }}")
-        documents(repository, ["one"], target, evaluators=[repeating("UPSTREAM_AUTH")])
+        case = {"id": "one", "expected_messages": [{"role": "assistant", "content": "42"}]}
+        documents(repository, [case], target, evaluators=[repeating("UPSTREAM_AUTH")])
         evaluate(repository, *flags, env=env)
     assert run_command("rescore", "r.jsonl", cwd=repository, env=env).code in (0, 1)
     for name in ("r.jsonl", "r.rescored.jsonl"):

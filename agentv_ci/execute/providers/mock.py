@@ -33,13 +33,15 @@ class MockProvider:
         self._fail(request)
         answer = (self._target.responses or {}).get(request.case_id, self._target.response)
         if answer is None:
-            answer = request.sample or DEFAULT_RESPONSE
+            answer = DEFAULT_RESPONSE if request.sample is None else request.sample
         calls, usage = self._target.tool_calls, self._target.usage
-        called = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in calls or ())
+        called = request.sample_calls
+        if calls is not None:
+            called = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in calls)
         return Response(
             answer=answer,
-            messages=(OutputMessage(role="assistant", content=answer, tool_calls=called),),
-            has_trace=calls is not None,
+            messages=(OutputMessage(role="assistant", content=answer, tool_calls=called or ()),),
+            has_trace=called is not None,
             usage=summed(usage.input_tokens, usage.output_tokens, None) if usage is not None else None,
             request={"prompt": request.prompt},
         )

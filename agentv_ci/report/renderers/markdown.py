@@ -125,7 +125,7 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
     # The mock's answers fail for no reason.
-    cases = [*run.errors, *([] if report.dry_run else run.failures)]
+    cases = [*run.errors, *run.failures]
     if cases:
         yield Block(Rank.TABLE, _table(cases, run))
         yield Block(Rank.TABLE, f"<details><summary>Details of {counted(len(cases), 'case')}</summary>")
@@ -154,10 +154,12 @@ def _details(cases: Sequence[CaseOutcome], run: RunView) -> Iterator[Block]:
 
 def _verdict(run: RunView, last: PastRun | None) -> str:
     report, gate = run.report, run.report.gate
-    facts = " · ".join([f"**{view.counts_text(report)}**", *_facts(report, last)])
+    facts = " · ".join([f"**{view.counts_text(run)}**", *_facts(report, last)])
     lines = [f"## {SIGNS[gate.verdict]} {run.title}", "", facts]
     if report.dry_run:
         lines += ["", f"{view.DRY_RUN.capitalize()}."]
+    if (unknown := view.unknown_text(run)) is not None:
+        lines += ["", code(unknown)]
     if gate.reasons:
         lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
     return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
-from agentv_ci.contracts.report import GateResult, RunReport
+from agentv_ci.contracts.report import GateResult
 from agentv_ci.report.lines import (
     MAX_SHOWN,
     Line,
@@ -25,6 +25,7 @@ from agentv_ci.report.view import (
     rerun_command,
     score_text,
     stored_text,
+    unknown_text,
 )
 from agentv_ci.report.wrapping import clipped, columns, wrapped
 from agentv_ci.text import on_one_line, shortened
@@ -61,9 +62,11 @@ def _lines(run: RunView) -> Iterator[Line]:
     yield from _lost_trials(run.lost_trials)
     yield from _cases("failures, worst first", run.failures)
     yield from flaky_lines(report.repeated)
-    yield Line(counts_text(report), "strong")
+    yield Line(counts_text(run), "strong")
     if (stored := stored_text(report)) is not None:
         yield Line(stored)
+    if (unknown := unknown_text(run)) is not None:
+        yield Line(unknown, "warn")
     yield from figure_lines(report)
     yield from _time(run)
     yield from scenario_lines(report.scenario_reports)
@@ -158,10 +161,10 @@ def _gate(gate: GateResult) -> Iterator[Line]:
                 yield Line(f"  {text}", "bad")
 
 
-def verdict(report: RunReport) -> Line:
+def verdict(run: RunView) -> Line:
     """Return the verdict of a run as one line."""
-    gate = next(_gate(report.gate))
-    return Line(f"{gate.text}; {counts_text(report)}", gate.style)
+    gate = next(_gate(run.report.gate))
+    return Line(f"{gate.text}; {counts_text(run)}", gate.style)
 
 
 def _answer(outcome: CaseOutcome) -> list[str]:

@@ -60,7 +60,7 @@ def listed(*results: EvaluatorResult, of: ResultRow | None = None) -> list[str]:
 def test_gate(verdict: Any, ending: dict[str, Any], last: Line) -> None:
     lines = rendered([case()], [row(verdict)], **ending)
     assert lines[-1] == last
-    dry = Line("dry run: the mock answered; the scores below are meaningless", "warn")
+    dry = Line("dry run: reference answers were scored, judges mocked; no target was asked", "warn")
     assert (lines[0] == dry) == bool(ending.get("dry_run"))
 
 

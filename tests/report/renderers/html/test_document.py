@@ -145,7 +145,7 @@ def test_numbers_that_json_cannot_hold_are_null() -> None:
         ([row()], Ending(), "✓ Passed", []),
         ([row("fail")], Ending(), "✗ Not passed", ["pass rate 0.0% is below 100.0%"]),
         ([row("error")], Ending(), "! No verdict", ["no case was graded"]),
-        ([row()], Ending(dry_run=True), "! Dry run", ["the scores below are meaningless"]),
+        ([row()], Ending(dry_run=True), "! Dry run", ["no target was asked"]),
         ([row("error")], Ending(stopped="interrupted"), "! Interrupted", ["the run was interrupted"]),
         ([row()], STOPPED, "! Budget used up", ["the budget is used up: "]),
         ([row("fail")], Ending(shard=SHARD), "✗ Not passed", ["shard 1 of 3", "Not enforced"]),
