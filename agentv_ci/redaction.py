@@ -25,6 +25,7 @@ from agentv_ci.text import printable, shortened
 MASK = "***"
 MAX_DETAIL = 1_000
 MAX_PRINTED = 10_000
+MAX_SETTINGS = 2_000
 MAX_CLEANED = 100_000
 MIN_LENGTH = 8
 FOREIGN_FIELDS = {"candidate_answer", "output_messages", "request", "printed", "error", "finish_reason", "model"}
@@ -136,6 +137,8 @@ class Redactor:
             "hits": hits,
             "misses": misses,
             "reasoning": shortened(reasoning, MAX_DETAIL if result.status == "error" else MAX_PRINTED),
+            "settings": None if result.settings is None else shortened(self.text(result.settings), MAX_SETTINGS),
+            "judge_prompt": self._printed(self._text(result.judge_prompt)),
             "raw_response": self._printed(raw),
             "stderr": self._printed(stderr),
         }

@@ -122,7 +122,9 @@ class EvalOptions:
         help="Keep the rows in FILE (default: the latest results); run only the rest.",
     )
     include_trace: bool = results_option(
-        "--include-trace/--no-trace", default=True, help="Keep messages and tool calls in the results (default)."
+        "--include-trace/--no-trace",
+        default=True,
+        help="Keep messages, tool calls and questions to judges in the results (default).",
     )
     wants_cache: bool = answer_option("--cache/--no-cache", help="Reuse answers to the same questions (default: off).")
     cache_dir: str | None = answer_option(

@@ -175,6 +175,7 @@ class Score:
     """Whether a required part is missing, so that the case fails."""
     weighs_nothing: bool = False
     """Whether all parts have weight 0, so that it fails even if negated."""
+    judge_prompt: str | None = None
     raw_response: str | None = None
     stderr: str | None = None
     """Standard error of a script."""

@@ -74,6 +74,8 @@ class EvaluatorResult(Recorded):
     hits: Items[str] = Field(description="Correct parts of the answer.")
     misses: Items[str] = Field(description="Wrong or missing parts of the answer.")
     reasoning: str = Field(description="Explanation of the score.")
+    settings: str | None = Field(None, description="Its other settings, as JSON; long ones are shortened.")
+    judge_prompt: str | None = Field(None, description="Question to the judge, shortened (not with --no-trace).")
     raw_response: str | None = Field(None, description="Reply of the judge, or output of a script that failed.")
     stderr: str | None = Field(None, description="Standard error of its script, shortened in the middle.")
     evaluator_results: Items[EvaluatorResult] | None = Field(None, description="Results of its members.")
@@ -192,6 +194,7 @@ class ResultRow(Recorded):
     )
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, if the provider reports them.")
     source: RowSource = Field(description="Position of the case, for links and annotations.")
+    tags: Items[str] = Field((), description="Labels of the case.")
     metadata: JsonObject = Field(default_factory=dict, description="The author's data.")
     masked: bool = Field(False, description="Whether a secret was redacted in the answer.")
     # The last field is always written: a torn row lacks it.

@@ -118,22 +118,23 @@ async def judge_score(
     `read` gets the first JSON object of the reply, and returns None when its form is wrong. A repeated question
     contains a reminder: the same question would get the same reply.
     """
-    reply = ""
+    reply, prompt = "", f"{question.system}\n\n{question.user}"
     for again in range(retries + 1):
         try:
             response = await services.ask_judge(target, _repeated(question) if again else question)
         except ProviderError as error:
-            return Score(error=f"judge '{target}': {error.kind}: {error.detail}", raw_response=reply or None)
+            reason = f"judge '{target}': {error.kind}: {error.detail}"
+            return Score(error=reason, judge_prompt=prompt, raw_response=reply or None)
         reply = response.answer
         found = first_object(reply)
         score = read(found) if found is not None else None
         if score is not None:
-            return replace(score, raw_response=reply)
+            return replace(score, judge_prompt=prompt, raw_response=reply)
         services.log(f"{label}: unreadable reply {again + 1}: {reply!r}")
     tries = "1 try" if retries == 0 else f"{retries + 1} tries"
     last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'" if reply.strip() else "empty"
     reason = f"judge '{target}' did not reply in the required form in {tries}; its last reply is {last}"
-    return Score(error=reason, raw_response=reply)
+    return Score(error=reason, judge_prompt=prompt, raw_response=reply)
 
 
 def _repeated(question: JudgeQuestion) -> JudgeQuestion:

@@ -5,6 +5,7 @@ Case score = Σ weight·score / Σ weight over the evaluators that scored; 0 whe
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,9 @@ from agentv_ci.contracts.base import EvaluatorVerdict, Verdict
 from agentv_ci.contracts.exchange import Grade, Score
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult
+
+IN_RESULTS = {"type", "name", "weight", "required", "evaluators", "files"}
+"""Settings that results have as fields; members have results of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +65,19 @@ def _result(evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, r
         hits=score.hits,
         misses=score.misses,
         reasoning=reasoning,
+        settings=settings_text(evaluator),
+        judge_prompt=score.judge_prompt,
         raw_response=score.raw_response,
         stderr=score.stderr,
         evaluator_results=score.members or None,
     )
+
+
+def settings_text(evaluator: PlanEvaluator) -> str | None:
+    """Return the settings that a result does not have as fields, without defaults; None without any."""
+    given = evaluator.model_dump(mode="json", by_alias=False, exclude=IN_RESULTS, exclude_defaults=True)
+    settings = {name.removesuffix("_"): value for name, value in given.items()}
+    return json.dumps(settings, ensure_ascii=False) if settings else None
 
 
 def settled(results: Iterable[EvaluatorResult]) -> tuple[EvaluatorResult, ...]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
-from agentv_ci.contracts.results import InputMessageRecord, OutputMessage, ResultRow, RowSource, TraceSummary
+from agentv_ci.contracts.results import (
+    EvaluatorResult,
+    InputMessageRecord,
+    OutputMessage,
+    ResultRow,
+    RowSource,
+    TraceSummary,
+)
 from agentv_ci.contracts.targets import Target, model_name
 
 TrialKey = tuple[str, str, int]
@@ -58,7 +65,15 @@ def graded_row(
         "output_messages": response.messages if include_trace and _says_more(response) else None,
         "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
     }
+    if not include_trace:
+        grade = replace(grade, results=tuple(map(without_prompts, grade.results)))
     return _row(trial, effort, _graded(trial.case, grade, now) | answer)
+
+
+def without_prompts(result: EvaluatorResult) -> EvaluatorResult:
+    """Return a result without questions to judges, in its members too."""
+    members = tuple(map(without_prompts, result.evaluator_results or ())) or None
+    return result.model_copy(update={"judge_prompt": None, "evaluator_results": members})
 
 
 def _says_more(response: Response) -> bool:
@@ -141,6 +156,7 @@ def _row(trial: Trial, effort: Effort, answer: dict[str, Any]) -> ResultRow:
         duration_ms=effort.duration_ms,
         dry_run=trial.dry_run,
         metadata=case.metadata,
+        tags=case.tags or (),
     )
 
 

@@ -128,6 +128,9 @@ def test_page_begins_with_why_it_failed(shop: Path, visit: Visit) -> None:
     expect(first.get_by_role("heading", level=2)).to_have_text("Why it failed")
     assert first.locator(".evaluator-head h3").all_inner_texts() == ["judge", "rules", "no-false-promise", "facts"]
     expect(first).to_contain_text("says how long the refund takes")
+    assert first.locator(".settings").first.inner_text().split("\n")[1:] == ["target: judge", "judge_retries: 1"]
+    first.get_by_text("Question to the judge").click()
+    expect(first.get_by_text("Compare the answer with the policy of the shop.")).to_be_visible()
     page.get_by_role("tab").nth(3).click()
     expect(page.locator("#why")).to_have_count(0)
     expect(page.get_by_role("heading", name="Evaluators")).to_be_visible()

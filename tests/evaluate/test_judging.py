@@ -32,7 +32,7 @@ def score(judge: Judge, *, retries: int = 2) -> tuple[Score, list[str]]:
 
 def test_first_readable_reply_is_the_score() -> None:
     judge = Judge(['{"ok": 1}', '{"ok": 2}'])
-    assert score(judge) == (Score(1.0, reasoning="1", raw_response='{"ok": 1}'), [])
+    assert score(judge) == (Score(1.0, reasoning="1", judge_prompt="system\n\nuser", raw_response='{"ok": 1}'), [])
     assert (judge.targets, judge.asked) == (["judge"], [QUESTION])
 
 
@@ -40,7 +40,7 @@ def test_first_readable_reply_is_the_score() -> None:
 def test_question_is_repeated_with_a_reminder(reply: str) -> None:
     judge = Judge([reply, reply, '{"ok": 2}'])
     found, log = score(judge)
-    assert found == Score(1.0, reasoning="2", raw_response='{"ok": 2}')
+    assert found == Score(1.0, reasoning="2", judge_prompt="system\n\nuser", raw_response='{"ok": 2}')
     assert log == [f"case: name: unreadable reply {number}: {reply!r}" for number in (1, 2)]
     repeated = replace(QUESTION, user=f"user\n\n{AGAIN}")
     assert judge.asked == [QUESTION, repeated, repeated]
@@ -58,7 +58,7 @@ def test_question_is_repeated_with_a_reminder(reply: str) -> None:
 def test_error_has_the_number_of_tries_and_the_last_reply(replies: list[str], tries: str, last: str) -> None:
     found, log = score(Judge(replies), retries=len(replies) - 1)
     reason = f"judge 'judge' did not reply in the required form in {tries}; its last reply is {last}"
-    assert found == Score(error=reason, raw_response=replies[-1])
+    assert found == Score(error=reason, judge_prompt="system\n\nuser", raw_response=replies[-1])
     assert len(log) == len(replies)
 
 
@@ -66,7 +66,7 @@ def test_error_has_the_number_of_tries_and_the_last_reply(replies: list[str], tr
 def test_judge_that_fails_is_not_asked_again(before: list[str], raw: str | None) -> None:
     judge = Judge([*before, ProviderError("server", "gone"), '{"ok": 1}'])
     found, _ = score(judge)
-    assert found == Score(error="judge 'judge': server: gone", raw_response=raw)
+    assert found == Score(error="judge 'judge': server: gone", judge_prompt="system\n\nuser", raw_response=raw)
     assert len(judge.asked) == len(before) + 1
 
 

@@ -157,6 +157,28 @@ def test_requirement_inside_an_evaluator_fails_the_case_unless_negated(score: Sc
     assert assessment.result.verdict == ("fail" if fails or score.weighs_nothing else "pass")
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "settings"),
+    [
+        ("contains", {"value": "é", "weight": 2, "required": True}, '{"value": "é"}'),
+        (
+            "contains",
+            {"value": "x", "negate": True, "min_score": 0.5},
+            '{"min_score": 0.5, "negate": true, "value": "x"}',
+        ),
+        ("cost", {"max_usd": 0.5}, '{"max_usd": 0.5}'),
+        (
+            "schema",
+            {"schema": {"type": "object"}, "format": "json"},
+            '{"schema": {"type": "object"}, "format": "json"}',
+        ),
+        ("is_json", {}, None),
+    ],
+)
+def test_settings_in_a_result(kind: str, given: dict[str, Any], settings: str | None) -> None:
+    assert assessment_of(evaluator(kind, **given), Score(1.0), 0.8).result.settings == settings
+
+
 def test_findings_are_joined_in_the_order_of_the_evaluators() -> None:
     grade_ = combined(
         assessed(Score(1.0, hits=("one", "two"), reasoning="fine"), "a", weight=0),

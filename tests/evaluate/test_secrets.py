@@ -33,8 +33,9 @@ def masked(result: EvaluatorResult) -> EvaluatorResult:
 
 
 def printed(text: str) -> tuple[EvaluatorResult, bool]:
-    score = Score(1.0, hits=(text,), misses=(text,), reasoning=text, raw_response=text, stderr=text)
-    return Redactor([SECRET]).result(assessment_of(evaluator("code", command="x"), score, 0.8).result)
+    texts: dict[str, Any] = {"reasoning": text, "judge_prompt": text, "raw_response": text, "stderr": text}
+    score = Score(1.0, hits=(text,), misses=(text,), **texts)
+    return Redactor([SECRET]).result(assessment_of(evaluator("code", command=text), score, 0.8).result)
 
 
 def test_secret_that_a_script_prints_is_masked_everywhere(tmp_path: Path) -> None:
@@ -70,7 +71,8 @@ def test_log_is_not_shortened_before_masking(tmp_path: Path) -> None:
 )
 def test_shortening_leaves_no_part_of_a_secret(text: str) -> None:
     result, _ = printed(text)
-    shown = [result.reasoning, result.raw_response or "", result.stderr or "", *result.hits, *result.misses]
+    known = (result.settings, result.judge_prompt, result.raw_response, result.stderr)
+    shown = [result.reasoning, *filter(None, known), *result.hits, *result.misses]
     for part in (SECRET[:12], SECRET[-12:]):
         assert not [each for each in shown if part in each]
 

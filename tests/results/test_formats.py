@@ -68,7 +68,7 @@ def test_row_is_one_line_of_json() -> None:
         '"digest":"0000000000000000000000000000000000000000000000000000000000000000","status":"ok",'
         '"verdict":"pass","score":1.0,"hits":[],"misses":[],"reasoning":"","candidate_answer":"Hello",'
         '"evaluator_results":[],"attempts":1,"requests":1,"duration_ms":1500,"cached":false,'
-        '"request":{},"source":{"path":"evals/a.yaml","line":3},"metadata":{},"masked":false,'
+        '"request":{},"source":{"path":"evals/a.yaml","line":3},"tags":[],"metadata":{},"masked":false,'
         '"dry_run":false}\n'
     )
 
@@ -83,7 +83,7 @@ def test_row_is_an_item_of_a_sequence_with_long_text_in_blocks() -> None:
     answer = "  candidate_answer: |\n    first line\n\n      indented: yes\n    # no remark\n  evaluator_results: []\n"
     assert answer in written
     end = "    a:\n    - 1\n    - b: null\n    'yes': 'no'\n  masked: false\n  dry_run: false\n"
-    assert written.endswith(f"  source:\n    path: evals/a.yaml\n    line: 3\n  metadata:\n{end}")
+    assert written.endswith(f"  source:\n    path: evals/a.yaml\n    line: 3\n  tags: []\n  metadata:\n{end}")
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ OF_EVERY_ROW = {
     "masked": False,
     "source": {"path": "evals/a.yaml", "line": 3},
     "dry_run": False,
+    "tags": [],
     "metadata": {"team": "a"},
     "input_messages": [],
     "expected_outcome": "It greets.",
@@ -152,6 +153,14 @@ def test_messages_are_included_unless_they_are_only_the_answer() -> None:
     last = {"role": "assistant", "content": "Hello!", "tool_calls": [{"tool": "search"}]}
     expected = [{"role": "assistant", "tool_calls": [*CALLS]}, last]
     assert record(graded(include_trace=True))["output_messages"] == expected
+
+
+def test_questions_to_judges_are_left_out_without_the_trace() -> None:
+    asked = RESULT.model_copy(update={"judge_prompt": "How good?"})
+    rules = RESULT.model_copy(update={"name": "rules", "evaluator_results": (asked,)})
+    for include_trace, number in ((True, 2), (False, 0)):
+        row = graded(grade=Grade(0.9, "pass", (), (), "", (asked, rules)), include_trace=include_trace)
+        assert encode(row).count("How good?") == number
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -12,6 +13,7 @@ from ruamel.yaml import YAML
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSource
 from agentv_ci.contracts.report import (
     Ending,
@@ -105,7 +107,8 @@ def _row(of: PlanCase, story: Story, trial: int, verdict: Verdict, chance: rando
         "reference_answer": story["reference"],
         "duration_ms": duration_ms,
         "request": {"temperature": 0.2, "max_output_tokens": 800},
-        "metadata": {"owner": "support", "since": "2029-11", "tags": _tags(story)},
+        "metadata": {"owner": "support", "since": "2029-11"},
+        "tags": _tags(story),
     }
     if verdict == "error":
         failed: dict[str, Any] = {
@@ -115,7 +118,7 @@ def _row(of: PlanCase, story: Story, trial: int, verdict: Verdict, chance: rando
         }
         return row(verdict, of=of, trial=trial, **asked, **failed, attempts=3, requests=3)
     answer = story["reference" if verdict == "pass" else "wrong"]
-    evaluators = _evaluators(story, verdict, chance)
+    evaluators = _evaluators(story, answer, verdict, chance)
     return row(
         verdict,
         round(sum(each.score * each.weight for each in evaluators) / 3, 3),
@@ -135,9 +138,9 @@ def _row(of: PlanCase, story: Story, trial: int, verdict: Verdict, chance: rando
     )
 
 
-def _tags(story: Story) -> list[str]:
+def _tags(story: Story) -> tuple[str, ...]:
     topic = TAGS[Path(story["suite"]).name.partition(".")[0]]
-    return [topic, "tools"] if story["tools"] else [topic]
+    return (topic, "tools") if story["tools"] else (topic,)
 
 
 PRINTED = PrintedOutput(
@@ -147,13 +150,24 @@ PRINTED = PrintedOutput(
 )
 
 
-def _evaluators(story: Story, verdict: Verdict, chance: random.Random) -> tuple[EvaluatorResult, ...]:
+PROMISE = '{"value": "guarantee|promise", "negate": true}'
+
+
+def _json(**settings: JsonValue) -> str:
+    return json.dumps(settings)
+
+
+def _evaluators(story: Story, answer: str, verdict: Verdict, chance: random.Random) -> tuple[EvaluatorResult, ...]:
     quality = {"pass": chance.uniform(0.9, 1.0), "borderline": 0.62, "fail": chance.uniform(0.05, 0.35)}[verdict]
     facts, is_good = tuple(story["misses"]), verdict == "pass"
     good, bad = (facts, ()) if is_good else ((), facts)
     members = (
-        _result("no-false-promise", "regex", 1.0, hits=("no promise that cannot be kept",), required=True),
-        _result("facts", "contains_all", 1.0 if is_good else 0.2, hits=good, misses=bad),
+        _result(
+            "no-false-promise", "regex", 1.0, hits=("no promise that cannot be kept",), required=True, settings=PROMISE
+        ),
+        _result(
+            "facts", "contains_all", 1.0 if is_good else 0.2, hits=good, misses=bad, settings=_json(value=[*facts])
+        ),
     )
     reasoning = "The answer reads well, but its facts are not those of the policy: a customer would be misled."
     return (
@@ -164,6 +178,8 @@ def _evaluators(story: Story, verdict: Verdict, chance: random.Random) -> tuple[
             weight=2.0,
             hits=good or ("is kind",),
             misses=bad,
+            settings=_json(prompt={"path": "prompts/judge.md"}, target="judge", judge_retries=1),
+            judge_prompt=f"Compare the answer with the policy of the shop.\n\n<answer>\n{answer}\n</answer>",
             reasoning="All facts are those of the reference answer." if is_good else reasoning,
             raw_response=f'{{"score": {quality:.2f}, "verdict": "{verdict}"}}',
         ),

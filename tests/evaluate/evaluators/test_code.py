@@ -85,6 +85,7 @@ def test_result_has_the_score_and_findings_of_the_script(tmp_path: Path) -> None
         hits=tuple("abcdef"),
         misses=("c",),
         reasoning="why",
+        settings='{"command": "cat out.txt"}',
         raw_response=None,
     )
 

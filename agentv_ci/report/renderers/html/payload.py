@@ -28,7 +28,7 @@ MAX_BRIEF = 240
 MAX_NAMES = 500
 """Tags and evaluators that the table filters by."""
 
-_IN_TABLE = {"eval_id", "suite", "target", "source", "trial", "trials", "require", "status", "verdict", "score"}
+_IN_TABLE = {"eval_id", "suite", "target", "source", "trial", "trials", "require", "status", "verdict", "score", "tags"}
 """Fields of a row that the table of cases shows."""
 _NOT_SHOWN = {"schema_version", "dataset", "dry_run", "stop_when"}
 _AS_TEXT = {"seed", "metadata", "request", "output_messages"}
@@ -122,7 +122,7 @@ class Trials:
         if row.trial == self.shown[number]:
             asked = [each.content for each in row.input_messages or () if each.role == "user"]
             brief.question, brief.answer = beginning(asked[-1] if asked else ""), beginning(row.candidate_answer)
-            brief.tags = tags_of(row)
+            brief.tags = row.tags
 
     def totals(self) -> dict[int, JsonObject]:
         """Return the mean time and the sum of costs of each case that has trials."""
@@ -146,12 +146,6 @@ def beginning(text: str) -> str:
     """Return the beginning of a text, on one line."""
     words = " ".join(text[: 4 * MAX_BRIEF].split())
     return words if len(words) <= MAX_BRIEF else f"{words[: MAX_BRIEF - 1]}…"
-
-
-def tags_of(row: ResultRow) -> tuple[str, ...]:
-    """Return the tags of a case, which are in its metadata."""
-    tags = row.metadata.get("tags")
-    return tuple(each for each in tags if isinstance(each, str)) if isinstance(tags, list) else ()
 
 
 def kind_of(outcome: CaseOutcome) -> int:

@@ -239,7 +239,7 @@ def test_case_in_the_table() -> None:
 def test_texts_in_the_table() -> None:
     of = case("a", trials=2)
     asked = [InputMessageRecord(role=role, content=text) for role, text in (("user", "Q\n1"), ("tool", "x"))]
-    told: dict[str, Any] = {"input_messages": tuple(asked), "metadata": {"tags": ["slow", 7, "billing"]}}
+    told: dict[str, Any] = {"input_messages": tuple(asked), "tags": ("slow", "billing")}
     broken = (finding("x", name="judge"), finding("y", name="late", verdict="skipped"))
     rows = [
         row("fail", of=of, trial=1, candidate_answer="long " * 99, evaluator_results=broken, **told),

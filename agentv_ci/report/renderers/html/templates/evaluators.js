@@ -2,6 +2,7 @@
 
 // Why an answer did not pass, and what every evaluator found.
 
+const MAX_SETTINGS = 240;
 const WHY = { fail: "Why it failed", borderline: "Why it is borderline", error: "Why there is no verdict" };
 
 /** The first panel: the error of a trial, and the evaluators that it did not pass. */
@@ -35,8 +36,10 @@ function evaluatorsPanel(trial) {
 function evaluatorList(results) {
   return make("ul", { class: "evaluators" }, results.map((each) => make("li", {},
     evaluatorHead(each),
+    settingsOf(each),
     findingsOf(each),
-    foldedText("Raw response", each.raw_response),
+    foldedText("Question to the judge", each.judge_prompt),
+    foldedText(each.judge_prompt ? "Reply of the judge" : "Raw response", each.raw_response),
     foldedText("Standard error", each.stderr),
     each.evaluator_results && evaluatorList(each.evaluator_results))));
 }
@@ -47,6 +50,20 @@ function evaluatorHead(each) {
     badge(each.verdict), make("h3", {}, make("bdi", {}, inline(each.name))), make("small", {}, inline(each.type)),
     each.required && make("span", { class: "label" }, "required"), each.weight !== 1 && make("small", {}, `weight ${each.weight}`),
     make("span", { class: "score" }, value !== undefined && scoreBar(value, each.verdict), score(value)));
+}
+
+/** The settings of an evaluator: short ones at once. */
+function settingsOf({ settings }) {
+  const text = inline(charactersOf(settings));
+  let pairs;
+  try {
+    pairs = Object.entries(JSON.parse(text));
+  } catch {
+    pairs = [];
+  }
+  if (pairs.length === 0 || text.length > MAX_SETTINGS) return foldedText("Settings", settings);
+  const shownValue = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  return make("ul", { class: "settings" }, pairs.map(([name, value]) => make("li", {}, `${name}: `, make("code", {}, shownValue(value)))));
 }
 
 /** What an answer misses and meets, and the explanation. */
