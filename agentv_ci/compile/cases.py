@@ -100,8 +100,8 @@ class _CaseCompiler:
         name = self._context.target_override or execution.target or DEFAULT_TARGET
         target = find_target(self._context.target_list, name)
         judge = judge_of(self._context.target_list, target, None)
-        inputs = tuple(map(self._input_message, case.input_messages))
-        expected = tuple(map(self._expected_message, case.expected_messages))
+        inputs = tuple(map(self._input_message, case.inputs))
+        expected = tuple(map(self._expected_message, case.expectations))
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
         seeds = execution.seeds or ()
         start, end, _ = self._marks[index]

@@ -21,6 +21,7 @@ from agentv_ci.contracts.base import (
     Share,
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
+from agentv_ci.contracts.source import SHORT_FORMS
 
 EVAL_SCHEMA = "agentv-eval-v2"
 
@@ -124,7 +125,10 @@ class SuiteExecution(CaseExecution):
 class EvalCase(Authored):
     """A task for the agent, and what a good answer is."""
 
-    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"expected_outcome": ("outcome",)}
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "expected_outcome": ("outcome",),
+        **{field: (short,) for field, short in SHORT_FORMS.items()},
+    }
 
     id: Name = Field(description="Id of the case, unique in the file.")
     expected_outcome: str = Field(description="What a good answer achieves, in one sentence.")
@@ -132,8 +136,12 @@ class EvalCase(Authored):
     note: Maybe[str] = Field(None, description="Comment for readers of the file.")
     tags: Maybe[Items[Name]] = Field(None, description="Labels of the case; part of the plan.")
     conversation_id: Maybe[str] = Field(None, description="Id that groups the cases of one conversation.")
-    input_messages: Annotated[Items[InputMessage], Field(min_length=1)] = Field(description="Messages for the agent.")
-    expected_messages: Items[ExpectedMessage] = Field(description="Messages of a good answer; [] if there is none.")
+    input_messages: Name | Annotated[Items[InputMessage], Field(min_length=1)] = Field(
+        description="Messages for the agent; a text is one message of the user."
+    )
+    expected_messages: Name | Items[ExpectedMessage] = Field(
+        description="Messages of a good answer; a text is one message of the assistant, [] is none."
+    )
     rubrics: Maybe[Rubrics] = Field(None, description="Criteria that a judge checks, in addition to the evaluators.")
     evaluators: Maybe[Evaluators] = Field(None, description="Same as `execution.evaluators`, which wins.")
     inherit_evaluators: bool = Field(True, description="Whether the evaluators of the file score the answer, too.")
@@ -141,6 +149,18 @@ class EvalCase(Authored):
         None, description="Overrides the file's `execution`, key by key; evaluators are added."
     )
     metadata: JsonObject = Field(default_factory=dict, description="Any data; copied to the results.")
+
+    @property
+    def inputs(self) -> tuple[InputMessage, ...]:
+        """The messages for the agent."""
+        given = self.input_messages
+        return given if isinstance(given, tuple) else (InputMessage(role="user", content=given),)
+
+    @property
+    def expectations(self) -> tuple[ExpectedMessage, ...]:
+        """The messages of a good answer."""
+        given = self.expected_messages
+        return given if isinstance(given, tuple) else (ExpectedMessage(role="assistant", content=given),)
 
     @property
     def own_evaluators(self) -> tuple[AuthoredEvaluator, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,9 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 
 Kind = Literal["eval", "targets", "config", "judge-set"]
+
+SHORT_FORMS: Mapping[str, str] = {"input_messages": "input", "expected_messages": "expected"}
+"""Field → its shorter name in documents, under which its value is usually a text."""
 
 Pointer = tuple[str | int, ...]
 """The path of a value: `("evalcases", 0, "id")`."""
@@ -110,7 +113,7 @@ def locate(mark: Mark, pointer: Pointer, *, key: bool = False) -> Mark:
 
 
 def _entry(parts: dict[str, tuple[Mark, Mark]], step: str) -> tuple[Mark, Mark] | None:
-    for spelling in (step, to_camel(step)):
+    for spelling in (step, to_camel(step), SHORT_FORMS.get(step, step)):
         if spelling in parts:
             return parts[spelling]
     settings = parts["settings"][1].parts if "settings" in parts else None

@@ -168,7 +168,7 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
     what = f"'{key}'" if pointer and isinstance(pointer[-1], str) else _item(pointer) if pointer else key
     match violation.keyword:
         case "required":
-            hint = "write expected_messages: [] if there is no reference answer" if key == "expected_messages" else None
+            hint = "write expected: [] if there is no reference answer" if key == "expected_messages" else None
             return find.at("AV201", f"missing field '{key}'{_owner(find, pointer)}", pointer, hint=hint)
         case "unknown":
             return _unknown(find, violation, misspelt)

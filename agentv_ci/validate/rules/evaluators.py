@@ -237,7 +237,7 @@ def _check_paths(
 
 def _expected_answer(case: EvalCase) -> JsonValue:
     """Return the content of the last expected assistant message that has any; a list if it may refer to files."""
-    for message in reversed(case.expected_messages):
+    for message in reversed(case.expectations):
         if message.role != "assistant":
             continue
         if isinstance(message.content, dict):

@@ -71,8 +71,8 @@ def _problem(file_reference: str, path: Path, file: ReferencedFile, find: Finder
 
 def _of_messages(document: EvalDocument) -> Iterator[FileReference]:
     for index, case in enumerate(document.evalcases):
-        yield from _in_messages(("evalcases", index, "input_messages"), case.input_messages)
-        yield from _in_messages(("evalcases", index, "expected_messages"), case.expected_messages)
+        yield from _in_messages(("evalcases", index, "input_messages"), case.inputs)
+        yield from _in_messages(("evalcases", index, "expected_messages"), case.expectations)
 
 
 def _in_messages(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage]) -> Iterator[FileReference]:
