@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from agentv_ci.cli.console import wants_color
 from agentv_ci.errors import UsageError
@@ -24,6 +25,11 @@ F = TypeVar("F", bound=Callable[..., object])
 Options = TypeVar("Options")
 
 
+def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leave the completion of a word to the shell, which knows the files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
 class FileName(click.ParamType[str]):
     """The name of a file or folder. An empty one, as from `--replay "$UNSET"`, is an error."""
 
@@ -34,6 +40,10 @@ class FileName(click.ParamType[str]):
         if not value.strip():
             self.fail("the name is empty", param, ctx)
         return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """See complete_files."""
+        return complete_files(ctx, param, incomplete)
 
 
 FILE = FileName()
@@ -70,8 +80,8 @@ def _declared(declare: Callable[..., object], *names: str, **settings: Any) -> A
 
 option = partial(_declared, click.option, cls=Option)
 """Declares a field as an option of the command; accepts what `click.option` accepts, and `group`."""
-argument = partial(_declared, click.argument)
-"""Declares a field as an argument of the command; accepts what `click.argument` accepts."""
+argument = partial(_declared, click.argument, shell_complete=complete_files)
+"""Declares a field as an argument of the command, by default a file; accepts what `click.argument` accepts."""
 paths_argument = partial(argument, nargs=-1, metavar="[PATH…]", callback=lambda _, __, paths: paths or (EVALS,))
 """Declares a field for eval files, folders and globs; without any, those of the default folder."""
 selection_option = partial(option, group="Selection")

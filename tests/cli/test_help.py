@@ -49,6 +49,27 @@ def test_schemas_are_listed(tmp_path: Path) -> None:
     assert [line.split()[0] for line in run_command("schema", cwd=tmp_path).out.splitlines()] == list(TITLES)
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("agentv-ci ev", ["plain,eval"]),
+        ("agentv-ci eval --re", ["plain,--repeat", "plain,--resume", "plain,--record", "plain,--replay"]),
+        ("agentv-ci eval --output-format y", ["plain,yaml"]),
+        ("agentv-ci eval ev", ["file,ev"]),
+        ("agentv-ci eval --targets tar", ["file,tar"]),
+    ],
+)
+def test_shell_completes_commands_options_and_files(words: str, completed: list[str], tmp_path: Path) -> None:
+    env = {"_AGENTV_CI_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = run_process(cwd=tmp_path, env=env)
+    assert (done.out.splitlines(), done.err) == (completed, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_gets_a_script(shell: str, tmp_path: Path) -> None:
+    assert "agentv_ci_completion" in run_process(cwd=tmp_path, env={"_AGENTV_CI_COMPLETE": f"{shell}_source"}).out
+
+
 def test_commands_run_in_other_threads() -> None:
     """Only the main thread can handle signals."""
     with ThreadPoolExecutor() as threads:
