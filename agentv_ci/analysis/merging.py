@@ -39,6 +39,7 @@ def merge(
     *,
     validate: Callable[[Sequence[GateSettings]], Sequence[ScenarioReport]],
     against: BaselineComparison | None,
+    repeated: Iterable[str] = (),
     write_error: str | None = None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return the run report and outcomes of several files together, with the gate settings of their reports.
@@ -46,7 +47,8 @@ def merge(
     `validate` applies the validators of these settings to the same rows.
 
     With `expected_shards`, or when one file is a shard, the files must be exactly the shards of one plan: a missing,
-    duplicate or foreign one is a reason of the gate. Duplicate rows always are.
+    duplicate or foreign one is a reason of the gate. Duplicate rows always are, and so are files that are named twice
+    (`repeated`). A case counts once.
     """
     tally = Tally()
     merged = _Rows()
@@ -55,10 +57,11 @@ def merge(
             tally.add(row)
     outcomes = tally.outcomes()
     reports = [part.report for part in parts if part.report is not None]
-    settings = _settings(reports, outcomes)
+    settings = _settings(parts, merged, outcomes)
     expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
     scenarios = validate(settings)
-    problems = [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *merged.problems(parts)]
+    problems = [f"{name} is named twice" for name in repeated]
+    problems += [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *merged.problems(parts)]
     problems += [*(reason for report in reports for reason in report.incomplete), *_unrepeated(reports, scenarios)]
     ending = _ending(reports)
     comparison = None
@@ -90,16 +93,22 @@ class _Rows:
         self._doubled: dict[str, None] = {}
         self._counts: Counter[Part] = Counter()
         self._dry_runs: dict[Part, set[bool]] = {}
+        self._cases: dict[tuple[Part, str], set[OutcomeKey]] = {}
 
     def is_new(self, part: Part, row: ResultRow) -> bool:
         self._counts[part] += 1
         self._dry_runs.setdefault(part, set()).add(row.dry_run)
+        self._cases.setdefault((part, row.suite), set()).add(row.outcome_key)
         trial = (row.outcome_key, row.trial)
         if trial in self._trials:
             self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
             return False
         self._trials.add(trial)
         return True
+
+    def cases(self, part: Part, suite: str) -> int:
+        """Return the number of cases of a suite in a file."""
+        return len(self._cases.get((part, suite), ()))
 
     def problems(self, parts: Iterable[Part]) -> Iterator[str]:
         """Yield contradictions between rows and run reports."""
@@ -115,17 +124,26 @@ class _Rows:
                 yield f"{part.name} has {counted(rows, 'row')}, but its run report counts {part.report.counts.rows}"
 
 
-def _settings(reports: Sequence[RunReport], outcomes: Sequence[CaseOutcome]) -> tuple[GateSettings, ...]:
+def _settings(parts: Sequence[Part], rows: _Rows, outcomes: Sequence[CaseOutcome]) -> tuple[GateSettings, ...]:
     """Return the gate settings of all suites, with defaults for suites that no report has."""
     by_suite: dict[str, GateSettings] = {}
-    for each in (settings for report in reports for settings in report.gate.settings):
-        known = by_suite.get(each.suite)
-        cases = each.cases + (known.cases if known is not None else 0)
-        seeds = tuple(sorted({*each.seeds, *(known.seeds if known is not None else ())}))
-        by_suite[each.suite] = (known or each).model_copy(update={"cases": cases, "seeds": seeds})
-    for suite, cases in Counter(each.case.suite for each in outcomes).items():
-        by_suite.setdefault(suite, GateSettings(suite=suite, cases=cases))
-    return tuple(by_suite[suite] for suite in sorted(by_suite))
+    never_ran: dict[str, dict[object, int]] = {}
+    for part, report in ((part, part.report) for part in parts if part.report is not None):
+        for each in report.gate.settings:
+            known = by_suite.get(each.suite, each)
+            seeds = tuple(sorted({*each.seeds, *known.seeds}))
+            by_suite[each.suite] = known.model_copy(update={"seeds": seeds})
+            # Another run of the same shard has the same cases.
+            which = report.plan_digest, report.shard
+            of_suite = never_ran.setdefault(each.suite, {})
+            of_suite[which] = max(of_suite.get(which, 0), each.cases - rows.cases(part, each.suite))
+    ran = Counter(each.case.suite for each in outcomes)
+    return tuple(
+        by_suite.get(suite, GateSettings(suite=suite, cases=0)).model_copy(
+            update={"cases": ran[suite] + sum(never_ran.get(suite, {}).values())}
+        )
+        for suite in sorted({*by_suite, *ran})
+    )
 
 
 def _ending(reports: Sequence[RunReport]) -> Ending:

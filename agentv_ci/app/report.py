@@ -13,6 +13,7 @@ from agentv_ci.app.report_files import (
     Reports,
     RunFiles,
     RunOutcome,
+    named_again,
     read_run_report,
     report_path,
     require_distinct,
@@ -39,19 +40,22 @@ def report_results(
 ) -> RunOutcome:
     """Report on these results files as one run; all rows go to `out`, with a run report beside it.
 
-    With `expected_shards` they must be that many shards of one plan. Raises UsageError for files that cannot be read,
-    NothingToRun when all are empty, OSError.
+    With `expected_shards` they must be that many shards of one plan, each named once. Raises UsageError for files that
+    cannot be read, NothingToRun when all are empty, OSError.
     """
     results = [cwd / name for name in names]
+    again = named_again(results)
+    if expected_shards is None:
+        require_distinct(results)
     head = out.results.name if out is not None else "these results"
     against = baseline_comparison(baseline, head=head, now=now) if baseline is not None else None
-    require_distinct(results)
     inputs = [*results, *map(report_path, results), *filter(None, [baseline])]
     if out is not None:
         out.require_writable(inputs)
     else:
         require_writable(reports.files.values(), inputs)
-    parts = {Part(name, read_run_report(path)): path for name, path in zip(names, results, strict=True)}
+    distinct = [index for index in range(len(names)) if index not in again]
+    parts = {Part(names[index], read_run_report(results[index])): results[index] for index in distinct}
 
     def located() -> Iterator[tuple[Part, ResultRow]]:
         for part, path in parts.items():
@@ -66,7 +70,15 @@ def report_results(
         return validate_runs(settings, digests)
 
     def decide(lost: str | None = None) -> RunOutcome:
-        merged = merge([*parts], located(), expected_shards, validate=validate, against=against, write_error=lost)
+        merged = merge(
+            [*parts],
+            located(),
+            expected_shards,
+            validate=validate,
+            against=against,
+            repeated=[names[index] for index in again],
+            write_error=lost,
+        )
         return RunOutcome(*merged)
 
     if all(part.report is None for part in parts) and next(rows(), None) is None:

@@ -125,10 +125,16 @@ def read_run_report(results: Path) -> RunReport | None:
         raise UsageError(f"{unreadable}: {error}") from error
 
 
+def named_again(results: Sequence[Path]) -> list[int]:
+    """Return the positions of files that are named before."""
+    files = [path.resolve() for path in results]
+    return [index for index, file in enumerate(files) if file in files[:index]]
+
+
 def require_distinct(results: Sequence[Path]) -> None:
     """Raise UsageError if a file is named twice."""
-    if len({path.resolve() for path in results}) < len(results):
-        raise UsageError("a results file is named twice")
+    for index in named_again(results):
+        raise UsageError(f"results file '{results[index]}' is named twice")
 
 
 def require_writable(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:

@@ -63,7 +63,13 @@ def number_of(value: object) -> float | None:
 
 
 def label_of(value: object) -> str:
-    """Return the group of a value: a string, a number (1 is 1.0) or a boolean; else `unknown`."""
+    """Return the group of a value, or `unknown`."""
+    label = known_label(value)
+    return UNKNOWN if label is None else label
+
+
+def known_label(value: object) -> str | None:
+    """Return the group of a value: a string, a number (1 is 1.0) or a boolean; else None."""
     match value:
         case str():
             return well_formed_text(value)
@@ -72,7 +78,7 @@ def label_of(value: object) -> str:
         case int() | float() if number_of(value) is not None:
             return str(int(value) if value == int(value) else float(value))
         case _:
-            return UNKNOWN
+            return None
 
 
 def found_at(value: object, path: str) -> tuple[object, ...]:

@@ -127,7 +127,10 @@ def test_first_row_of_a_trial_counts() -> None:
 
 def test_cases_without_a_row_are_errors() -> None:
     first, second = plan(*(case(name) for name in "abc")), plan(*(case(name) for name in "de"))
-    files = ran("a.jsonl", first, [row(of=first.cases[0])], write_error="disk full"), ran("b.jsonl", second, [])
+    files = (
+        ran("a.jsonl", first, [row(of=first.cases[0])], write_error="disk full"),
+        of_plan(ran("b.jsonl", second, []), OTHER),
+    )
     found = merged(*files)
     assert (found.counts.cases, found.counts.errored, found.counts.not_run) == (5, 4, 4)
     assert found.gate.reasons == ("results could not be written: disk full", "4 errors, at most 0 allowed")

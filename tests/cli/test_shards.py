@@ -60,6 +60,17 @@ class TestMerging:
         assert project.run("report", "part-2.jsonl", "--expect-shards", "2", "--out", "all.jsonl").code == 1
         assert project.run("report", *arguments).code == 1
 
+    def test_file_that_is_named_twice_fails_and_counts_once(self, project: Project) -> None:
+        project.documents(*"abcd")
+        first, second = shards(project, 2)
+        project.store("copy.jsonl", *project.rows(first))
+        project.write({"copy.report.json": project.text(first.replace("jsonl", "report.json"))})
+        for again, said in ((f"./{first}", f"./{first} is named twice"), ("copy.jsonl", "shard 1/2 occurs 2 times")):
+            done = project.run("report", first, again, second, "--expect-shards", "2", "--out", "all.jsonl")
+            assert (done.code, said in done.out) == (1, True), done
+            assert "4 cases: 4 passed, 0 failed, 0 errors\n" in done.out
+        project.refuses("report", first, first, second, error=f"{first}' is named twice")
+
     def test_row_that_occurs_twice_is_reported_once(self, project: Project) -> None:
         project.documents("a")
         assert project.eval().code == 0

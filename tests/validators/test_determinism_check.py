@@ -45,6 +45,15 @@ def test_runs_of_another_runner_seed_or_case_are_not_compared() -> None:
     assert (details(result)["groups"], details(result)["checked_pairs"]) == (5, 0)
 
 
+@pytest.mark.parametrize("key", ["case_id", "runner_key"])
+@pytest.mark.parametrize("value", [..., None, [], {}])
+def test_runs_without_a_case_or_runner_are_not_those_of_one_called_unknown(key: str, value: Any) -> None:
+    named = [run(**{key: "unknown"}, output={"text": "yes"})] * 2
+    result = validate(report(*named, *[run(**{key: value}, output={"text": "no"})] * 2))
+    assert found(result) == [(SAME, "info", None)] * 2
+    assert ["unknown" in each["message"] for each in result["issues"]] == [True, False]
+
+
 @pytest.mark.parametrize("seed", [None, ..., "7", True, 7.0, HUGE])
 def test_run_without_a_seed_is_not_compared(seed: Any) -> None:
     result = validate(report(run(), run(seed=seed, output={"text": "no"})))

@@ -9,9 +9,9 @@ from typing import Any
 
 from agentv_ci.contracts.base import JsonObject, Name
 from agentv_ci.json_access import MAX_DEPTH
+from agentv_ci.text import listed
 from agentv_ci.validators.builtin import AtLeastZero, BuiltInSettings
 from agentv_ci.validators.runs import (
-    UNKNOWN,
     Run,
     excerpt,
     findings,
@@ -19,7 +19,7 @@ from agentv_ci.validators.runs import (
     is_seed,
     is_success,
     issue,
-    label_of,
+    known_label,
     name_of,
     numbered_runs,
     settings_in,
@@ -76,13 +76,17 @@ def _fields(setting: object) -> tuple[str, ...] | None:
     return paths or None
 
 
-def _groups(runs: Sequence[Numbered]) -> dict[tuple[str, int, str], list[Numbered]]:
+Named = tuple[str | None, int, str | None]
+"""Runner, seed and case of a group; None: its runs have none, which is not the one called `unknown`."""
+
+
+def _groups(runs: Sequence[Numbered]) -> dict[Named, list[Numbered]]:
     """Return runs with a seed by runner, seed and case."""
-    groups: dict[tuple[str, int, str], list[Numbered]] = {}
+    groups: dict[Named, list[Numbered]] = {}
     for index, run in runs:
         seed = run.get("seed")
         if is_seed(seed):
-            named = (label_of(run.get("runner_key")), int(seed), label_of(run.get("case_id")))
+            named = (known_label(run.get("runner_key")), int(seed), known_label(run.get("case_id")))
             groups.setdefault(named, []).append((index, run))
     return groups
 
@@ -97,10 +101,10 @@ def _not_compared(runs: Sequence[Numbered]) -> Iterator[JsonObject]:
             yield issue("non_success_skipped", "info", message, "runs", index, "status")
 
 
-def _sameness(runs: int, runner: str, seed: int, case: str) -> JsonObject:
-    of_case = "" if case == UNKNOWN else f", case {excerpt(case)}"
-    message = f"{runs} runs have the same output: runner {excerpt(runner)}, seed {seed}{of_case}"
-    return issue("determinism_ok", "info", message)
+def _sameness(runs: int, runner: str | None, seed: int, case: str | None) -> JsonObject:
+    named = {"runner": runner, "seed": seed, "case": case}
+    which = listed(f"{what} {excerpt(name)}" for what, name in named.items() if name is not None)
+    return issue("determinism_ok", "info", f"{runs} runs have the same output: {which}")
 
 
 def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, tolerance: float) -> Iterator[JsonObject]:
