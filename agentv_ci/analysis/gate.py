@@ -130,8 +130,8 @@ def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcom
         requests = f"{counted(ending.unrecorded, 'request')} without a recording"
         yield _cause(INFRASTRUCTURE, "unrecorded", f"{requests}; run with --record to record")
     cases = max(len(outcomes), sum(each.cases for each in settings))
-    never_ran = cases - sum(bool(outcome.trials) for outcome in outcomes)
-    left = f"{never_ran} of {cases} cases never ran" if never_ran else "every case ran, but not every trial"
+    left_out = cases - sum(bool(outcome.trials) for outcome in outcomes)
+    left = f"{left_out} of {cases} cases not run" if left_out else "every case ran, but not every trial"
     match ending.stopped:
         case "interrupted":
             yield _cause(INTERRUPTED, "stopped", f"interrupted: {left}")
@@ -191,10 +191,11 @@ def _judge_suite(
     # Of cases without any row, merged results know only the number.
     errors = sum(outcome.errors for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if ending.stopped is not None:
-        # Cases that never ran because the run was stopped are not errors; the stop has its own reason.
+        # Cases that did not run because the run was stopped are not errors; the stop has its own reason.
         errors -= sum(outcome.missing for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if errors > suite.max_errors:
-        message = f"{counted(errors, 'error')}, at most {suite.max_errors} allowed"
+        what = "trial" if any(outcome.case.trials > 1 for outcome in outcomes) else "case"
+        message = f"{counted(errors, f'errored {what}')}, at most {suite.max_errors} allowed"
         yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
     if ending.stopped is None and all(outcome.verdict == "error" for outcome in outcomes):
         # Without any grade, nothing is known about quality.

@@ -89,6 +89,8 @@ class CaseOutcome:
     verdict: Verdict
     score: float
     trials: tuple[TrialOutcome, ...]
+    not_run: bool = False
+    """Whether the run was stopped before its first trial; its verdict is `error`."""
 
     @property
     def key(self) -> OutcomeKey:
@@ -117,18 +119,18 @@ class CaseOutcome:
 
     @property
     def errors(self) -> int:
-        """Trials without a verdict; trials that never ran count."""
+        """Trials without a verdict; trials without a row count."""
         return sum(trial.verdict == "error" for trial in self.trials) + self.missing
 
     @property
     def missing(self) -> int:
-        """Trials that should have run but never did."""
+        """Trials that should have a row and do not."""
         left = max(self.case.trials - len(self.trials), 0)
         return 0 if left and self.case.stop_when is not None and self._is_settled else left
 
     @property
     def is_open(self) -> bool:
-        """Whether trials that never ran could change its verdict."""
+        """Whether trials without a row could change its verdict."""
         return self.missing > 0 and not self._is_settled
 
     @property
@@ -140,7 +142,7 @@ class CaseOutcome:
     def summary(self) -> str:
         """Why it did not pass, in one line."""
         worst = self.worst
-        return worst.summary if worst is not None else "" if self.trials else "it never ran"
+        return worst.summary if worst is not None else "" if self.trials else "not run" if self.not_run else "no result"
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -232,18 +234,21 @@ class Tally:
             grouped.setdefault(suite if what == "suite" else target, []).append(spent)
         return {name: sum_of(spent) for name, spent in grouped.items()}
 
-    def outcomes(self) -> tuple[CaseOutcome, ...]:
-        """Return all outcomes in the order of the plan, else of the eval files."""
+    def outcomes(self, *, leaves_cases: bool = False) -> tuple[CaseOutcome, ...]:
+        """Return all outcomes in the order of the plan, else of the eval files.
+
+        `leaves_cases`: whether cases without rows did not run.
+        """
         cases: Iterable[tuple[OutcomeKey, Case]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
-        return tuple(_outcome(case, key, self._trials[key]) for key, case in cases)
+        return tuple(_outcome(case, key, self._trials[key], leaves_cases=leaves_cases) for key, case in cases)
 
 
-def _outcome(case: Case, key: OutcomeKey, trials: Iterable[TrialOutcome]) -> CaseOutcome:
+def _outcome(case: Case, key: OutcomeKey, trials: Iterable[TrialOutcome], *, leaves_cases: bool) -> CaseOutcome:
     ran = tuple(sorted(trials, key=lambda each: each.number))
     verdict, score = verdict_of_trials([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
-    return CaseOutcome(case, key[2], verdict, score, ran)
+    return CaseOutcome(case, key[2], verdict, score, ran, not_run=leaves_cases and not ran)
 
 
 def trial_outcome(row: ResultRow) -> TrialOutcome:

@@ -32,7 +32,7 @@ def report(
     tally = Tally.of(plan)
     for row in rows:
         tally.add(row)
-    outcomes = tally.outcomes()
+    outcomes = tally.outcomes(leaves_cases=ending.leaves_cases)
     comparison = compare(against, outcomes) if against is not None and not ending.dry_run else None
     run_report = run_report_of(
         tally,
@@ -67,7 +67,13 @@ def run_report_of(
         unrecorded=ending.unrecorded,
         replayed=ending.replayed,
         dry_run=ending.dry_run,
-        counts=count(outcomes, rows=tally.rows, cached=tally.cached, cases=sum(each.cases for each in settings)),
+        counts=count(
+            outcomes,
+            rows=tally.rows,
+            cached=tally.cached,
+            cases=sum(each.cases for each in settings),
+            leaves_cases=ending.leaves_cases,
+        ),
         statistics=describe(outcomes),
         gate=decide_gate(settings, outcomes, tally, ending, scenarios, comparison),
         suites=_groups("suite", tally, outcomes),

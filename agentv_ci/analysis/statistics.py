@@ -32,16 +32,19 @@ POWER = 0.8
 """Of the smallest detectable drop of the mean."""
 
 
-def count(outcomes: Sequence[CaseOutcome], *, rows: int, cached: int = 0, cases: int = 0) -> Counts:
-    """Count cases by verdict; of `cases` in total, those without an outcome never ran."""
+def count(
+    outcomes: Sequence[CaseOutcome], *, rows: int, cached: int = 0, cases: int = 0, leaves_cases: bool = False
+) -> Counts:
+    """Count cases by verdict, of `cases` in total; `leaves_cases`: whether those without an outcome did not run."""
     unknown = max(0, cases - len(outcomes))
+    not_run = sum(outcome.not_run for outcome in outcomes) + (unknown if leaves_cases else 0)
     verdicts = [outcome.verdict for outcome in outcomes]
     return Counts(
         cases=len(outcomes) + unknown,
         passed=verdicts.count("pass"),
         failed=verdicts.count("fail") + verdicts.count("borderline"),
-        errored=verdicts.count("error") + unknown,
-        not_run=sum(not outcome.trials for outcome in outcomes) + unknown,
+        errored=verdicts.count("error") + unknown - not_run,
+        not_run=not_run,
         flaky=sum(outcome.flaky for outcome in outcomes),
         rows=rows,
         cached=cached,
@@ -76,7 +79,7 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
     counts = count(outcomes, rows=0)
     return Group(
         name=name,
-        **counts.model_dump(exclude={"not_run", "rows", "cached"}),
+        **counts.model_dump(exclude={"rows", "cached"}),
         mean=describe(outcomes).mean,
         usage=spent.usage,
         judge_usage=spent.judge_usage,

@@ -183,7 +183,7 @@ def _reported(results: Path, links: Links) -> RunView | None:
     tally = Tally()
     for row in read_rows(results):
         tally.add(row)
-    return RunView(report, tally.outcomes(), lambda: read_rows(results), links)
+    return RunView(report, tally.outcomes(leaves_cases=report.leaves_cases), lambda: read_rows(results), links)
 
 
 def _document(path: Path, contract: type[M]) -> M | None:

@@ -20,8 +20,8 @@ class Counts(Recorded):
     cases: int = Field(description="Cases of the plan.")
     passed: int = Field(description="Cases that passed.")
     failed: int = Field(description="Cases that failed, including borderline ones.")
-    errored: int = Field(description="Cases without a verdict.")
-    not_run: int = Field(description="Errored cases that never ran.")
+    errored: int = Field(description="Cases that ran and have no verdict.")
+    not_run: int = Field(description="Cases that a stopped run did not begin.")
     flaky: int = Field(description="Cases whose trials disagree.")
     rows: int = Field(description="Trials.")
     cached: int = Field(0, description="Trials whose answer comes from the cache or a recording.")
@@ -47,7 +47,8 @@ class Group(Recorded):
     cases: int = Field(description="Number of cases.")
     passed: int = Field(description="Cases that passed.")
     failed: int = Field(description="Cases that failed, including borderline ones.")
-    errored: int = Field(description="Cases without a verdict.")
+    errored: int = Field(description="Cases that ran and have no verdict.")
+    not_run: int = Field(0, description="Cases that a stopped run did not begin.")
     flaky: int = Field(description="Cases whose trials disagree.")
     mean: float | None = Field(description="Mean score of graded cases.")
     usage: Usage = Field(description="Tokens of answers.")
@@ -252,6 +253,11 @@ class Ending:
     concurrency: tuple[ConcurrencyChange, ...] = ()
     duration_s: float | None = None
 
+    @property
+    def leaves_cases(self) -> bool:
+        """Whether cases without rows did not run; otherwise their rows are lost."""
+        return self.stopped is not None and self.write_error is None
+
 
 class RunReport(Recorded):
     """The report of a run."""
@@ -281,3 +287,8 @@ class RunReport(Recorded):
     duration_s: Annotated[float, Field(ge=0)] | None = Field(
         None, description="Seconds the run took; of merged shards, the longest."
     )
+
+    @property
+    def leaves_cases(self) -> bool:
+        """Whether cases without rows did not run; otherwise their rows are lost."""
+        return self.stopped is not None and self.write_error is None

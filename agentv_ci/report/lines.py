@@ -165,8 +165,9 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
 def _group(group: Group) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
+    left = f", {group.not_run} not run" if group.not_run else ""
     cost = "" if group.total_usd is None else f", {view.dollars(group.total_usd)}"
-    return f"{group.passed}/{group.cases} passed{mean}{errors}{cost}"
+    return f"{group.passed}/{group.cases} passed{mean}{errors}{left}{cost}"
 
 
 def _evaluator(figures: EvaluatorFigures) -> str:

@@ -101,9 +101,8 @@ class RunView:
 
     @property
     def errors(self) -> list[CaseOutcome]:
-        """The cases without a verdict, except those that a stopped run never started."""
-        is_stopped = self.report.stopped is not None
-        errors = (each for each in self.outcomes if each.verdict == "error" and (each.trials or not is_stopped))
+        """The cases that ran and have no verdict."""
+        errors = (each for each in self.outcomes if each.verdict == "error" and not each.not_run)
         return [each for each in errors if not _is_unknown(each)]
 
     @property
@@ -125,11 +124,6 @@ class RunView:
         return [(case, trial) for case in cases for trial in case.trials if trial.verdict == "error"]
 
 
-def never_ran(report: RunReport) -> int:
-    """Return how many cases a stopped run never started."""
-    return report.counts.not_run if report.stopped else 0
-
-
 def _is_unknown(outcome: CaseOutcome) -> bool:
     return outcome.verdict == "error" and outcome.summary.endswith(f": {NO_REFERENCE_ANSWER}")
 
@@ -147,11 +141,10 @@ def unknown_text(run: RunView) -> str | None:
 def counts_text(run: RunView) -> str:
     """Return the number of cases by verdict."""
     report, unknown = run.report, len(run.unknown)
-    counts, unstarted = report.counts, never_ran(report)
-    errors = counts.errored - unstarted - unknown
-    texts = [f"{counts.passed} passed", f"{counts.failed} failed", counted(errors, "error")]
+    counts = report.counts
+    texts = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - unknown, "error")]
     texts += [f"{unknown} unknown"] if unknown else []
-    texts += [f"{unstarted} never ran"] if unstarted else []
+    texts += [f"{counts.not_run} not run"] if counts.not_run else []
     texts += [f"{counts.flaky} flaky"] if counts.flaky else []
     lost = sum(each.trials - each.graded for each in report.repeated if each.verdict != "error")
     texts += [f"{counted(lost, 'trial')} without a verdict"] if lost else []

@@ -21,7 +21,8 @@ from tests.support.runs import case, plan, row, rows_of, suite
 
 A, B, C = "evals/a.yaml", "evals/b.yaml", "evals/c.yaml"
 VERDICTS = {0: "pass", 1: "fail", 4: "error"}
-NO_ERROR = "1 error, at most 0 allowed"
+NO_ERROR = "1 errored case, at most 0 allowed"
+NO_ERRORED_TRIAL = "1 errored trial, at most 0 allowed"
 HALF, NONE = "pass rate 50.0% is below 100.0%", "pass rate 0.0% is below 100.0%"
 
 
@@ -59,15 +60,15 @@ def decision(gate: GateResult) -> tuple[str, int, tuple[str, ...]]:
         ("p f", {"min_mean_score": 0.75}, 1, [HALF, "mean score 0.600 is below 0.750"]),
         ("p e", {}, 4, [NO_ERROR]),
         ("p e", {"max_errors": 1}, 0, []),
-        ("p e e", {"max_errors": 1}, 4, ["2 errors, at most 1 allowed"]),
+        ("p e e", {"max_errors": 1}, 4, ["2 errored cases, at most 1 allowed"]),
         ("p -", {}, 4, [NO_ERROR]),
-        ("pp-", {}, 4, [NO_ERROR]),
-        ("ppe", {}, 4, [NO_ERROR]),
+        ("pp-", {}, 4, [NO_ERRORED_TRIAL]),
+        ("ppe", {}, 4, [NO_ERRORED_TRIAL]),
         ("ppe", {"max_errors": 1}, 0, []),
-        ("pppee", {"max_errors": 1}, 4, ["2 errors, at most 1 allowed"]),
+        ("pppee", {"max_errors": 1}, 4, ["2 errored trials, at most 1 allowed"]),
         ("f e", {}, 1, [NONE, NO_ERROR]),
         ("f e", {"max_errors": 1}, 1, [NONE]),
-        ("e -", {}, 4, ["2 errors, at most 0 allowed", "no case was graded"]),
+        ("e -", {}, 4, ["2 errored cases, at most 0 allowed", "no case was graded"]),
         ("e e", {"max_errors": 2}, 1, ["no case was graded"]),
         ("e", {"max_errors": 1, "min_pass_rate": 0.0, "min_mean_score": 0.0}, 1, ["no case was graded"]),
     ],
@@ -106,7 +107,7 @@ def test_mean_has_no_rounding_errors(score: float) -> None:
 
 
 WRITTEN = "results could not be written: disk full"
-INTERRUPTED = "interrupted: 1 of 2 cases never ran"
+INTERRUPTED = "interrupted: 1 of 2 cases not run"
 AT_FIRST = "stopped at the first failure:"
 RECORD = "without a recording; run with --record to record"
 UNPRICED = "the cost is unknown: m, n without a price; set it under 'prices'"
@@ -122,12 +123,12 @@ UNPRICED = "the cost is unknown: m, n without a price; set it under 'prices'"
         ("f", {"dry_run": True, "write_error": "disk full"}, "error", 4, [WRITTEN]),
         ("f -", {"dry_run": True, "stopped": "interrupted"}, "interrupted", 130, [INTERRUPTED]),
         ("p -", {"stopped": "interrupted"}, "interrupted", 130, [INTERRUPTED]),
-        ("p -", {"stopped": "budget"}, "budget", 5, ["the budget is used up: 1 of 2 cases never ran"]),
+        ("p -", {"stopped": "budget"}, "budget", 5, ["the budget is used up: 1 of 2 cases not run"]),
         ("p p-", {"stopped": "budget"}, "budget", 5, ["the budget is used up: every case ran, but not every trial"]),
-        ("p f -", {"stopped": "fail-fast"}, "fail", 1, [f"{AT_FIRST} 1 of 3 cases never ran", HALF]),
-        ("p b -", {"stopped": "fail-fast"}, "fail", 1, [f"{AT_FIRST} 1 of 3 cases never ran", HALF]),
-        ("p e -", {"stopped": "fail-fast"}, "error", 4, [f"{AT_FIRST} 1 of 3 cases never ran", NO_ERROR]),
-        ("- -", {"stopped": "fail-fast"}, "error", 4, [f"{AT_FIRST} 2 of 2 cases never ran"]),
+        ("p f -", {"stopped": "fail-fast"}, "fail", 1, [f"{AT_FIRST} 1 of 3 cases not run", HALF]),
+        ("p b -", {"stopped": "fail-fast"}, "fail", 1, [f"{AT_FIRST} 1 of 3 cases not run", HALF]),
+        ("p e -", {"stopped": "fail-fast"}, "error", 4, [f"{AT_FIRST} 1 of 3 cases not run", NO_ERROR]),
+        ("- -", {"stopped": "fail-fast"}, "error", 4, [f"{AT_FIRST} 2 of 2 cases not run"]),
         ("p e", {"unrecorded": 1}, "error", 4, [f"1 request {RECORD}", NO_ERROR]),
         ("p f", {"unrecorded": 1}, "fail", 1, [f"1 request {RECORD}", HALF]),
         ("e", {"unrecorded": 2}, "error", 4, [f"2 requests {RECORD}", NO_ERROR, "no case was graded"]),

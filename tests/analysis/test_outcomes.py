@@ -92,7 +92,7 @@ def test_trials_that_are_not_needed_are_not_missing(
 )
 def test_summary_explains_why_a_case_did_not_pass(found: ResultRow, summary: str) -> None:
     assert only(found).summary == summary
-    assert outcome(1, "majority", "").summary == "it never ran"
+    assert outcome(1, "majority", "").summary == "no result"
     assert outcome(3, "majority", "pee").summary == "process: it broke"
 
 

@@ -41,10 +41,19 @@ def test_every_case_is_counted_by_its_verdict() -> None:
     cases = [case(name, trials=2) for name in "abcdef"]
     letters = ("pp", "pf", "bb", "ee", "f", "")
     rows = [found for each, word in zip(cases, letters, strict=True) for found in rows_of(each, word)]
-    found = report(plan(*cases), rows, Ending())[0]
-    assert found.counts == Counts(cases=6, passed=1, failed=3, errored=2, not_run=1, flaky=1, rows=9)
-    known = count([outcome("borderline", 0.7)], rows=2, cases=3)
-    assert known == Counts(cases=3, passed=0, failed=1, errored=2, not_run=3, flaky=0, rows=2)
+    common = {"cases": 6, "passed": 1, "failed": 3, "flaky": 1}
+    for ending, errored in (
+        (Ending(), 2),
+        (Ending(stopped="budget"), 1),
+        (Ending(stopped="budget", write_error="disk full"), 2),
+    ):
+        found = report(plan(*cases), rows, ending)[0]
+        counted = {**common, "errored": errored, "not_run": 2 - errored}
+        assert found.counts == Counts(**counted, rows=9)
+        assert found.targets[0].model_dump(include=set(counted)) == counted
+    for leaves_cases, errored in ((True, 0), (False, 2)):
+        known = count([outcome("borderline", 0.7)], rows=2, cases=3, leaves_cases=leaves_cases)
+        assert (known.cases, known.failed, known.errored, known.not_run) == (3, 1, errored, 2 - errored)
 
 
 def test_statistics_describe_the_scores_of_graded_cases() -> None:
@@ -202,7 +211,7 @@ def test_groups_have_the_figures_of_their_rows_and_add_up_to_the_whole(run: Run)
             assert each.judge_cost_usd == summed(one.judge_cost_usd for one in own)
             assert each.usage == all_tokens(one.usage for one in own)
             assert each.judge_usage == all_tokens(one.judge_usage for one in own)
-        for name in ("cases", "passed", "failed", "errored", "flaky"):
+        for name in ("cases", "passed", "failed", "errored", "not_run", "flaky"):
             assert sum(getattr(each, name) for each in groups) == getattr(found.counts, name)
         assert found.cost_usd == summed(cost for each in groups for cost in (each.cost_usd, each.judge_cost_usd))
         assert found.usage == all_tokens(used for each in groups for used in (each.usage, each.judge_usage))

@@ -115,7 +115,7 @@ def test_a_signal_keeps_rows_writes_the_report_and_leaves_no_process(number: sig
     assert [row.eval_id for row in read_rows(run.results, "jsonl")] == CASES
     report = json.loads((repository / "r.report.json").read_text(encoding="utf-8"))
     assert (report["stopped"], report["gate"]["exit_code"]) == ("interrupted", 130)
-    assert "interrupted: 4 of 7 cases never ran" in out
+    assert "interrupted: 4 of 7 cases not run" in out
 
 
 @pytest.mark.slow

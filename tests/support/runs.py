@@ -138,7 +138,7 @@ def row(
 
 
 def rows_of(of: PlanCase, letters: str) -> list[ResultRow]:
-    """The trials of a case by letters: p(ass), b(orderline), f(ail), e(rror); `-` never ran."""
+    """The trials of a case by letters: p(ass), b(orderline), f(ail), e(rror); `-` has no row."""
     return [row(VERDICTS[each], of=of, trial=number) for number, each in enumerate(letters, 1) if each != "-"]
 
 

@@ -4,7 +4,7 @@ JUnit XML is not standardized. This is what GitLab, Jenkins, CircleCI, Azure and
 names, file and line on every test case, message and content on every failure, counts on both levels.
 
 A test case is a trial. A trial that did not pass is a `failure` unless its case passed: then it is a remark and not
-counted. Trials that never ran are `skipped`, once per case. Every suite has the verdict of the gate as a property. If
+counted. Trials that did not run are `skipped`, once per case. Every suite has the verdict of the gate as a property. If
 the gate is not passed and no test shows it, such as for a mean score, a budget or a missing shard, an extra suite does:
 a run that did not pass never has a green file.
 
@@ -183,11 +183,9 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
     case = outcome.case
     ran = {each.number for each in outcome.trials}
     first = next(number for number in range(1, case.trials + 1) if number not in ran)
-    which = f"{outcome.missing} of {case.trials} trials" if case.trials > 1 else "it"
-    if report.stopped is not None and report.write_error is None:
-        reason = f"{which} never ran: {STOPS[report.stopped]}"
-    else:
-        reason = f"{which} {'have' if case.trials > 1 else 'has'} no result"
+    what = "not run" if report.leaves_cases else "no result"
+    which = f"{outcome.missing} of {case.trials} trials: {what}" if case.trials > 1 else what
+    reason = f"{which}: {STOPS[report.stopped]}" if report.stopped is not None and report.leaves_cases else which
     return _Entry(
         suite=case.suite,
         id=case.id,

@@ -85,14 +85,14 @@ def test_failed_trials_count_unless_their_case_passed(verdicts: str, failures: i
 @pytest.mark.parametrize(
     ("ending", "why"),
     [
-        (Ending(stopped="fail-fast"), "it never ran: the run stopped at the first failure"),
-        (Ending(stopped="budget"), "it never ran: the budget is used up"),
-        (Ending(stopped="interrupted"), "it never ran: the run was interrupted"),
-        (Ending(), "it has no result"),
-        (Ending(stopped="budget", write_error="disk full"), "it has no result"),
+        (Ending(stopped="fail-fast"), "not run: the run stopped at the first failure"),
+        (Ending(stopped="budget"), "not run: the budget is used up"),
+        (Ending(stopped="interrupted"), "not run: the run was interrupted"),
+        (Ending(), "no result"),
+        (Ending(stopped="budget", write_error="disk full"), "no result"),
     ],
 )
-def test_case_that_never_ran_is_skipped(ending: Ending, why: str) -> None:
+def test_case_that_did_not_run_is_skipped(ending: Ending, why: str) -> None:
     of = plan(case("ran", line=3), case("left", line=9))
     root = stopped(of, rows_of(of.cases[0], "p"), ending)
     assert skipped(root) == [("left [default]", "9", why)]
@@ -105,8 +105,8 @@ def test_missing_trials_of_a_case_are_skipped_once() -> None:
     of = plan(case("some", trials=5), case("none", trials=10_000, line=9))
     root = stopped(of, [row(of=of.cases[0], trial=number) for number in (1, 3)], Ending(stopped="interrupted"))
     assert skipped(root) == [
-        ("some [default] #2", "3", "3 of 5 trials never ran: the run was interrupted"),
-        ("none [default]", "9", "10000 of 10000 trials never ran: the run was interrupted"),
+        ("some [default] #2", "3", "3 of 5 trials: not run: the run was interrupted"),
+        ("none [default]", "9", "10000 of 10000 trials: not run: the run was interrupted"),
     ]
     decided = plan(case(trials=3, stop_when="decided"))
     assert skipped(stopped(decided, rows_of(decided.cases[0], "pp"), Ending())) == []

@@ -95,7 +95,7 @@ def test_styles() -> None:
         Line("4 cases: 1 passed, 2 failed, 1 error", "strong"),
         Line("gate: not passed", "bad"),
         Line("  pass rate 33.3% is below 100.0%", "bad"),
-        Line("  1 error, at most 0 allowed", "bad"),
+        Line("  1 errored case, at most 0 allowed", "bad"),
     ]
 
 

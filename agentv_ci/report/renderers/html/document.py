@@ -74,7 +74,6 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         plot=scatter(trials.points),
         remarks=[*view.cost_remarks(report), *([stored] if (stored := view.stored_text(report)) else [])],
         judges_cost=view.judges_cost(report),
-        never_ran=view.never_ran(report),
         when=when(trials.first, trials.last),
         commit=commit_of(run.links),
         validations=[(each.scenario_key, it) for each in report.scenario_reports for it in each.aggregates.validations],

@@ -71,7 +71,7 @@ class Trials:
     numbers: dict[OutcomeKey, int]
     """The number of each case in the run."""
     shown: tuple[int | None, ...]
-    """The trial that explains each verdict; None: it never ran."""
+    """The trial that explains each verdict; None: it has none."""
     briefs: dict[int, Brief] = field(default_factory=dict)
     """By the number of the case."""
     models: dict[str, set[str]] = field(default_factory=dict)
@@ -206,6 +206,7 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
         "confidence": comparison.confidence if comparison else None,
         "cases": len(run.outcomes),
         "trials": trials.number,
+        "missing": "not run" if run.report.leaves_cases else "without a result",
         "texts": len(trials.texts.in_order()),
     }
     table = b",\n".join(lines.values())
@@ -234,9 +235,9 @@ def _verdict(outcome: CaseOutcome) -> JsonObject:
     is_first = [each.number for each in outcome.trials] in ([], [1])
     trials: list[JsonValue] = [[each.number, each.verdict, each.score, each.summary] for each in outcome.trials]
     return {
-        "verdict": outcome.verdict,
+        "verdict": "not run" if outcome.not_run else outcome.verdict,
         "score": outcome.score if outcome.graded else None,
-        "why": outcome.summary or None,
+        "why": None if outcome.not_run else outcome.summary or None,
         "flaky": outcome.flaky,
         "trials": trials if several or not is_first else None,
         "missing": outcome.missing or None,

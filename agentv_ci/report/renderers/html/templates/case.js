@@ -51,7 +51,7 @@ function caseHead(run, each, others) {
     each.score !== undefined && make("span", {}, "score ", make("b", {}, score(each.score))),
     each.link ? make("a", { href: each.link, rel: "noreferrer" }, place) : make("span", { class: "mono" }, place),
     make("span", {}, "target ", make("b", {}, inline(run.targets[each.target])), siblings),
-    each.trials && make("span", {}, trialsSentence(each)),
+    each.trials && make("span", {}, trialsSentence(run, each)),
   ];
   const command = make("code", { tabindex: "0", role: "region", "aria-label": "Command that runs this case again" }, inline(each.rerun));
   return make("header", { class: "case-head" },
@@ -60,14 +60,14 @@ function caseHead(run, each, others) {
     make("div", { class: "command" }, command, copyButton(() => each.rerun, "Copy")));
 }
 
-function trialsSentence(each) {
+function trialsSentence(run, each) {
   const errors = numberOf(each, "error");
   const graded = gradedOf(each);
-  if (each.trials.length === 0) return "it never ran";
+  if (each.trials.length === 0) return run.missing;
   const of = errors > 0 ? `${count(graded)} graded` : counted(graded, "trial");
   const interval = each.interval ? ` (95%: ${percent(each.interval[0])} to ${percent(each.interval[1])})` : "";
   const passed = graded > 0 && `${numberOf(each, "pass")} of ${of} passed${interval}`;
-  const said = [passed, errors > 0 && counted(errors, "error"), each.missing && `${each.missing} never ran`];
+  const said = [passed, errors > 0 && counted(errors, "error"), each.missing && `${each.missing} ${run.missing}`];
   return `${said.filter(Boolean).join(", ")}${each.require ? `; ${REQUIRED[each.require]} must pass` : ""}`;
 }
 
@@ -114,7 +114,7 @@ function verdictOf(each, number) {
 function unknownTrial(run, each, number) {
   const said = each.trials ? (each.trials.find(([other]) => other === number) || [])[3] : each.why;
   const reason = each.idle
-    ? "It never ran."
+    ? (each.verdict === "not run" ? "The run was stopped before this case." : "This case has no result.")
     : "The texts of this trial were left out to keep the file small. The results file has them.";
   return make("div", { class: "trial" },
     make("div", {}, panelOf("What is known", make("p", {}, reason), said && textBox(said, "boxed"))),

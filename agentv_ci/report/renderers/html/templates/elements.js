@@ -163,7 +163,7 @@ async function copied(text) {
 
 /** A verdict as a badge that does not rely on color alone. */
 function badge(verdict, size = "") {
-  return make("span", { class: `verdict ${verdict} ${size}`.trim() }, verdict);
+  return make("span", { class: `verdict ${verdict.replaceAll(" ", "-")} ${size}`.trim() }, verdict);
 }
 
 function panelOf(title, ...children) {
