@@ -136,7 +136,7 @@ def _show_next(start: Start) -> None:
         lines.append(f"export {names[0]}=<value>  # unless you are logged in")
     else:
         lines += [f"export {name}=<value>" for name in names]
-    lines += ["agentv-ci validate .", "agentv-ci eval evals/"]
+    lines += ["agentv-ci validate .", "agentv-ci eval"]
     if names or starter.is_agent:
         lines[-1] += "  # add --dry-run to score the reference answer"
     click.echo("next:")

@@ -126,7 +126,7 @@ def command(options: JudgeCheckOptions) -> int:
         files,
         dotenv_files=origin.dotenv_files,
         verbosity=Verbosity(verbose=options.verbose, quiet=False),
-        shows_failures=False,
+        judges=True,
     )
     code, reasons = judge_agreement(agreement, demands)
     if options.form == "json":

@@ -34,11 +34,12 @@ FAILED: dict[str, Style] = {"fail": "bad", "borderline": "warn", "error": "bad"}
 
 
 class Screen:
-    """Shows lines of a run and its progress."""
+    """Shows lines of a run and its progress; `judges`: the run is about judges, and answers may well be wrong."""
 
-    def __init__(self, *, live: bool) -> None:
+    def __init__(self, *, judges: bool) -> None:
+        self._judges = judges
         # The action installs no rich: its steps have no terminal.
-        self._is_live = live and sys.stderr is not None and _takes_commands() and find_spec("rich") is not None
+        self._is_live = sys.stderr is not None and _takes_commands() and find_spec("rich") is not None
         self._console: Console | None = None
         """The terminal, while progress is live."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -53,7 +54,7 @@ class Screen:
 
     def row(self, row: ResultRow) -> None:
         """On a terminal, show why a trial did not pass."""
-        if self._console is not None and row.verdict != "pass":
+        if self._console is not None and row.verdict != "pass" and not self._judges:
             parts = failure_line(row, self._console.width, mark="✗" if _is_unicode(self._console) else "x").parts
             with ignoring_lost_output():
                 self._console.print(_text(parts), soft_wrap=True)
@@ -87,7 +88,8 @@ class Screen:
             self._console = console
             try:
                 while True:
-                    lines = live_lines(progress, time.monotonic() - begun, console.width, solid=_is_unicode(console))
+                    elapsed_s, solid = time.monotonic() - begun, _is_unicode(console)
+                    lines = live_lines(progress, elapsed_s, console.width, solid=solid, judges=self._judges)
                     live.update(Group(*(_text(line.parts) for line in lines)), refresh=True)
                     await asyncio.sleep(LIVE_INTERVAL_S)
             finally:
@@ -95,9 +97,9 @@ class Screen:
 
 
 @asynccontextmanager
-async def show_progress(*, live: bool = True) -> AsyncIterator[Screen]:
+async def show_progress(*, judges: bool = False) -> AsyncIterator[Screen]:
     """Show what a run says on standard error until it ends."""
-    screen = Screen(live=live)
+    screen = Screen(judges=judges)
     try:
         yield screen
     finally:
@@ -142,7 +144,7 @@ def plain_line(progress: Progress, elapsed_s: float) -> str:
     return ", ".join(parts)
 
 
-def live_lines(progress: Progress, elapsed_s: float, width: int, *, solid: bool) -> list[Line]:
+def live_lines(progress: Progress, elapsed_s: float, width: int, *, solid: bool, judges: bool = False) -> list[Line]:
     """Return the progress for a terminal: a bar with figures, and what runs now; nothing is cut in the middle."""
     room = width - 1  # some terminals wrap a full line
     rate = progress.done / elapsed_s if elapsed_s else 0.0
@@ -151,7 +153,7 @@ def live_lines(progress: Progress, elapsed_s: float, width: int, *, solid: bool)
     figures: list[tuple[int, str, Style]] = [
         (0, f"{progress.done}/{progress.total}", "strong"),
         (4, f"{progress.passed} passed", "plain"),
-        (1, f"{progress.failed} failed" if progress.failed else "", "bad"),
+        (1, f"{progress.failed} failed" if progress.failed else "", "plain" if judges else "bad"),
         (2, counted(progress.errored, "error") if progress.errored else "", "bad"),
         (7, counted(progress.retries, "retry", "retries") if progress.retries else "", "plain"),
         (5, f"${progress.cost_usd:.2f}" if progress.cost_usd else "", "plain"),
@@ -167,17 +169,16 @@ def live_lines(progress: Progress, elapsed_s: float, width: int, *, solid: bool)
         most = importance
     shown = [(text, style) for importance, text, style in figures if text and importance <= most]
     left = room - sum(len(text) + 2 for text, _ in shown)
-    parts = _bar(progress, min(WIDEST_BAR, left), solid=solid) if left >= NARROWEST_BAR else []
+    style: Style = "bad" if progress.errored or (progress.failed and not judges) else "bar"
+    parts = _bar(progress, min(WIDEST_BAR, left), style, solid=solid) if left >= NARROWEST_BAR else []
     for text, style in shown:
         parts += [(text, style), ("  ", "plain")]
     now = _now([on_one_line(label) for label in progress.now.values()], room)
     return [Line.of(*parts[:-1]), *([Line.of((now, "faint"))] if now else [])]
 
 
-def _bar(progress: Progress, width: int, *, solid: bool) -> list[tuple[str, Style]]:
-    """Return a bar that is red once something has failed."""
+def _bar(progress: Progress, width: int, style: Style, *, solid: bool) -> list[tuple[str, Style]]:
     done = width * progress.done // progress.total if progress.total else width
-    style: Style = "bad" if progress.failed or progress.errored else "bar"
     mark, rest = ("━", "─") if solid else ("#", "-")
     return [(mark * done, style), (rest * (width - done), "faint"), ("  ", "plain")]
 

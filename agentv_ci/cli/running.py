@@ -40,9 +40,9 @@ def run(
     *,
     dotenv_files: Sequence[Path],
     verbosity: Verbosity,
-    shows_failures: bool = True,
+    judges: bool = False,
 ) -> T:
-    """Do the work of a command until it ends or is interrupted."""
+    """Do the work of a command until it ends or is interrupted; `judges`: it is about judges, not answers."""
     environment = system_environment(with_dotenv(os.environ, dotenv_files))
     _allow_connections()
     # The plan stays until the end: the garbage collector need not scan it again and again.
@@ -52,14 +52,14 @@ def run(
         _end_on_signals()
         if verbosity.quiet:
             return await work(RunServices(environment))
-        async with show_progress() as screen:
+        async with show_progress(judges=judges) as screen:
             services = RunServices(
                 environment,
                 log=screen.line if verbosity.verbose else ignore,
                 warn=lambda sentence: screen.line(f"warning: {sentence}", "warn"),
                 note=screen.line,
                 watch=screen.watch,
-                tell=screen.row if shows_failures else ignore,
+                tell=screen.row,
             )
             return await work(services)
 

@@ -113,9 +113,18 @@ class TestProgress:
         assert [line.text for line in live_lines(progress, 5, width, solid=True)] == lines
         assert all(len(line) < width for line in lines)
 
-    @pytest.mark.parametrize(("failed", "style"), [({}, "bar"), ({"failed": 1}, "bad"), ({"errored": 1}, "bad")])
-    def test_bar_is_neutral_until_something_fails(self, failed: dict[str, Any], style: str) -> None:
-        line, _ = live_lines(replace(FINE, **failed), 5, 100, solid=False)
+    @pytest.mark.parametrize(
+        ("failed", "judges", "style"),
+        [
+            ({}, False, "bar"),
+            ({"failed": 1}, False, "bad"),
+            ({"errored": 1}, False, "bad"),
+            ({"failed": 1}, True, "bar"),
+            ({"errored": 1}, True, "bad"),
+        ],
+    )
+    def test_bar_is_neutral_until_something_fails(self, failed: dict[str, Any], judges: bool, style: str) -> None:
+        line, _ = live_lines(replace(FINE, **failed), 5, 100, solid=False, judges=judges)
         assert line.parts[0] == ("##########", style)
 
     @pytest.mark.parametrize(

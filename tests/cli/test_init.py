@@ -350,7 +350,7 @@ class TestOptions:
     def test_next_steps(self, kind: str, first: list[str], project: Project) -> None:
         printed = project.run("init", "--provider", kind, "--no-editor").out
         last = "" if kind == "mock" else "  # add --dry-run to score the reference answer"
-        assert next_steps(printed) == [*first, "agentv-ci validate .", f"agentv-ci eval evals/{last}"]
+        assert next_steps(printed) == [*first, "agentv-ci validate .", f"agentv-ci eval{last}"]
 
 
 @pytest.mark.slow
