@@ -61,6 +61,7 @@ class Case(Project):
         text = re.sub(r"\b[\d,]+ ms, at most", "0 ms, at most", self.text(name).replace(str(self.folder), "…"))
         text = re.sub(r"/[^\s\"()]*/agentv-([a-z-]+)-\w{8}/", r"<scratch of \1>/", text)
         text = re.sub(r'(?<="duration_s": )[\d.]+|(?<= · )[\d.]+(?= s$)', "0.0", text, flags=re.MULTILINE)
+        text = text.replace(f'"version": "{__version__}"', '"version": "<version>"')
         return re.sub(r"\b20\d{12}(?=_)", "<second>", text)
 
     def steady_rows(self, name: str) -> list[dict[str, Any]]:

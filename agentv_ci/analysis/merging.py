@@ -14,6 +14,7 @@ from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
     GateSettings,
+    RunOrigin,
     RunReport,
     ScenarioReport,
     Stop,
@@ -81,6 +82,7 @@ def merge(
         plan_digest=plans.pop() if len(plans) == 1 else None,
         scenarios=scenarios,
         comparison=comparison,
+        guidelines=[*{each.path: each for report in reports for each in report.guidelines}.values()],
     )
     return run_report, outcomes
 
@@ -157,8 +159,16 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         replayed=any(each.replayed for each in reports),
         unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
         concurrency=tuple(change for each in reports for change in each.concurrency),
+        origin=_origin([each.origin for each in reports if each.origin is not None]),
         duration_s=max((each.duration_s for each in reports if each.duration_s is not None), default=None),
     )
+
+
+def _origin(origins: Sequence[RunOrigin]) -> RunOrigin | None:
+    """Return what the origins of several runs have in common; None without any."""
+    known = {name: {getattr(each, name) for each in origins} for name in RunOrigin.model_fields}
+    same = {name: values.pop() for name, values in known.items() if len(values) == 1}
+    return RunOrigin(**same) if origins else None
 
 
 def _unfinished(parts: Iterable[Part]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from agentv_ci.analysis.spending import Spending
 from agentv_ci.analysis.statistics import count, describe, group, repeated
 from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Ending, GateSettings, Group, RunReport, ScenarioReport
+from agentv_ci.contracts.report import Ending, GateSettings, Group, GuidelineText, RunReport, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.jsonschema.schemas import schema_id
 
@@ -42,6 +42,7 @@ def report(
         plan_digest=plan.digest,
         scenarios=scenarios,
         comparison=comparison,
+        guidelines=_guidelines(plan),
     )
     return run_report, outcomes
 
@@ -55,6 +56,7 @@ def run_report_of(
     plan_digest: str | None,
     scenarios: Sequence[ScenarioReport],
     comparison: Comparison | None,
+    guidelines: Sequence[GuidelineText] = (),
 ) -> RunReport:
     """Return the run report of a tally, including the gate; `outcomes` are those of the tally."""
     spent = tally.spending
@@ -86,9 +88,16 @@ def run_report_of(
         cost_usd=spent.cost_usd,
         unpriced_models=ending.unpriced_models,
         concurrency=ending.concurrency,
+        guidelines=tuple(guidelines),
+        origin=ending.origin,
         write_error=ending.write_error,
         duration_s=ending.duration_s,
     )
+
+
+def _guidelines(plan: Plan) -> list[GuidelineText]:
+    texts = {each.path: plan.files[each.sha256].text for case in plan.cases for each in case.guidelines}
+    return [GuidelineText(path=path, text=texts[path]) for path in sorted(texts)]
 
 
 def _groups(what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]) -> tuple[Group, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
+from agentv_ci import __version__
 from agentv_ci.analysis.comparison import BaselineComparison
 from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
@@ -22,7 +23,7 @@ from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
-from agentv_ci.contracts.report import Ending, ScenarioReport, ShardRecord
+from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, Usage
 from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.errors import Interrupted, MissingVariables, UsageError
@@ -35,7 +36,7 @@ from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices,
 from agentv_ci.execute.shard import part_of
 from agentv_ci.execute.trials import trials_left
 from agentv_ci.prices import load_prices
-from agentv_ci.publish.checkout import credentials
+from agentv_ci.publish.checkout import commit_of, credentials
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.files import UnreadableResults, form, read_rows
 from agentv_ci.results.journal import Journal
@@ -141,6 +142,7 @@ async def run_trials(
     clean = services.without_secrets(Redactor(secrets))
     for sentence in left_out:
         clean.warn(sentence)
+    origin = await _origin(options, clean)
     if earlier is not None:
         services.note(earlier.sentence)
     journal = Journal(
@@ -159,8 +161,16 @@ async def run_trials(
         if is_interrupted and earlier is None and not journal.has_begun:
             raise Interrupted("interrupted before the first row; nothing was written")
         journal.finish()
-    ending = engine.ending()
+    ending = replace(engine.ending(), origin=origin)
     return replace(ending, stopped="interrupted") if is_interrupted else ending
+
+
+async def _origin(options: RunOptions, services: RunServices) -> RunOrigin | None:
+    """Return what runs, before agents can change it."""
+    if options.command is None:
+        return None
+    commit = await commit_of(options.root, services.environment.variables)
+    return RunOrigin(command=services.redactor.text(options.command), version=__version__, commit=commit)
 
 
 async def _run_until_interrupted(engine: Engine, stored: StoredAnswers | None) -> bool:

@@ -36,6 +36,7 @@ from agentv_ci.cli.options import (
     results_option,
     selection_option,
     takes,
+    typed_command,
     workers_option,
 )
 from agentv_ci.cli.running import run, stamp
@@ -194,6 +195,7 @@ class EvalOptions:
             balance=cwd / self.balance if self.balance else None,
             resume=self._earlier(root, cwd),
             baseline=cwd / self.baseline if self.baseline else None,
+            command=typed_command(),
             is_filtered=bool(self.selection.eval_ids) or self.old_plan is not None,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
@@ -59,8 +60,23 @@ class Option(click.Option):
         self.group = group
 
 
+TYPED = "agentv_ci.typed"
+"""Where a context has the arguments of its command."""
+
+
+def typed_command() -> str:
+    """Return the command that runs, as it was typed."""
+    context = click.get_current_context()
+    return shlex.join(["agentv-ci", *context.command_path.split()[1:], *context.meta.get(TYPED, ())])
+
+
 class Command(click.Command):
-    """A command whose help shows options by group."""
+    """A command whose help shows options by group, and whose arguments are known as they were typed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments."""
+        ctx.meta[TYPED] = tuple(args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, ungrouped ones last."""

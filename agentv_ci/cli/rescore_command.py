@@ -26,6 +26,7 @@ from agentv_ci.cli.options import (
     part,
     results_option,
     takes,
+    typed_command,
     workers_option,
 )
 from agentv_ci.cli.running import run
@@ -84,7 +85,7 @@ def command(options: RescoreOptions) -> int:
     for sentence in left_out:
         show_warning(sentence)
     dry_run = options.dry_run or rescoring.is_dry_run
-    how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run)
+    how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run, command=typed_command())
     files = options.files(results, cwd)
     work = partial(rescore, rescoring, Overrides(**vars(options.gate)), how, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbosity=options.verbosity)

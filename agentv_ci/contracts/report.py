@@ -217,6 +217,21 @@ class ShardRecord(Recorded):
     cases: Annotated[int, Field(ge=0)] = Field(description="Cases of the whole plan.")
 
 
+class GuidelineText(Recorded):
+    """A guideline that agents got."""
+
+    path: str = Field(description="The file, relative to the repository.")
+    text: str = Field(description="Its text.")
+
+
+class RunOrigin(Recorded):
+    """What ran; null where merged results differ."""
+
+    command: str | None = Field(None, description="The command.")
+    version: str | None = Field(None, description="Version of agentv-ci.")
+    commit: str | None = Field(None, description="Commit of the repository; `-dirty` if its files had changed.")
+
+
 class ConcurrencyChange(Recorded):
     """A change of the concurrent requests to a target."""
 
@@ -252,6 +267,7 @@ class Ending:
     unpriced_models: tuple[str, ...] = ()
     concurrency: tuple[ConcurrencyChange, ...] = ()
     duration_s: float | None = None
+    origin: RunOrigin | None = None
 
     @property
     def leaves_cases(self) -> bool:
@@ -283,6 +299,8 @@ class RunReport(Recorded):
     cost_usd: Dollars | None = Field(description="Known cost of answers and judges.")
     unpriced_models: Items[str] = Field(description="Models with unknown prices, which are not in the cost.")
     concurrency: Items[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
+    guidelines: Items[GuidelineText] = Field((), description="Guidelines of the cases.")
+    origin: RunOrigin | None = Field(None, description="Command, version and commit of the run.")
     write_error: str | None = Field(None, description="Why results are missing from the file.")
     duration_s: Annotated[float, Field(ge=0)] | None = Field(
         None, description="Seconds the run took; of merged shards, the longest."

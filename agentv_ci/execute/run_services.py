@@ -51,6 +51,8 @@ class RunOptions:
     """Results of an earlier run to continue."""
     baseline: Path | None = None
     """The baseline to compare with."""
+    command: str | None = None
+    """The command that runs it; None: the run report has no origin."""
     is_filtered: bool = False
     """Whether the plan has only some of the documents' cases."""
 

@@ -100,6 +100,15 @@ async def _checkout(folder: Path, environ: Mapping[str, str]) -> _Checkout | Non
     return _Checkout(commit, origin or "", frozenset((refs or "").split()))
 
 
+async def commit_of(folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Return the commit of a checkout, with `-dirty` if files have changed since; None for other folders."""
+    if not (folder / ".git").exists():
+        return None
+    # A monitor of files is a program, which an agent may have set.
+    quietly = ("-c", "core.fsmonitor=false", "--no-optional-locks")
+    return await _git(folder, environ, *quietly, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
 async def credentials(folder: Path, environ: Mapping[str, str]) -> set[str]:
     """Return the token that actions/checkout leaves in git's configuration; empty outside of GitHub Actions.
 

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.run_report import report
-from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan import FileReference, FileText, Plan
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
     GateSettings,
+    RunOrigin,
     RunReport,
     ScenarioAggregates,
     ScenarioReport,
@@ -154,6 +155,22 @@ def test_suites_without_a_report_have_default_settings() -> None:
     found = merged(File(Part("a.jsonl", None), [row(), row(of=case("b")), row(of=case("c"), target="other")]))
     assert found.gate.settings == (GateSettings(suite="evals/a.yaml", cases=3),)
     assert found.counts.cases == 3
+
+
+def test_origin_is_what_all_parts_have_in_common() -> None:
+    first, second = (RunOrigin(command=f"eval --shard {n}/2", version="1.0", commit="c") for n in (1, 2))
+    both = merged(shard(1, origin=first), shard(2, origin=second))
+    assert both.origin == RunOrigin(command=None, version="1.0", commit="c")
+    assert (merged(shard(1, 1, origin=first)).origin, merged(RUN).origin) == (first, None)
+
+
+def test_guidelines_are_those_of_all_parts() -> None:
+    def told(path: str) -> File:
+        of = plan(case(path, guidelines=(FileReference(path=path, sha256=DIGEST),)))
+        return ran(path, of.model_copy(update={"files": {DIGEST: FileText(path=path, text=f"Read {path}.")}}))
+
+    texts = [(each.path, each.text) for each in merged(told("a.md"), told("b.md")).guidelines]
+    assert texts == [("a.md", "Read a.md."), ("b.md", "Read b.md.")]
 
 
 def test_results_of_several_plans_have_no_plan_digest() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from agentv_ci.contracts.report import GuidelineText
 from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, OutputMessage, ToolCall, TraceSummary
 from agentv_ci.report.renderers.html.blocks import MAX_TEXT
 from agentv_ci.report.renderers.html.document import render
@@ -136,6 +138,18 @@ def test_page_begins_with_why_it_failed(shop: Path, visit: Visit) -> None:
     expect(page.get_by_role("heading", name="Evaluators")).to_be_visible()
     page.get_by_role("link", name="support-agent-mini: fail").click()
     expect(page.locator("#case .facts")).to_contain_text("target support-agent-mini")
+
+
+def test_guidelines_are_texts(visit: Visit, tmp_path: Path) -> None:
+    asked = InputMessageRecord(role="user", content="<Attached: rules/a.md>\n\nHello")
+    run = reported([row(of=case("one"), input_messages=(asked,))])
+    guidelines = tuple(GuidelineText(path=path, text=f"<b>{path}</b>") for path in ("rules/a.md", "rules/b.md"))
+    file = tmp_path / "report.html"
+    file.write_bytes(b"".join(render(replace(run, report=run.report.model_copy(update={"guidelines": guidelines})))))
+    page = visit(file, ADDRESS.format("one"))
+    page.locator("summary", has_text="rules/a.md").click()
+    expect(page.get_by_text("<b>rules/a.md</b>")).to_be_visible()
+    expect(page.get_by_text("rules/b.md")).to_have_count(0)
 
 
 def test_failed_trial_is_shown_first(visit: Visit, written: Write) -> None:

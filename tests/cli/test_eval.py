@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from agentv_ci import __version__
 from tests.cli.builders import in_a_shell
 from tests.support.evals import tool
 from tests.support.projects import GREETS, HELLO, Project
@@ -31,6 +33,14 @@ class TestResults:
         for name in ("part.1", "part.2"):
             assert project.run("eval", "evals", "--out", name).code == 0
         assert {"part.1.report.json", "part.2.report.json"} < {*project.files()}
+
+
+def test_run_report_has_the_command_without_secrets(project: Project) -> None:
+    project.env["MY_API_KEY"] = "sk-not-to-be-seen"
+    project.run("eval", "evals", "--eval-id", "sk-not-to-be-seen", "--eval-id", "greets*", "--out", "a b.jsonl")
+    origin = json.loads(project.text("a b.report.json"))["origin"]
+    command = "agentv-ci eval evals --eval-id *** --eval-id 'greets*' --out 'a b.jsonl'"
+    assert origin == {"command": command, "version": __version__, "commit": None}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.errors import UsageError
-from agentv_ci.publish.checkout import credentials, refusal, refuse_fork_code
+from agentv_ci.publish.checkout import commit_of, credentials, refusal, refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, workflow_of
 from tests.action import events
 from tests.support import write
@@ -64,6 +64,24 @@ def flow(event: str, payload: Any, commit: str) -> Workflow:
 
 def refused(workflow: Workflow, folder: Path, **environ: str) -> str:
     return asyncio.run(refusal(workflow, [folder], {**os.environ, **environ})) or ""
+
+
+def test_commit_of_a_checkout(tmp_path: Path) -> None:
+    def commit() -> str | None:
+        return asyncio.run(commit_of(tmp_path, os.environ))
+
+    assert commit() is None
+    git(tmp_path, "init", "-q")
+    assert commit() is None
+    write(tmp_path, {"a": "1"})
+    git(tmp_path, "add", "a")
+    git(tmp_path, "commit", "-q", "-m", "a")
+    git(tmp_path, "tag", "v1")
+    git(tmp_path, "config", "core.fsmonitor", "touch watched")
+    assert commit() == git(tmp_path, "rev-parse", "HEAD")
+    write(tmp_path, {"a": "2"})
+    assert commit() == f"{git(tmp_path, 'rev-parse', 'HEAD')}-dirty"
+    assert not (tmp_path / "watched").exists()
 
 
 @pytest.mark.parametrize("event", ["pull_request", "pull_request_target", "pull_request_review", "push"])

@@ -18,6 +18,7 @@ from agentv_ci.contracts.plan import Plan, PlanCase, PlanSource
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
+    RunOrigin,
     ScenarioAggregates,
     ScenarioReport,
     Validation,
@@ -41,6 +42,7 @@ from tests.support.runs import VERDICTS, Verdict, case, finding, plan, row, suit
 MODELS = {"support-agent": "gpt-5", "support-agent-mini": "gpt-5-mini"}
 TARGETS = tuple(MODELS)
 TAGS = {"refunds": "money", "shipping": "delivery", "account": "privacy", "safety": "attack"}
+ORIGIN = RunOrigin(command="agentv-ci eval evals/ --repeat 5 --baseline baselines/main.json", version="1.2.3")
 LINKS = Links("https://github.com/example/shop/blob/4f2c9d1")
 
 Story = Mapping[str, Any]
@@ -70,7 +72,7 @@ def shop_run() -> RunView:
     before = _plan(tuple(each for each in cases if each.id != "merge-two-accounts"))
     base = report(before, list(_rows(before.cases, "before", seed=3)), Ending())[1]
     against = BaselineComparison(Side("baselines/main.json", base), "this run", NOW)
-    found = report(_plan(cases), rows, Ending(), scenarios=_scenarios(), against=against)
+    found = report(_plan(cases), rows, Ending(origin=ORIGIN), scenarios=_scenarios(), against=against)
     return RunView(*found, lambda: rows, LINKS)
 
 

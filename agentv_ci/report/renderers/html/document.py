@@ -18,12 +18,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from agentv_ci.analysis.statistics import p_text
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import EvaluatorFigures, Group
 from agentv_ci.report import view
+from agentv_ci.report.renderers.html.blocks import fitting_block
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
 from agentv_ci.report.renderers.html.plots import BOTTOM, LEFT, RIGHT, TOP, columns, scatter
-from agentv_ci.report.view import Links, RunView
+from agentv_ci.report.view import RunView
 from agentv_ci.text import counted, on_one_line, shortened, well_formed_text
 
 MAX_BYTES = 30_000_000
@@ -52,6 +54,9 @@ def render(run: RunView) -> Iterable[bytes]:
     """Return the page, in pieces; the rows are read once."""
     trials = Trials.of(run, MAX_BYTES)
     before, after = _page(run, trials)
+    guidelines: JsonObject = {each.path: each.text for each in run.report.guidelines}
+    if guidelines:
+        before += fitting_block("guidelines", guidelines, MAX_BYTES // 4)
     room = MAX_BYTES - len(before) - len(after)
     lines = case_lines(run, trials, room * 2 // 3)
     trials.texts.drop_other_cases(lines)
@@ -75,7 +80,8 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         remarks=[*view.cost_remarks(report), *([stored] if (stored := view.stored_text(report)) else [])],
         judges_cost=view.judges_cost(report),
         when=when(trials.first, trials.last),
-        commit=commit_of(run.links),
+        commit=commit_of(run),
+        models=sorted({model for models in trials.models.values() for model in models}),
         validations=[(each.scenario_key, it) for each in report.scenario_reports for it in each.aggregates.validations],
         style=style,
         early=early,
@@ -152,10 +158,13 @@ def when(first: datetime | None, last: datetime | None) -> str:
     return f"{first:%Y-%m-%d %H:%M:%S} to {end} UTC ({duration(took)})"
 
 
-def commit_of(links: Links) -> tuple[str, str] | None:
-    """Return the address and the short name of the commit that a run's links point to; None without links."""
-    repository, separator, commit = (links.base or "").partition("/blob/")
-    return (f"{repository}/commit/{commit}", commit[:12]) if separator and commit else None
+def commit_of(run: RunView) -> tuple[str, str] | None:
+    """Return the address and the short name of the commit that a run's links point to, or that it ran in."""
+    repository, separator, linked = (run.links.base or "").partition("/blob/")
+    if separator and linked:
+        return f"{repository}/commit/{linked}", linked[:12]
+    commit, dirty, _ = ((run.report.origin and run.report.origin.commit) or "").partition("-dirty")
+    return ("", f"{commit[:12]} with changes" if dirty else commit[:12]) if commit else None
 
 
 def policy(style: str, scripts: Iterable[str]) -> str:

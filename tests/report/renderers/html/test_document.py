@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
-from agentv_ci.contracts.report import Ending, ShardRecord
+from agentv_ci.contracts.report import Ending, RunOrigin, ShardRecord
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow, RowSource, TraceSummary
 from agentv_ci.report.renderers.html import plots
 from agentv_ci.report.renderers.html.document import EARLY, SCRIPTS, TEMPLATES
@@ -175,6 +175,19 @@ def test_time_of_the_run(given: dict[str, Any], when: str) -> None:
     text = page(row(**given)).text
     assert when in text
     assert ("UTC" in text) == bool(when)
+
+
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [
+        ({"commit": "c" * 40}, ["commit cccccccccccc gpt-x"]),
+        ({"commit": f"{'c' * 40}-dirty", "version": "1.2"}, ["commit cccccccccccc with changes", "agentv-ci 1.2"]),
+        ({"command": "agentv-ci eval '<x>'"}, ["gpt-x agentv-ci eval '<x>'"]),
+    ],
+)
+def test_origin_of_the_run(origin: dict[str, str], said: list[str]) -> None:
+    text = page(row(model="gpt-x"), ending=Ending(origin=RunOrigin(**origin))).text
+    assert [each for each in said if each not in text] == []
 
 
 def test_without_scripts_the_worst_cases_are_listed() -> None:

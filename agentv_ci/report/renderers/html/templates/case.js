@@ -127,9 +127,12 @@ function turnOf(turn, name, ...children) {
 
 function conversationPanel(trial) {
   if (!trial.input_messages) return null;
+  const guidelines = Object.entries(dataOf("guidelines") || {});
   return panelOf("Conversation", trial.input_messages.map((turn) => {
     const name = `${turn.role || ""}${turn.name ? ` (${turn.name})` : ""}`;
-    return turnOf(turn, name, textBox(turn.content, "", { name: inline(name) || "Turn" }));
+    const attached = guidelines.filter(([path]) => charactersOf(turn.content).includes(`<Attached: ${path}>`));
+    return turnOf(turn, name, textBox(turn.content, "", { name: inline(name) || "Turn" }),
+      attached.map(([path, text]) => foldedText(inline(path), text)));
   }));
 }
 
