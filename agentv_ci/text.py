@@ -14,16 +14,27 @@ FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
 """A text that consists of one code block."""
 
 
+OPPOSITES = (("min", "max"), ("sub", "super"), ("insensitive", "sensitive"))
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word nearest to a misspelled one."""
+    """Return the known word nearest to a misspelled one, never its opposite."""
     import difflib  # most documents have no mistake
 
-    by_lower = {each.lower(): each for each in known}
+    by_lower = {each.lower(): each for each in known if not _are_opposites(word.lower(), each.lower())}
     close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
     # In a short word, two swapped letters are most of it.
     swapped = (each for each in by_lower if sorted(each) == sorted(word.lower()))
     found = next(iter(close), None) or next(swapped, None)
     return None if found is None else by_lower[found]
+
+
+def _are_opposites(one: str, other: str) -> bool:
+    return any(
+        first in x and first not in y and second in y
+        for first, second in OPPOSITES
+        for x, y in ((one, other), (other, one))
+    )
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

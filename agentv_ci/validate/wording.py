@@ -6,18 +6,21 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import ValidationError
+from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import Authored, JsonValue, members_of, spellings
 from agentv_ci.contracts.diagnostics import SPACE_HINT, Diagnostic
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
-from agentv_ci.contracts.evaluators import FIELD_PATH
+from agentv_ci.contracts.evaluators import FIELD_PATH, AuthoredEvaluator
 from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.targets import Target
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.jsonschema.schemas import SchemaName
 from agentv_ci.jsonschema.violations import Violation, violations
 from agentv_ci.model_errors import refusals
 from agentv_ci.text import did_you_mean, listed, nearest, shortened
+from agentv_ci.validate.equivalents import instead_of_field, instead_of_type
 from agentv_ci.validate.findings import Finder
 
 MANY = 8
@@ -89,6 +92,7 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
         if violation.keyword == "required" and violation.pointer in meant_fields:
             continue
         yield _diagnostic(find, violation, misspelt)
+        yield from _beside_an_unknown_kind(find, violation)
 
 
 Fields = tuple[list[Violation], list[Violation]]
@@ -119,8 +123,9 @@ def _joint_mistakes(
         is_pair = len(missing) == len(unknown) == 1
         # One that is nearly a known one is a mistake of its own.
         is_near = any(each.pointer in misspelt or did_you_mean(_key(each), map(str, each.expected)) for each in unknown)
-        has_colon = any(":" in _key(each) for each in unknown)
-        is_joint = (are_all or is_pair) if has_colon else (are_all and not is_pair and not is_near)
+        begun = {_key(each).partition(":")[0] for each in unknown if ":" in _key(each)}
+        lack_spaces = begun and begun <= {_key(each) for each in missing}
+        is_joint = (are_all or is_pair) if lack_spaces else (are_all and not is_pair and not is_near)
         if is_joint:
             joint.setdefault(parent, (missing, unknown))
     return joint
@@ -183,13 +188,43 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
         case "enum" if key == "role":
             return find.at("AV205", f"unknown role {_quoted(found)}; expected {listed(expected)}", pointer)
         case "enum" | "const":
-            close = did_you_mean(found, [str(each) for each in expected]) if isinstance(found, str) else ""
+            close = _meant_value(found, pointer, expected) if isinstance(found, str) else ""
             if len(expected) > MANY:
                 hint = f"{what} is one of {listed(expected)}"
                 return find.at("AV204", f"{what} cannot be {_quoted(found)}{close}", pointer, hint=hint)
             return find.at("AV204", f"{what} must be one of {listed(expected)}, not {_quoted(found)}{close}", pointer)
         case _:
             return find.at("AV204", f"{what} {_bound(violation)}", pointer)
+
+
+def _meant_value(found: str, pointer: Pointer, expected: Sequence[JsonValue]) -> str:
+    instead = instead_of_type(found) if _union(pointer) is AuthoredEvaluator else ""
+    return instead or did_you_mean(found, map(str, expected))
+
+
+def _union(pointer: Pointer) -> TypeAliasType | None:
+    """Return the union of all evaluators or targets, if this is the kind of one of them."""
+    match pointer:
+        case (*_, "evaluators", int(), "type"):
+            return AuthoredEvaluator
+        case (*_, "targets", int(), "provider"):
+            return Target
+        case _:
+            return None
+
+
+def _beside_an_unknown_kind(find: Finder, violation: Violation) -> Iterator[Diagnostic]:
+    """Yield the fields that no kind has."""
+    pointer = violation.pointer
+    if violation.keyword != "enum" or (union := _union(pointer)) is None:
+        return
+    members = members_of(union, str(pointer[-1])).values()
+    known = {spelling for each in members if issubclass(each, Authored) for spelling in spellings(each)}
+    mapping = value_at(find.source.data, *pointer[:-1])
+    for key in mapping if isinstance(mapping, dict) else ():
+        if key not in known | {"settings"}:
+            close = did_you_mean(key, _in_the_style_of(key, sorted(known)))
+            yield find.at("AV202", f"unknown field '{key}'{close}", (*pointer[:-1], key), key=True)
 
 
 def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]) -> Diagnostic:
@@ -199,7 +234,8 @@ def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tupl
     if pointer in misspelt:
         close = f" (did you mean '{misspelt[pointer][1]}'?)"
     else:
-        close = did_you_mean(key, _in_the_style_of(key, violation.expected))
+        known = list(map(str, violation.expected))
+        close = instead_of_field(key, known) or did_you_mean(key, _in_the_style_of(key, known))
     hint = None if close else _place_hint(find, pointer) or f"known fields: {listed(_snake(violation.expected))}"
     return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
 

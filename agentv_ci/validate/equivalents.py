@@ -1,0 +1,36 @@
+"""What other tools call something that is written with settings here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from agentv_ci.contracts.base import members_of
+from agentv_ci.contracts.evaluators import AuthoredEvaluator, TextEvaluator
+from agentv_ci.text import listed, nearest
+
+FIELDS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("caseinsensitive", "ignorecase"), ("case_sensitive", "case_sensitive: false")),
+}
+"""Field in lowercase without underscores → the field of the same purpose, and the setting that means the same."""
+
+
+def instead_of_field(key: str, known: Collection[str]) -> str:
+    """Return `; use '…'` for a field of another tool, or an empty text."""
+    field, setting = FIELDS.get(key.lower().replace("_", "").replace("-", ""), ("", ""))
+    return f"; use '{setting}'" if field in known else ""
+
+
+def instead_of_type(kind: str) -> str:
+    """Return `; use '…' with '…'` for a type of evaluators of another tool, or an empty text."""
+    members = members_of(AuthoredEvaluator, "type")
+    plain = kind.lower().replace("-", "_")
+    settings: list[str] = []
+    if plain.startswith("not_"):
+        plain = plain.removeprefix("not_")
+        settings.append("'negate: true'")
+    insensitive = members.get(plain.removeprefix("i"))
+    if plain not in members and insensitive is not None and issubclass(insensitive, TextEvaluator):
+        plain = plain.removeprefix("i")
+        settings.insert(0, "'case_sensitive: false'")
+    meant = nearest(plain, members) if settings else None
+    return f"; use '{meant}' with {listed(settings)}" if meant else ""
