@@ -14,7 +14,7 @@ A run with a verdict ends with 0 or one of the constants below.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -53,24 +53,29 @@ class UsageError(CannotGoOn):
 
 
 class MissingVariables(UsageError):
-    """Targets require environment variables that are not set, such as secrets withheld from a workflow."""
+    """Targets require environment variables that are not set or empty, such as secrets withheld from a workflow."""
 
     def __init__(
         self,
         missing: Mapping[str, Mapping[str, Sequence[str]]],
         others: Sequence[str] = (),
         *,
+        empty: Collection[str] = (),
         places: Places = NO_PLACES,
     ) -> None:
-        """`others` are sentences on more problems."""
+        """`others` are sentences on more problems; `empty` are the variables that are set."""
         lines = []
         for target, fields in missing.items():
-            names = ", ".join(f"{name} ({', '.join(each)})" for name, each in fields.items())
             place = "{}:{}: ".format(*places[target]) if target in places else ""
-            lines.append(f"{place}target '{target}' needs environment variables that are not set: {names}")
+            for state in ("not set", "set but empty"):
+                of_state = {name: each for name, each in fields.items() if (name in empty) == (state != "not set")}
+                names = ", ".join(f"{name} ({', '.join(each)})" for name, each in of_state.items())
+                if names:
+                    lines.append(f"{place}target '{target}' needs environment variables that are {state}: {names}")
         super().__init__("\n".join([*lines, *others]), hint="set them in the environment or in a .env file")
         self.missing = missing
         self.others = others
+        self.empty = empty
         self.places = places
 
     @property
@@ -80,7 +85,7 @@ class MissingVariables(UsageError):
 
     def at(self, places: Places) -> MissingVariables:
         """Return the error with the places of targets."""
-        return MissingVariables(self.missing, self.others, places=places)
+        return MissingVariables(self.missing, self.others, empty=self.empty, places=places)
 
 
 class InvalidInput(CannotGoOn):

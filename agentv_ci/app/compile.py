@@ -17,6 +17,7 @@ from agentv_ci.compile.overrides import is_selected, narrowed
 from agentv_ci.compile.references import relative
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
+from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCase, PlannedCases
 from agentv_ci.contracts.source import locate
@@ -87,7 +88,7 @@ def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:
         return _read_plan(files[0].path, selection, cwd)
     reading = _Reading(files, selection, cwd)
     plan = reading.compilation.plan()
-    return CompiledPlan(plan, reading.origin(cases=len(plan.cases)))
+    return CompiledPlan(plan, reading.origin())
 
 
 def write_plan(
@@ -105,7 +106,7 @@ def write_plan(
     writer = PlanWriter(schema_id("plan-v1"), scratch)
     reading = _Reading(files, selection, cwd)
     writer.add(reading.compilation.cases(), watch)
-    origin = reading.origin(cases=writer.cases)
+    origin = reading.origin()
     return writer.end(reading.compilation.head()), origin
 
 
@@ -130,20 +131,24 @@ class _Reading:
         self._files = sorted(files, key=lambda each: each.path)
         self._selection = selection
         self._cwd = cwd
-        self._documents = Documents(cwd, selection.targets, selection.target, selection.more_targets)
+        self._ids: set[str] = set()
+        self._documents = Documents(
+            cwd,
+            selection.targets,
+            selection.target,
+            selection.more_targets,
+            is_selected=lambda case_id: is_selected(case_id, selection.eval_ids),
+        )
         self._roots: dict[Path, None] = {}
         self._read: list[Path] = []
         self._dotenv: dict[Path, None] = {}
         self._beside: dict[Diagnostic, None] = {}
         self._own: dict[Diagnostic, None] = {}
-        self.compilation = Compilation(
-            self._valid(), read_text=lambda path: path.read_bytes().decode("utf-8"), eval_ids=selection.eval_ids
-        )
+        self.compilation = Compilation(self._valid(), read_text=lambda path: path.read_bytes().decode("utf-8"))
 
-    def origin(self, *, cases: int) -> Origin:
+    def origin(self) -> Origin:
         """Return the origin of the plan, after its last case; raises NothingToRun or UsageError."""
-        if not cases:
-            raise NothingToRun(f"no case matches --eval-id {listed(self._selection.eval_ids)}")
+        _require_matches(self._selection.eval_ids, self._ids)
         if len(self._roots) > 1:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
@@ -176,6 +181,8 @@ class _Reading:
     def _take(self, checked: CheckedDocument, context: DocumentContext) -> None:
         source = checked.source
         self._own.update(dict.fromkeys(checked.diagnostics))
+        if self._selection.eval_ids and isinstance(checked.document, EvalDocument):
+            self._ids.update(case.id for case in checked.document.evalcases)
         self._roots[source.root] = None
         self._read.append(source.path)
         for other in context.others:
@@ -186,6 +193,14 @@ class _Reading:
 
     def _diagnostics(self) -> tuple[Diagnostic, ...]:
         return tuple(self._beside | self._own)
+
+
+def _require_matches(eval_ids: Sequence[str], known: Collection[str]) -> None:
+    """Raise NothingToRun with the options `--eval-id` that select no case, and what they may mean."""
+    unmatched = [each for each in eval_ids if not any(is_selected(case_id, [each]) for case_id in known)]
+    if unmatched:
+        named = listed(f"{each}{did_you_mean(each, sorted(known))}" for each in unmatched)
+        raise NothingToRun(f"no case matches --eval-id {named}")
 
 
 def _missing_target(checked: CheckedDocument, context: DocumentContext) -> UsageError | None:
@@ -204,6 +219,7 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
         raise UsageError("--target and --targets cannot be combined with a plan; set them when compiling it")
     plan = read_plan(path)
     if selection.eval_ids:
+        _require_matches(selection.eval_ids, {case.id for case in plan.cases})
         plan = narrowed(plan, lambda case: is_selected(case.id, selection.eval_ids))
     if not plan.cases:
         raise NothingToRun("no case of the plan is selected")

@@ -91,7 +91,6 @@ def _compiled(
     compilation = Compilation(
         [(evals, replace(context, targets=targets, target_override=name))],
         read_text=lambda path: path.read_bytes().decode("utf-8"),
-        eval_ids=(),
     )
     plan = compilation.plan()
     dotenv = find_dotenv(source.path, source.root, cwd)

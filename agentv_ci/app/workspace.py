@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,9 +26,16 @@ class Documents:
     """Loads and checks each document once, together with its targets and configs."""
 
     def __init__(
-        self, cwd: Path, targets: str | None, target_override: str | None = None, more_targets: tuple[Target, ...] = ()
+        self,
+        cwd: Path,
+        targets: str | None,
+        target_override: str | None = None,
+        more_targets: tuple[Target, ...] = (),
+        is_selected: Callable[[str], bool] = lambda _: True,
     ) -> None:
+        """`is_selected` returns whether the case with an id will run."""
         self._cwd = cwd
+        self._is_selected = is_selected
         self._more_targets = more_targets
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_override = None if target_override == "default" else target_override
@@ -83,6 +90,7 @@ class Documents:
                 targets=self._extended(self._targets_at(targets) if targets else None, path),
                 configs=self._configs(path),
                 target_override=self._target_override,
+                is_selected=self._is_selected,
                 plugin_validators=_known_validators,
             )
         return self._contexts[folder]

@@ -50,15 +50,21 @@ DEFAULT_TIMEOUT_S = 600.0
 DEFAULT_MAX_RETRIES = 2
 
 
+NO_JUDGE = ""
+"""The judge of a case that is not selected, if it needs one; `validate` reports a missing judge of any other."""
+
+
 def compile_suite(
     checked: CheckedDocument, context: DocumentContext, files: Files, targets: Targets
 ) -> tuple[PlanSuite, Iterator[PlanCase]]:
-    """Return an eval file's suite, and its cases one by one."""
+    """Return an eval file's suite, and its selected cases one by one."""
     document, source = checked.document, checked.source
     assert isinstance(document, EvalDocument)
     suite = _suite(document, source, context)
     compiler = _CaseCompiler(document, source, context, files, targets)
-    return suite, (compiler.compile(index, case) for index, case in enumerate(document.evalcases))
+    # Compile all cases: keys of targets must not depend on the selection.
+    cases = (compiler.compile(index, case) for index, case in enumerate(document.evalcases))
+    return suite, (compiler.sealed(case) for case in cases if context.is_selected(case.id))
 
 
 def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:
@@ -105,7 +111,7 @@ class _CaseCompiler:
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
         seeds = execution.seeds or ()
         start, end, _ = self._marks[index]
-        compiled = PlanCase(
+        return PlanCase(
             id=case.id,
             suite=self._path,
             digest=UNSEALED,
@@ -129,7 +135,10 @@ class _CaseCompiler:
             tags=case.tags,
             metadata=case.metadata,
         )
-        return compiled.model_copy(update={"digest": self._digests.of(compiled)})
+
+    def sealed(self, case: PlanCase) -> PlanCase:
+        """Return a case with its digest."""
+        return case.model_copy(update={"digest": self._digests.of(case)})
 
     def _input_message(self, message: InputMessage) -> PlanMessage:
         return PlanMessage(role=message.role, name=message.name, content=self._parts(message.content, guidelines=True))
@@ -164,8 +173,7 @@ class _CaseCompiler:
     ) -> tuple[PlanEvaluator, ...]:
         def judge(name: str | None) -> str:
             found = judge_of(self._context.target_list, target, name)
-            assert found is not None, "validate reports a missing judge"
-            return self._add(found)
+            return self._add(found) if found is not None else NO_JUDGE
 
         compiled = [self._evaluators.compile(each, judge) for each in execution.evaluators or ()]
         if case.rubrics:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from agentv_ci.compile.cases import compile_suite
 from agentv_ci.compile.digest import UNSEALED
 from agentv_ci.compile.document import sealed
-from agentv_ci.compile.overrides import Needs, is_selected
+from agentv_ci.compile.overrides import Needs
 from agentv_ci.compile.references import Files, ReadText, Targets
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
@@ -18,21 +18,11 @@ from agentv_ci.jsonschema.schemas import schema_id
 class Compilation:
     """Compiles documents case by case, so that a plan need not fit in memory."""
 
-    def __init__(
-        self,
-        documents: Iterable[tuple[CheckedDocument, DocumentContext]],
-        *,
-        read_text: ReadText,
-        eval_ids: Sequence[str] = (),
-    ) -> None:
-        """Take valid eval documents; keep the cases whose id matches one of the globs `eval_ids`, or all without any.
-
-        The plan may have no cases.
-        """
+    def __init__(self, documents: Iterable[tuple[CheckedDocument, DocumentContext]], *, read_text: ReadText) -> None:
+        """Take valid eval documents; their contexts select the cases. The plan may have no cases."""
         self._documents = documents
         self._files = Files(read_text)
         self._targets = Targets()
-        self._eval_ids = eval_ids
         self._suites: list[PlanSuite] = []
         self._needs = Needs()
 
@@ -41,11 +31,9 @@ class Compilation:
         for checked, context in self._documents:
             suite, cases = compile_suite(checked, context, self._files, self._targets)
             self._suites.append(suite)
-            # Compile all cases: keys of targets must not depend on the selection.
             for case in cases:
-                if is_selected(case.id, self._eval_ids):
-                    self._needs.add(case)
-                    yield case
+                self._needs.add(case)
+                yield case
 
     def head(self) -> Plan:
         """Return the plan without its cases and its digest, after the last case."""

@@ -91,6 +91,8 @@ class DocumentContext:
     """Nearest first; for each key the nearest file that has it wins."""
     target_override: str | None = None
     """The command line's target for all cases."""
+    is_selected: Callable[[str], bool] = lambda _: True
+    """Whether the case with this id will run; a judge that only others need may be missing."""
     plugin_validators: Callable[[], frozenset[str]] = frozenset
     """Return the validators of installed packages; called if a document uses one."""
 

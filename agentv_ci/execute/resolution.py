@@ -82,10 +82,16 @@ def resolve_targets(
             source = f" (read from {found.sources[field]})" if field in found.sources else ""
             problems.append(f"target '{target.name}': invalid {field}{source}: {reason}")
     if missing:
-        raise MissingVariables(missing, problems)
+        variables = {variable for fields in missing.values() for variable in fields}
+        raise MissingVariables(missing, problems, empty={each for each in variables if _is_empty(each, environ)})
     if problems:
         raise UsageError("\n".join(problems))
     return resolved
+
+
+def _is_empty(variable: str, environ: Mapping[str, str]) -> bool:
+    """Whether a variable that has no value, or one of several that would do, is set."""
+    return any(name in environ for name in variable.split(" or "))
 
 
 class _Resolution:
@@ -170,7 +176,7 @@ class _Resolution:
         """Yield warnings about where values come from."""
         for field, variable in self._ignored.items():
             if field not in self.data:
-                yield f"{field} is ignored: {variable} is not set"
+                yield f"{field} is ignored: {variable} is {'empty' if variable in self._environ else 'not set'}"
         address = self.data.get("base_url")
         is_own = "base_url" in self._authored or "base_url" in self.sources
         is_borrowed = "api_key" in self.sources and "api_key" not in self._authored

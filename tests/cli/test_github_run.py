@@ -165,7 +165,8 @@ class TestInputs:
     @pytest.mark.skipif(sys.platform == "darwin", reason="file names are UTF-8 there")
     def test_file_name_that_is_not_utf_8_is_published(self, job: Job) -> None:
         job.path(f"evals/{os.fsdecode(bytes([255]))}.yaml").write_text(job.text("evals/x.yaml"))
-        assert (job.step("--validate-only").code, job.publish().code) == (0, 0)
+        assert (job.step("--validate-only").code, job.publish().code) == (1, 1)
+        assert "AV105" in job.summary
 
 
 @pytest.mark.slow

@@ -93,6 +93,19 @@ def test_selection_of_nothing_is_an_error(repository: Path) -> None:
         compile_here(repository, eval_ids=["x"])
 
 
+AGENT = {"name": "default", "provider": "cli", "command_template": "agent {PROMPT}"}
+
+
+def test_missing_judge_blocks_only_cases_that_run(repository: Path) -> None:
+    judged = [case(name, evaluators=[{"type": "llm_judge"}]) for name in ("judged", "judged-too")]
+    files = {EVAL: evals(case("default-judge"), *judged, case("plain", evaluators=[contains()]))}
+    files["targets.yaml"] = targets(AGENT)
+    assert [each.id for each in compile_here(repository, files, eval_ids=["plain"]).cases] == ["plain"]
+    for name, who in {"default-judge": "there are no evaluators", "judged-too": "evaluator 'llm_judge' needs"}.items():
+        with pytest.raises(AssertionError, match=f"^\\[.AV312 {who}[^\\[]*.\\]$"):
+            compile_here(repository, files, eval_ids=["plain", name])
+
+
 OWN: Document = {"target": "own"}
 
 

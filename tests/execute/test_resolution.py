@@ -106,7 +106,8 @@ def test_numbers_and_flags_are_read_from_text_and_invalid_ones_are_named_without
 def test_other_settings_without_their_variable_are_ignored_with_a_warning(environ: dict[str, str]) -> None:
     found, warned = resolved(environ, **LOCAL, temperature="${{ X }}", workers="${{ X }}")
     assert {"temperature", "workers"}.isdisjoint(found)
-    assert warned == ["it: workers is ignored: X is not set", "it: temperature is ignored: X is not set"]
+    state = "empty" if "X" in environ else "not set"
+    assert warned == [f"it: workers is ignored: X is {state}", f"it: temperature is ignored: X is {state}"]
 
 
 @pytest.mark.parametrize("environ", [{}, {"X": " \n"}])
@@ -124,13 +125,23 @@ def test_settings_that_decide_who_answers_are_never_ignored(provider: str, field
     keys = {**OF_AZURE, "OPENAI_API_KEY": "k", "GOOGLE_API_KEY": "k"}
     model = {"model": "m"} if provider == "openai" else {}
     error = refusal({**keys, **environ}, {"provider": provider, **model, field: "${{ X }}"})
-    assert error.message == f"target 'it' needs environment variables that are not set: X ({field})"
+    state = "set but empty" if "X" in environ else "not set"
+    assert error.message == f"target 'it' needs environment variables that are {state}: X ({field})"
     assert (type(error), error.hint) == (MissingVariables, "set them in the environment or in a .env file")
 
 
 def test_a_provider_may_lack_its_own_variable_of_the_model() -> None:
     found, warned = resolved({"GOOGLE_API_KEY": "k"}, **GEMINI, model="${{ GOOGLE_GEMINI_MODEL }}")
     assert (found["model"], warned) == ("gemini-3.5-flash-lite", [])
+
+
+def test_empty_variables_are_told_apart_from_those_that_are_not_set() -> None:
+    error = refusal({"B": " "}, {**LOCAL, "headers": {"a": "${{ A }}", "b": "${{ B }}"}})
+    google = "GOOGLE_API_KEY or GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY"
+    says = "target 'it' needs environment variables that are"
+    assert error.message.splitlines() == [f"{says} not set: A (headers)", f"{says} set but empty: B (headers)"]
+    error = refusal({"GEMINI_API_KEY": ""}, GEMINI)
+    assert error.message == f"{says} set but empty: {google} (api_key)"
 
 
 def test_all_missing_variables_and_invalid_values_are_named_together() -> None:
@@ -216,7 +227,8 @@ def test_defaults_come_from_the_variables_of_the_provider(
 @pytest.mark.parametrize("environ", [{}, {"OPENAI_API_KEY": ""}])
 def test_the_vendors_own_address_requires_a_key(address: str | None, environ: dict[str, str]) -> None:
     error = refusal(environ, OPENAI if address is None else {**OPENAI, "base_url": address})
-    assert error.message == "target 'it' needs environment variables that are not set: OPENAI_API_KEY (api_key)"
+    state = "set but empty" if "OPENAI_API_KEY" in environ else "not set"
+    assert error.message == f"target 'it' needs environment variables that are {state}: OPENAI_API_KEY (api_key)"
 
 
 @pytest.mark.parametrize(

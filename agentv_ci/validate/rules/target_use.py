@@ -65,7 +65,8 @@ class _TargetUse:
             elif target is not None and (missing := never_reported(each, target, self._prices)):
                 message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
                 yield self._find.at("AV316", message, (*pointer, "type"))
-        if target is not None and judge_name(None, target) is None:
+        is_selected = self._find.context.is_selected(self._document.evalcases[index].id)
+        if target is not None and judge_name(None, target) is None and is_selected:
             yield from self._check_judges(index, target, evaluators)
 
     def _target_of(self, index: int) -> tuple[Pointer, str | None]:
