@@ -1,3 +1,21 @@
 """Check, compile, run and score evaluations of AI agents described in YAML."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+"""Importing `typing` would make every command slower."""
+if TYPE_CHECKING:
+    from agentv_ci.api import run, run_async
+
 __version__ = "0.1.0"
+
+__all__ = ["__version__", "run", "run_async"]
+
+
+def __getattr__(name: str) -> object:
+    """Load the Python API at first use: commands need none of it, and the stages below it import this package."""
+    if name in ("run", "run_async"):
+        from importlib import import_module
+
+        return getattr(import_module("agentv_ci.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,18 +15,19 @@ from agentv_ci.compile.document import PlanDocument, PlanWriter, prices_by_suite
 from agentv_ci.compile.estimate import estimate
 from agentv_ci.compile.overrides import is_selected, narrowed
 from agentv_ci.compile.references import relative
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCase, PlannedCases
-from agentv_ci.contracts.source import locate
+from agentv_ci.contracts.source import Source, locate
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.json_access import objects_at, text_at
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.load.discover import NO_EVALS_HINT, YAML_SUFFIXES, DiscoveredFile, discover, find_dotenv, find_root
-from agentv_ci.load.document import load
+from agentv_ci.load.document import in_memory, load
 from agentv_ci.load.plan import load_plan
 from agentv_ci.text import did_you_mean, listed
 
@@ -41,6 +42,15 @@ class Selection:
     eval_ids: Sequence[str] = ()
     more_targets: tuple[Target, ...] = ()
     """Targets in addition to those of the document."""
+    documents: tuple[JsonObject, ...] = ()
+    """Eval documents in memory, as if they were files of the working directory."""
+
+    def sources(self, cwd: Path) -> tuple[Source, ...]:
+        """Return the documents in memory as sources."""
+        return tuple(
+            in_memory(each, cwd / f"document-{number}.yaml", find_root(cwd / "document", cwd))
+            for number, each in enumerate(self.documents, 1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +142,14 @@ class _Reading:
         self._selection = selection
         self._cwd = cwd
         self._ids: set[str] = set()
+        given = selection.sources(cwd)
+        self._files += [DiscoveredFile(each.path, named=True) for each in given]
         self._documents = Documents(
             cwd,
             selection.targets,
             selection.target,
             selection.more_targets,
+            given=given,
             is_selected=lambda case_id: is_selected(case_id, selection.eval_ids),
         )
         self._roots: dict[Path, None] = {}

@@ -31,6 +31,7 @@ class Documents:
         targets: str | None,
         target_override: str | None = None,
         more_targets: tuple[Target, ...] = (),
+        given: Sequence[Source] = (),
         is_selected: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """`is_selected` returns whether the case with an id will run."""
@@ -40,15 +41,17 @@ class Documents:
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_override = None if target_override == "default" else target_override
         self._inspect_file = file_inspector()
+        self._given = {each.path: each for each in given}
+        """Documents that are not in files, by their paths."""
         self._checked: dict[tuple[Path, bool], CheckedDocument] = {}
         self._contexts: dict[Path, DocumentContext] = {}
         self._roots: dict[Path, Path] = {}
 
     def check(self, path: Path, *, named: bool) -> CheckedDocument:
         """Return a document with its diagnostics; targets and configs are cached."""
-        return self._checked.get((path, named)) or self._validated(
-            load(path, self.root(path), named=named), named=named
-        )
+        if (known := self._checked.get((path, named))) is not None:
+            return known
+        return self._validated(self._given.get(path) or load(path, self.root(path), named=named), named=named)
 
     def _validated(self, source: Source, *, named: bool) -> CheckedDocument:
         if source.kind in NEED_TARGETS:

@@ -7,6 +7,7 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.source import NOWHERE, Mark, Source, diagnostic_at
 from agentv_ci.load.events import Problem, Unparsable
@@ -44,6 +45,13 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
     return Source(
         path, root, kind, data, parsed.find_mark, found, keys=parsed.keys, text=text, find_items=parsed.find_items
     )
+
+
+def in_memory(data: JsonObject, path: Path, root: Path) -> Source:
+    """Return an eval document that is not in a file; `path` is what it is called, and where its paths begin."""
+    cases = data.get("evalcases")
+    places = [NOWHERE] * len(cases) if isinstance(cases, list) else []
+    return Source(path, root, "eval", data, lambda: NOWHERE, find_items=lambda _: places)
 
 
 def _read(path: Path) -> bytes:

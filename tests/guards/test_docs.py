@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -141,6 +142,7 @@ def test_nothing_that_is_committed_names_a_path_of_a_machine() -> None:
 
 def test_python_of_the_page_about_it_runs(tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "python.md").read_text("utf-8")
+    shutil.copytree(REPOSITORY / "docs" / "examples" / "simple", tmp_path / "docs" / "examples" / "simple")
     script = tmp_path / "guide.py"
     script.write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), encoding="utf-8")
     done = subprocess.run(

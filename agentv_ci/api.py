@@ -1,0 +1,173 @@
+"""The Python API: run eval files or documents, and get results with verdicts and reasons. See docs/python.md."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypedDict
+
+from typing_extensions import Unpack
+
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.app.compile import Selection, compile_paths
+from agentv_ci.app.environment import system_environment
+from agentv_ci.app.report_files import RunFiles, RunOutcome
+from agentv_ci.app.run import run_plan
+from agentv_ci.compile.overrides import Overrides
+from agentv_ci.contracts.base import Verdict
+from agentv_ci.contracts.report import GateVerdict, RunReport
+from agentv_ci.contracts.results import OutcomeKey, ResultRow
+from agentv_ci.errors import UsageError
+from agentv_ci.execute.run_services import RunOptions, RunServices
+from agentv_ci.load.files import with_dotenv
+from agentv_ci.results.files import form_of, read_rows
+
+__all__ = ["CaseResult", "Results", "RunKeywords", "run", "run_async"]
+
+Evals = str | Path | Mapping[str, Any]
+"""An eval file, a folder, a glob, a plan, or an eval document."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """The result of a case for one target."""
+
+    id: str
+    suite: str
+    """The eval file, relative to the repository."""
+    line: int
+    """Where the case is in it."""
+    target: str
+    verdict: Verdict
+    score: float
+    """From 0 to 1; 0 if the verdict is `error`."""
+    reasons: tuple[str, ...]
+    """Why it did not pass; empty if it passed."""
+    flaky: bool
+    rows: tuple[ResultRow, ...]
+    """Its trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of a run."""
+
+    verdict: GateVerdict
+    reasons: tuple[str, ...]
+    """Why the gate is not passed."""
+    exit_code: int
+    """What `agentv-ci eval` would exit with."""
+    cases: tuple[CaseResult, ...]
+    report: RunReport
+    warnings: tuple[str, ...]
+    """Warnings about documents and about the run."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the gate is passed."""
+        return self.verdict == "pass"
+
+
+class RunKeywords(TypedDict, total=False):
+    """The options of a run; those not described here mean the same as for `agentv-ci eval`."""
+
+    targets: str | Path
+    target: str
+    eval_ids: Sequence[str]
+    workers: int
+    repeat: int
+    seed: int
+    threshold: float
+    max_cost_usd: float
+    dry_run: bool
+    replay: str | Path
+    out: str | Path
+    """Where to write results, as JSONL or YAML by the suffix; without it nothing is written."""
+    env: Mapping[str, str]
+    """Replaces the environment."""
+    cwd: str | Path
+    """What all paths are relative to, also those in documents given as mappings; default: the working directory."""
+
+
+def run(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
+    """Run evals and return their results; prints nothing.
+
+    Raises InvalidInput with the diagnostics of invalid documents, UsageError, NothingToRun, and TargetUnavailable
+    (`agentv_ci.errors`); RuntimeError inside a running event loop.
+    """
+    return asyncio.run(run_async(*evals, **options))
+
+
+async def run_async(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
+    """Run evals and return their results, like `run`, in a running event loop."""
+    if not evals:
+        raise UsageError("no evals are given")
+    folder = _folder(options)
+    compiled = compile_paths(_selection(evals, options), cwd=folder)
+    run_options = RunOptions(
+        root=compiled.origin.root,
+        workers=options.get("workers"),
+        max_cost_usd=options.get("max_cost_usd"),
+        dry_run=options.get("dry_run", False),
+        replay=folder / options["replay"] if "replay" in options else None,
+        is_filtered=bool(options.get("eval_ids")),
+    )
+    overrides = Overrides(options.get("repeat"), options.get("seed"), options.get("threshold"))
+    variables = with_dotenv(options.get("env", os.environ), compiled.origin.dotenv_files)
+    warnings = [f"{each.path}:{each.line}:{each.column}: {each.message}" for each in compiled.origin.warnings]
+    services = RunServices(system_environment(variables), warn=warnings.append)
+    with TemporaryDirectory(prefix="agentv-run-") as scratch:
+        results = folder / options["out"] if "out" in options else Path(scratch, "results.jsonl")
+        files = RunFiles(results, form_of(results))
+        outcome = await run_plan(compiled, overrides, run_options, files, services)
+        rows = tuple(read_rows(files.results, files.form))
+    return _results(outcome, rows, warnings)
+
+
+def _folder(options: RunKeywords) -> Path:
+    return Path(options.get("cwd", ".")).absolute()
+
+
+def _selection(evals: Sequence[Evals], options: RunKeywords) -> Selection:
+    return Selection(
+        [str(each) for each in evals if not isinstance(each, Mapping)],
+        targets=str(options["targets"]) if "targets" in options else None,
+        target=options.get("target"),
+        eval_ids=options.get("eval_ids", ()),
+        documents=tuple(dict(each) for each in evals if isinstance(each, Mapping)),
+    )
+
+
+def _results(outcome: RunOutcome, rows: Sequence[ResultRow], warnings: Sequence[str]) -> Results:
+    trials: dict[OutcomeKey, list[ResultRow]] = {}
+    for row in rows:
+        trials.setdefault(row.outcome_key, []).append(row)
+    gate = outcome.report.gate
+    return Results(
+        verdict=gate.verdict,
+        reasons=gate.reasons,
+        exit_code=gate.exit_code,
+        cases=tuple(_case(each, trials.get(each.key, ())) for each in outcome.cases),
+        report=outcome.report,
+        warnings=tuple(warnings),
+    )
+
+
+def _case(outcome: CaseOutcome, rows: Sequence[ResultRow]) -> CaseResult:
+    found = tuple(f"{each.title}: {each.text or each.verdict}" for each in outcome.findings)
+    summary = (outcome.summary,) if outcome.summary else ()
+    return CaseResult(
+        id=outcome.case.id,
+        suite=outcome.case.suite,
+        line=outcome.case.source.line,
+        target=outcome.target,
+        verdict=outcome.verdict,
+        score=outcome.score,
+        reasons=() if outcome.verdict == "pass" else found or summary,
+        flaky=outcome.flaky,
+        rows=tuple(sorted(rows, key=lambda row: row.trial)),
+    )

@@ -1,0 +1,128 @@
+"""The Python API: evals in, results with verdicts and reasons out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agentv_ci
+from agentv_ci.api import Results
+from agentv_ci.errors import InvalidInput, MissingVariables, NothingToRun, TargetUnavailable, UsageError
+from tests.support.projects import GREETS, HELLO, Project
+
+CASE = {"id": "a", "expected_outcome": "Greets", "input": "Hi", "expected": [], "evaluators": [HELLO]}
+SAYS_BYE = {**HELLO, "name": "bye", "value": "bye"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    found = Project(tmp_path)
+    found.documents("greets", {"id": "leaves", "evaluators": [SAYS_BYE]})
+    return found
+
+
+def ran(project: Project, *evals: Any, **options: Any) -> Results:
+    return agentv_ci.run(*evals or ("evals/",), cwd=project.folder, **options)
+
+
+def test_verdicts_and_reasons(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    results = ran(project)
+    greets, leaves = results.cases
+    assert (results.verdict, results.passed, results.exit_code) == ("fail", False, 1)
+    assert results.reasons == ("pass rate 50.0% is below 100.0%",)
+    assert (greets.id, greets.verdict, greets.score, greets.reasons, greets.flaky) == ("greets", "pass", 1.0, (), False)
+    assert (leaves.suite, leaves.line, leaves.target, leaves.verdict) == ("evals/x.yaml", 1, "default", "fail")
+    assert leaves.reasons == ("bye: does not contain 'bye'",)
+    assert [row.candidate_answer for row in leaves.rows] == ["Hello!"]
+    assert results.report.counts.cases == 2
+    assert capfd.readouterr() == ("", "")
+    assert not (project.folder / ".agentv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "cases", "trials"),
+    [
+        ({"eval_ids": ["gr*"]}, 1, 1),
+        ({"eval_ids": ["greets"], "repeat": 3, "seed": 5, "workers": 2}, 1, 3),
+        ({"dry_run": True}, 2, 1),
+        ({"target": "judge"}, 2, 1),
+    ],
+)
+def test_options(project: Project, options: dict[str, Any], cases: int, trials: int) -> None:
+    results = ran(project, **options)
+    assert len(results.cases) == cases
+    assert {len(each.rows) for each in results.cases} == {trials}
+    if "seed" in options:
+        assert [row.seed for row in results.cases[0].rows] == [5, 6, 7]
+
+
+def test_documents_are_as_good_as_files(project: Project) -> None:
+    (project.folder / "notes.txt").write_text("Hello from a file")
+    question = {"role": "user", "content": [{"type": "file", "value": "notes.txt"}]}
+    results = ran(project, {"evalcases": [CASE]}, "evals/x.yaml", {"evalcases": [{**CASE, "input": [question]}]})
+    assert [each.suite for each in results.cases] == [*["evals/x.yaml"] * 2, "document-1.yaml", "document-2.yaml"]
+    assert [each.verdict for each in results.cases] == ["pass", "fail", "pass", "pass"]
+
+
+def test_diagnostics_of_documents_are_raised(project: Project) -> None:
+    with pytest.raises(InvalidInput) as error:
+        ran(project, {"evalcases": [{**CASE, "inptu": "x"}]})
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.rule, diagnostic.pointer, diagnostic.line) == ("AV202", "evalcases[0].inptu", 1)
+
+
+def test_warnings_are_returned(project: Project) -> None:
+    results = ran(project, {"evalcases": [{**CASE, "input": "@[User]: Hi"}]})
+    (warning,) = results.warnings
+    assert warning == f"{project.folder}/document-1.yaml:1:1: the text contains the role marker '@[User]:'"
+
+
+@pytest.mark.parametrize(
+    ("evals", "options", "error"),
+    [
+        (["nowhere"], {}, UsageError),
+        (["evals/"], {"eval_ids": ["nothing"]}, NothingToRun),
+        (["evals/"], {"target": "keyed", "env": {}}, MissingVariables),
+        (["evals/"], {"target": "agent"}, TargetUnavailable),
+    ],
+)
+def test_errors(project: Project, evals: list[str], options: dict[str, Any], error: type[Exception]) -> None:
+    keyed = {"name": "keyed", "provider": "openai", "model": "m", "api_key": "${{ SOME_KEY }}"}
+    agent = {"name": "agent", "provider": "codex", "executable": "/no/such/program"}
+    project.targets(GREETS, keyed, agent)
+    with pytest.raises(error):
+        ran(project, *evals, **options)
+
+
+def test_no_evals() -> None:
+    with pytest.raises(UsageError, match="no evals are given"):
+        agentv_ci.run()
+
+
+def test_results_are_written_where_they_should(project: Project) -> None:
+    ran(project, out="kept/results.yaml")
+    assert sorted(path.name for path in (project.folder / "kept").iterdir()) == ["results.report.json", "results.yaml"]
+
+
+def test_environment_replaces_that_of_the_process(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GREETING", "Goodbye")
+    project.targets({"name": "default", "provider": "mock", "response": "${{ GREETING }}"})
+    assert ran(project, eval_ids=["greets"]).cases[0].verdict == "fail"
+    assert ran(project, eval_ids=["greets"], env={**os.environ, "GREETING": "Hello"}).passed
+
+
+def test_in_a_running_loop(project: Project) -> None:
+    async def both() -> list[bool]:
+        runs = (agentv_ci.run_async("evals/", eval_ids=[each], cwd=project.folder) for each in ("greets", "leaves"))
+        return [each.passed for each in await asyncio.gather(*runs)]
+
+    assert asyncio.run(both()) == [True, False]
+
+
+def test_unknown_name_is_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'agentv_ci' has no attribute 'rnu'"):
+        agentv_ci.rnu  # noqa: B018
