@@ -316,6 +316,18 @@ def test_no_horizontal_scrolling(shop: Path, visit: Visit, fragment: str) -> Non
     assert page.evaluate(f"{wide} && !each.closest('.folded, .command, .tabs, thead, .quiet')).length") == 0
 
 
+def test_many_targets_scroll_inside_the_table(visit: Visit, written: Write) -> None:
+    page = visit(written(*(row(of=case("a"), target=f"target-{letter}") for letter in "abcdefg")))
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    page.locator(".cases td a").last.focus()
+    assert page.evaluate("document.querySelector('.wide').scrollLeft") > 0
+    head, cell = (
+        page.evaluate(f"document.querySelector('.cases tbody {each}').getBoundingClientRect().left")
+        for each in ("th", "td")
+    )
+    assert head > cell
+
+
 def test_long_paths_fit_a_narrow_screen(visit: Visit, written: Write) -> None:
     rows = [row(of=case("a", suite=SUITE.format(number), line=number)) for number in (1, 2)]
     assert visit(written(*rows), width=360).evaluate("document.documentElement.scrollWidth") == 360

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -33,6 +34,8 @@ _IN_TABLE = {"eval_id", "suite", "target", "source", "trial", "trials", "require
 _NOT_SHOWN = {"schema_version", "dataset", "dry_run", "stop_when"}
 _AS_TEXT = {"seed", "metadata", "request", "output_messages"}
 
+_ATTACHED = re.compile(r"<Attached: [^>\n]*>")
+"""What stands for a guideline in a question."""
 _OF_CHANGE = {"change", "base", "head", "low", "high", "single", "stale"}
 """Fields of a comparison in a row of the table."""
 
@@ -121,7 +124,8 @@ class Trials:
             self.models.setdefault(row.target, set()).add(row.model)
         if row.trial == self.shown[number]:
             asked = [each.content for each in row.input_messages or () if each.role == "user"]
-            brief.question, brief.answer = beginning(asked[-1] if asked else ""), beginning(row.candidate_answer)
+            brief.question = beginning(_ATTACHED.sub("", asked[-1]) if asked else "")
+            brief.answer = beginning(row.candidate_answer)
             brief.tags = row.tags
 
     def totals(self) -> dict[int, JsonObject]:

@@ -251,7 +251,10 @@ def test_case_in_the_table() -> None:
 
 def test_texts_in_the_table() -> None:
     of = case("a", trials=2)
-    asked = [InputMessageRecord(role=role, content=text) for role, text in (("user", "Q\n1"), ("tool", "x"))]
+    asked = [
+        InputMessageRecord(role=role, content=text)
+        for role, text in (("user", "<Attached: a.md>\n\nQ\n1"), ("tool", "x"))
+    ]
     told: dict[str, Any] = {"input_messages": tuple(asked), "tags": ("slow", "billing")}
     broken = (finding("x", name="judge"), finding("y", name="late", verdict="skipped"))
     rows = [

@@ -132,7 +132,7 @@ function conversationPanel(trial) {
     const name = `${turn.role || ""}${turn.name ? ` (${turn.name})` : ""}`;
     const attached = guidelines.filter(([path]) => charactersOf(turn.content).includes(`<Attached: ${path}>`));
     return turnOf(turn, name, textBox(turn.content, "", { name: inline(name) || "Turn" }),
-      attached.map(([path, text]) => foldedText(inline(path), text)));
+      attached.map(([path, text]) => foldedText(`Guideline ${inline(path)}`, text)));
   }));
 }
 
