@@ -157,6 +157,9 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         max_cost_usd=next((each.gate.max_cost_usd for each in reports if each.gate.max_cost_usd is not None), None),
         unrecorded=sum(each.unrecorded for each in reports),
         replayed=any(each.replayed for each in reports),
+        again=tuple(word for word in reports[0].again if all(word in each.again for each in reports))
+        if reports
+        else (),
         unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
         concurrency=tuple(change for each in reports for change in each.concurrency),
         origin=_origin([each.origin for each in reports if each.origin is not None]),

@@ -68,6 +68,7 @@ def run_report_of(
         incomplete=ending.incomplete,
         unrecorded=ending.unrecorded,
         replayed=ending.replayed,
+        again=ending.again,
         dry_run=ending.dry_run,
         counts=count(
             outcomes,

@@ -14,6 +14,7 @@ from agentv_ci.app.compile import CompiledPlan, compile_paths, only_changed
 from agentv_ci.app.latest import LATEST, RESULTS, latest_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import list_run, run_plan
+from agentv_ci.cli.again import options_again
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_outcome
 from agentv_ci.cli.listing import show_cases
 from agentv_ci.cli.options import (
@@ -196,6 +197,19 @@ class EvalOptions:
             resume=self._earlier(root, cwd),
             baseline=cwd / self.baseline if self.baseline else None,
             command=typed_command(),
+            again=options_again(
+                root,
+                cwd,
+                paths={"--targets": self.selection.targets, "--replay": self.replay},
+                values={
+                    "--repeat": self.repeat,
+                    "--seed": self.seed,
+                    "--agent-timeout": self.agent_timeout,
+                    "--max-retries": self.max_retries,
+                    "--threshold": self.gate.threshold,
+                },
+                dry_run=self.dry_run,
+            ),
             is_filtered=bool(self.selection.eval_ids) or self.old_plan is not None,
         )
 

@@ -10,6 +10,7 @@ import click
 
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.rescore import prepare_rescoring, rescore
+from agentv_ci.cli.again import options_again
 from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_outcome, show_warning
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.options import (
@@ -85,7 +86,14 @@ def command(options: RescoreOptions) -> int:
     for sentence in left_out:
         show_warning(sentence)
     dry_run = options.dry_run or rescoring.is_dry_run
-    how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run, command=typed_command())
+    again = options_again(
+        origin.root,
+        cwd,
+        paths={"--targets": options.selection.targets},
+        values={"--threshold": options.gate.threshold},
+        dry_run=dry_run,
+    )
+    how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run, command=typed_command(), again=again)
     files = options.files(results, cwd)
     work = partial(rescore, rescoring, Overrides(**vars(options.gate)), how, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbosity=options.verbosity)

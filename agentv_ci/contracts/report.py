@@ -260,6 +260,8 @@ class Ending:
     unrecorded: int = 0
     """Requests of a replay without a recording."""
     replayed: bool = False
+    again: tuple[str, ...] = ()
+    """Options for running a case again."""
     """Whether answers come from recordings."""
     shard: ShardRecord | None = None
     max_cost_usd: float | None = None
@@ -285,6 +287,7 @@ class RunReport(Recorded):
     incomplete: Items[str] = Field((), description="Problems of merged results: missing, duplicate or unknown cases.")
     unrecorded: int = Field(0, description="Requests of a replay without a recording.")
     replayed: bool = Field(False, description="Whether answers come from recordings (`--replay`).")
+    again: Items[str] = Field((), description="Options that matter when a case is run again, such as `--repeat=3`.")
     dry_run: bool = Field(description="Whether mock answers replaced those of the targets.")
     counts: Counts = Field(description="Cases by verdict.")
     statistics: Statistics = Field(description="Statistics of scores.")

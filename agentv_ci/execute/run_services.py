@@ -53,6 +53,8 @@ class RunOptions:
     """The baseline to compare with."""
     command: str | None = None
     """The command that runs it; None: the run report has no origin."""
+    again: tuple[str, ...] = ()
+    """Options that matter when one of its cases is run again."""
     is_filtered: bool = False
     """Whether the plan has only some of the documents' cases."""
 

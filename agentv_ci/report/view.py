@@ -117,6 +117,10 @@ class RunView:
         failed = [each for each in self.outcomes if each.verdict in ("fail", "borderline")]
         return sorted((each for each in failed if not (is_stopped and each.is_open)), key=lambda each: each.score)
 
+    def again(self, outcome: CaseOutcome) -> str:
+        """Return the command that runs a case again as it ran."""
+        return rerun_command(*outcome.key, self.report.again)
+
     @property
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
         """The trials without a verdict of cases that have one; they count as errors, too."""
@@ -263,13 +267,20 @@ def started(row: ResultRow) -> datetime | None:
         return None
 
 
-def rerun_command(suite: str, case_id: str, target: str) -> str:
+def rerun_command(suite: str, case_id: str, target: str, options: Sequence[str] = ()) -> str:
     """Return the command that runs one case from the repository's root, quoted for any POSIX shell."""
     # `--target default` means no override, which is the same as no option.
     chosen = "" if target == "default" else f" --target={quote(target)}"
     path = suite if _is_typeable(suite) else _as_glob(suite)
     named = f"./{path}" if path.startswith("-") else path
-    return f"{PROGRAM} eval {quote(named)} --eval-id={quote(_as_glob(case_id))}{chosen}"
+    others = "".join(f" {_assigned(each)}" for each in options)
+    return f"{PROGRAM} eval {quote(named)} --eval-id={quote(_as_glob(case_id))}{chosen}{others}"
+
+
+def _assigned(option: str) -> str:
+    """Return an option with its value quoted, if it has one."""
+    name, separator, value = option.partition("=")
+    return f"{quote(name)}{separator}{quote(value) if separator else ''}"
 
 
 def _as_glob(text: str) -> str:

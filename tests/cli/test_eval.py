@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ import pytest
 from agentv_ci import __version__
 from tests.cli.builders import in_a_shell
 from tests.support.evals import tool
-from tests.support.projects import GREETS, HELLO, Project
+from tests.support.projects import GREETS, HELLO, JUDGE, Project
 
+ANSWER = [{"role": "assistant", "content": "Hello"}]
 FAILS = {"evaluators": [{**HELLO, "value": "Bye"}]}
 
 
@@ -53,6 +56,33 @@ def test_evals_of_the_working_directory_are_the_default(command: str, shown: str
     project.path("evals/x.yaml").unlink()
     project.path("evals").rmdir()
     project.refuses(command, error="path 'evals/' does not exist create an example with `agentv-ci init`")
+
+
+class TestAgain:
+    OPTIONS = ("--repeat=2", "--seed=7", "--agent-timeout=9.5", "--max-retries=0", "--threshold=0.9")
+
+    def test_the_command_of_a_case_has_the_options_of_its_run(self, project: Project) -> None:
+        project.documents("greets", FAILS)
+        project.targets({**GREETS, "name": "mine"}, JUDGE, name="my own/targets.yaml")
+        before = project.run(
+            "eval", "../evals", "--targets", "targets.yaml", "--target", "mine", *self.OPTIONS, cwd="my own"
+        )
+        (again,) = re.findall("again: agentv-ci (.*)", before.out)
+        assert again == (
+            "eval evals/x.yaml --eval-id=case-2 --target=mine --targets='my own/targets.yaml' " + " ".join(self.OPTIONS)
+        )
+        assert f"again: agentv-ci {again}\n" in project.run("report").out
+        assert project.run(*shlex.split(again), "--out", "r.jsonl").code == 1
+        fields = ("eval_id", "target", "trials", "seed")
+        assert [tuple(row[name] for name in fields) for row in project.rows()] == [
+            ("case-2", "mine", 2, seed) for seed in (7, 8)
+        ]
+
+    @pytest.mark.parametrize("option", ["--dry-run", "--replay=recorded"])
+    def test_answers_of_the_same_kind_are_asked_again(self, option: str, project: Project) -> None:
+        project.documents({"id": "fails", **FAILS, "expected_messages": ANSWER}, targets=(tool("echo Hello"),))
+        assert project.eval("--record=recorded").code == 1
+        assert f"again: agentv-ci eval evals/x.yaml --eval-id=fails {option}\n" in project.eval(option).out
 
 
 class TestOptions:

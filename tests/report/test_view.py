@@ -19,6 +19,11 @@ def test_rerun_command_names_a_target_that_is_not_the_default(target: str, endin
     assert rerun_command("evals/a.yaml", "one", target) == f"agentv-ci eval evals/a.yaml --eval-id=one{ending}"
 
 
+def test_rerun_command_quotes_the_values_of_options() -> None:
+    command = rerun_command("a.yaml", "one", "default", ["--targets=a b=c.yaml", "--dry-run"])
+    assert command == "agentv-ci eval a.yaml --eval-id=one --targets='a b=c.yaml' --dry-run"
+
+
 @given(well_formed_text)
 def test_rerun_command_selects_the_case_alone(case_id: str) -> None:
     words = shlex.split(rerun_command("a.yaml", case_id, "default"))

@@ -252,7 +252,7 @@ def _place(source: Source, links: Links, as_code: Callable[[str], str] = code) -
 def _case(outcome: CaseOutcome, run: RunView) -> str:
     """Return a case that did not pass: where it is defined, why, and the command that reruns it."""
     facts = [_place(outcome.case.source, run.links), f"target {code(outcome.target)}", view.trials_text(outcome)]
-    name, command = code(shortened(outcome.case.id, MAX_ID)), view.rerun_command(*outcome.key)
+    name, command = code(shortened(outcome.case.id, MAX_ID)), run.again(outcome)
     return "\n\n".join(
         [
             f"#### {SIGNS[outcome.verdict]} {name}: {view.score_text(outcome.verdict, outcome.score)}",

@@ -13,7 +13,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import FAILED, PASSED
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule, without_links
-from agentv_ci.report.view import DRY_RUN, RunView, rerun_command, trials_text
+from agentv_ci.report.view import DRY_RUN, RunView, trials_text
 from agentv_ci.text import counted, printable
 
 MAX_RESULTS = 5_000
@@ -40,7 +40,7 @@ def render(run: RunView) -> Iterable[bytes]:
     seen: Counter[str] = Counter()
     # In the plan's order, so that the fingerprints of identical cases do not depend on scores.
     known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
-    results = [_result(each, known[each.key]) for each in cases[:MAX_RESULTS]]
+    results = [_result(each, known[each.key], run.again(each)) for each in cases[:MAX_RESULTS]]
     results += [_lost(case, trial, known[case.key]) for case, trial in lost[:MAX_RESULTS]]
     if report.gate.exit_code != PASSED and not any(each["level"] == "error" for each in results):
         results.append(_gate(report, run.outcomes))
@@ -48,13 +48,13 @@ def render(run: RunView) -> Iterable[bytes]:
     yield log(rules, results, invocations=[_invocation(report, len(cases) - MAX_RESULTS)]).encode()
 
 
-def _result(outcome: CaseOutcome, known: JsonObject) -> JsonObject:
+def _result(outcome: CaseOutcome, known: JsonObject, again: str) -> JsonObject:
     case = outcome.case
     place = location(case.source.path, {"startLine": max(case.source.line, 1)})
     place["logicalLocations"] = [{"name": case.id, "kind": "member", "fullyQualifiedName": f"{case.suite}:{case.id}"}]
     return {
         **_of_rule(RULE_OF[outcome.verdict]),
-        "message": _message(outcome),
+        "message": _message(outcome, again),
         "locations": [place],
         "partialFingerprints": known,
         "properties": {
@@ -84,14 +84,14 @@ def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonO
     }
 
 
-def _message(outcome: CaseOutcome) -> JsonObject:
+def _message(outcome: CaseOutcome, again: str) -> JsonObject:
     score = "no verdict" if outcome.verdict == "error" else f"{outcome.verdict}, score {outcome.score:.3f}"
     facts = ", ".join(filter(None, [score, trials_text(outcome)]))
     text = f"{printable(outcome.case.id)} ({printable(outcome.target)}): {facts}"
     if outcome.summary:
         text += f"\n{printable(outcome.summary)}"
     # The command must stay as it is, to be typed.
-    return {"text": f"{without_links(text)}\nRun it again: {rerun_command(*outcome.key)}"}
+    return {"text": f"{without_links(text)}\nRun it again: {again}"}
 
 
 def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:

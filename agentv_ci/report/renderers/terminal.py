@@ -22,7 +22,6 @@ from agentv_ci.report.view import (
     counts_text,
     duration_text,
     more_text,
-    rerun_command,
     score_text,
     stored_text,
     unknown_text,
@@ -58,9 +57,9 @@ def _lines(run: RunView) -> Iterator[Line]:
     report = run.report
     if report.dry_run:
         yield Line(f"dry run: {DRY_RUN}", "warn")
-    yield from _cases("errors", run.errors)
+    yield from _cases("errors", run.errors, run)
     yield from _lost_trials(run.lost_trials)
-    yield from _cases("failures, worst first", run.failures)
+    yield from _cases("failures, worst first", run.failures, run)
     yield from flaky_lines(report.repeated)
     yield Line(counts_text(run), "strong")
     if (stored := stored_text(report)) is not None:
@@ -75,7 +74,7 @@ def _lines(run: RunView) -> Iterator[Line]:
     yield from _gate(report.gate)
 
 
-def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
+def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterator[Line]:
     if not outcomes:
         return
     yield Line(f"{title}:", "title")
@@ -83,7 +82,7 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
         yield _headline(score_text(outcome.verdict, outcome.score), outcome, of_trial=_worst_of(outcome))
         yield from map(Line, _reasons(outcome))
         yield from (Line(each, "faint") for each in _answer(outcome))
-        yield Line.of((f"    again: {_again(outcome)}", "faint"))
+        yield Line.of((f"    again: {_again(run.again(outcome))}", "faint"))
     yield from more_line(len(outcomes))
     yield Line("")
 
@@ -114,9 +113,8 @@ def _lost_trials(lost: Sequence[tuple[CaseOutcome, TrialOutcome]]) -> Iterator[L
     yield Line("")
 
 
-def _again(outcome: CaseOutcome) -> str:
-    """Return the command that runs one case; if it is too long for a line, where to find it."""
-    command = rerun_command(*outcome.key)
+def _again(command: str) -> str:
+    """Return the command that runs a case again; if it is too long for a line, where to find it."""
     return command if len(command) <= MAX_COMMAND else "see the reports"
 
 

@@ -16,7 +16,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
 from agentv_ci.contracts.results import OutcomeKey, OutputMessage, ResultRow, sum_of_known
 from agentv_ci.report.renderers.html.blocks import block, encoded, fitting_block
 from agentv_ci.report.renderers.html.bounded import BoundedPieces
-from agentv_ci.report.view import RunView, rerun_command, started
+from agentv_ci.report.view import RunView, started
 
 PASSES, DOUBTFUL, FAILS = 2, 1, 0
 """What is dropped first; the largest goes first."""
@@ -181,7 +181,7 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
             "path": source.path if source.path != outcome.case.suite else None,
             "line": source.line,
             "link": run.links.to(source.path, source.line),
-            "rerun": rerun_command(*outcome.key),
+            "rerun": run.again(outcome),
             "question": brief.question or None,
             "answer": brief.answer or None,
             "shown": trials.shown[number],
