@@ -173,7 +173,7 @@ def live_lines(progress: Progress, elapsed_s: float, width: int, *, solid: bool,
     parts = _bar(progress, min(WIDEST_BAR, left), style, solid=solid) if left >= NARROWEST_BAR else []
     for text, style in shown:
         parts += [(text, style), ("  ", "plain")]
-    now = _now([on_one_line(label) for label in progress.now.values()], room)
+    now = _now([*progress.now.values()], room)
     return [Line.of(*parts[:-1]), *([Line.of((now, "faint"))] if now else [])]
 
 
@@ -188,7 +188,7 @@ def _now(labels: Sequence[str], room: int) -> str:
     texts = [""]
     for place in range(1, len(labels) + 1):
         more = f" and {len(labels) - place} more" if place < len(labels) else ""
-        texts.append(f"now: {', '.join(labels[:place])}{more}")
+        texts.append(f"now: {on_one_line(', '.join(labels[:place]))}{more}")
         if columns(texts[-1]) > room:
             break
     fitting = [text for text in texts[1:] if columns(text) <= room]
@@ -200,8 +200,8 @@ def failure_line(row: ResultRow, width: int, *, mark: str) -> Line:
     outcome, style = trial_outcome(row), FAILED[row.verdict]
     label = f"{row.eval_id} (trial {row.trial})" if row.trials > 1 else row.eval_id
     score = "error" if row.verdict == "error" else f"{row.score:.2f}"
-    wrong = [each for each in outcome.findings if each.verdict == row.verdict]
-    reason = f"{wrong[0].name}: {wrong[0].text}" if wrong else outcome.summary
+    wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
+    reason = f"{wrong[0].name}: {wrong[0].text}" if wrong and row.verdict != "error" else outcome.summary
     before = f"{mark} {on_one_line(label)} {score} "
     return Line.of(
         (f"{mark} ", style),

@@ -142,6 +142,19 @@ class TestProgress:
             ),
             (row("error", of=case("a"), error="no answer", error_kind="timeout"), 80, "✗ a error timeout: no answer"),
             (row("error", of=case("a"), error="no answer", error_kind="timeout"), 20, "✗ a error timeout: …"),
+            (
+                row(
+                    "fail",
+                    evaluator_results=(finding("is kind", verdict="pass"), finding("is long", verdict="borderline")),
+                ),
+                80,
+                "✗ one 0.20 c: is long",
+            ),
+            (
+                row("error", error="judged: no reply", error_kind="evaluator", evaluator_results=(finding("is rude"),)),
+                80,
+                "✗ one error judged: no reply",
+            ),
         ],
     )
     def test_failure_is_one_line(self, failed: ResultRow, width: int, line: str) -> None:

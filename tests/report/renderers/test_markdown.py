@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.report import Ending, ScenarioAggregates, ScenarioReport, Validation, ValidatorIssue
-from agentv_ci.contracts.results import InputMessageRecord, ResultRow, RowSource
+from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, InputMessageRecord, ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
 from agentv_ci.report.view import Links, RunView
@@ -77,6 +77,16 @@ def test_dry_run_shows_failures_and_no_mean() -> None:
         reported([row("fail", dry_run=True), row("error", of=case("two"), dry_run=True)], Ending(dry_run=True))
     )
     assert ("❌" in said, "⚠️" in said, "mean" in said.partition("\n\n")[2].partition("\n")[0]) == (True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("number", "names"), [(1, "1 case has no reference answer: c0"), (12, "c7, c8, c9 … and 2 more")]
+)
+def test_cases_without_a_reference_answer_are_unknown(number: int, names: str) -> None:
+    unknown = {"dry_run": True, "error": NO_REFERENCE_ANSWER, "error_kind": "request"}
+    rows = [row("error", of=case(f"c{each}", line=each + 1)).model_copy(update=unknown) for each in range(number)]
+    said = shown(reported(rows, Ending(dry_run=True)))
+    assert (f"0 errors, {number} unknown**" in said, names in said, "⚠️" in said) == (True, True, False)
 
 
 @pytest.mark.parametrize(
