@@ -139,7 +139,7 @@ class Engine:
         progress.done += 1
         progress.passed += row.verdict == "pass"
         progress.failed += row.verdict in ("borderline", "fail")
-        progress.errored += row.verdict == "error"
+        progress.errored += row.verdict == "error" and row.error != NO_REFERENCE_ANSWER
         progress.cost_usd = self._budget.spent_usd
         self._services.tell(row)
         return row

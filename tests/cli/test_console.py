@@ -244,6 +244,14 @@ def test_run_on_a_terminal(columns: int, project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_unknown_cases_of_a_dry_run_are_not_failures(project: Project) -> None:
+    project.documents(*"abcd")
+    with Terminal(project.folder, "eval", "--dry-run", "--out", "r.jsonl", stream="stderr") as terminal:
+        assert terminal.end() == 0
+    assert not {"✗", "error"} & {*terminal.shown.split()}
+
+
+@pytest.mark.slow
 class TestSummary:
     @pytest.fixture(autouse=True)
     def documents(self, project: Project) -> None:
