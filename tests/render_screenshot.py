@@ -1,4 +1,4 @@
-"""Write docs/report.png, the top of a plausible report, and docs/summary-*.png, what a job shows on GitHub."""
+"""Write docs/report*.png, the top of a plausible report and of one case, and docs/summary-*.png, a job on GitHub."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from tests.support.runs import case, finding, reported, row
 from tests.support.shop import LINKS, shop_run
 
 DOCS = REPOSITORY / "docs"
-WIDTH, HEIGHT = 1280, 1640
+WIDTH = 1280
+CASE = "#case=refund-within-window&suite=evals%2Frefunds.test.yaml&target=support-agent"
+VIEWS = (("report", "", 1271), ("report-case", CASE, 1225))
+"""The pictures of the report, each with its view and its height, which ends between two boxes."""
 SUMMARY_WIDTH = 900
 PAGE = '<style>{}</style><article class="markdown-body" style="padding: 24px">{}</article>'
 LAST = PastRun(
@@ -42,9 +45,10 @@ def main(stylesheet: str) -> int:
         file = Path(folder) / "report.html"
         file.write_bytes(b"".join(render(shop_run())))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-        page.goto(file.as_uri())
-        (DOCS / "report.png").write_bytes(smaller(page.screenshot()))
+        for name, fragment, height in VIEWS:
+            page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
+            page.goto(f"{file.as_uri()}{fragment}")
+            (DOCS / f"{name}.png").write_bytes(smaller(page.screenshot()))
         for name, markdown in summaries().items():
             (DOCS / f"summary-{name}.png").write_bytes(smaller(pictured(browser, markdown, style)))
         browser.close()
