@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 from typing_extensions import Unpack
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.app.compile import Selection, compile_paths
+from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import run_plan
@@ -107,7 +107,11 @@ async def run_async(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
     if not evals:
         raise UsageError("no evals are given")
     folder = _folder(options)
-    compiled = compile_paths(_selection(evals, options), cwd=folder)
+    return await run_compiled(compile_paths(_selection(evals, options), cwd=folder), options, folder)
+
+
+async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Path) -> Results:
+    """Run a plan and return its results; raises what `run` raises."""
     run_options = RunOptions(
         root=compiled.origin.root,
         workers=options.get("workers"),

@@ -1,0 +1,129 @@
+"""The pytest plugin: with `--agentv`, each case of an eval file is a test. See docs/pytest.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agentv_ci.errors import CannotGoOn, InvalidInput
+
+if TYPE_CHECKING:
+    from agentv_ci.api import CaseResult, RunKeywords
+    from agentv_ci.app.compile import CompiledPlan
+    from agentv_ci.contracts.plan import PlanCase
+
+SUFFIXES = (".test.yaml", ".test.yml", ".eval.yaml", ".eval.yml")
+MAX_ANSWER = 2_000
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options, which no other plugin has."""
+    group = parser.getgroup("agentv", "evaluations of AI agents (agentv-ci)")
+    group.addoption("--agentv", action="store_true", help=f"Collect eval files: {', '.join(SUFFIXES)}.")
+    group.addoption(
+        "--agentv-target", action="append", metavar="NAME", help="Run every case against this target; repeatable."
+    )
+    group.addoption("--agentv-replay", metavar="DIR", help="Take every answer from DIR instead of asking.")
+    group.addoption("--agentv-dry-run", action="store_true", help="Let the mock answer for every target and judge.")
+    parser.addini("agentv", "Collect eval files as with --agentv.", type="bool", default=False)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile | None:
+    """Collect an eval file, if that is asked for: agents and models cost money."""
+    wanted = parent.config.getoption("--agentv") or parent.config.getini("agentv")
+    if not wanted or not file_path.name.endswith(SUFFIXES):
+        return None
+    return EvalFile.from_parent(parent, path=file_path)
+
+
+class CaseFailed(Exception):
+    """A case that did not pass."""
+
+    def __init__(self, result: CaseResult) -> None:
+        super().__init__(result.verdict)
+        self.result = result
+
+
+class EvalFile(pytest.File):
+    """An eval file."""
+
+    def collect(self) -> Iterator[EvalItem]:
+        """Yield the cases, for each target."""
+        for name in self.config.getoption("--agentv-target") or [None]:
+            try:
+                compiled = self._compiled(name)
+            except InvalidInput as error:
+                lines = [f"{each.path}:{each.line}:{each.column}: {each.message}" for each in error.diagnostics]
+                raise self.CollectError("\n".join(lines)) from error
+            except CannotGoOn as error:
+                raise self.CollectError(error.message) from error
+            for case in compiled.plan.cases:
+                target = compiled.plan.targets[case.target].name
+                yield EvalItem.from_parent(self, name=f"{case.id}[{target}]", compiled=compiled, case=case)
+
+    def _compiled(self, target: str | None) -> CompiledPlan:
+        from agentv_ci.app.compile import Selection, compile_paths
+
+        return compile_paths(Selection([str(self.path)], target=target), cwd=self.config.invocation_params.dir)
+
+
+class EvalItem(pytest.Item):
+    """A case for one target; it passes if the verdict of the case is `pass`."""
+
+    def __init__(self, *, compiled: CompiledPlan, case: PlanCase, **given: object) -> None:
+        super().__init__(**given)  # type: ignore[arg-type]  # those of pytest
+        self._compiled = compiled
+        self._case = case
+        for tag in case.tags or ():
+            # Marks have to be known before they are used.
+            self.config.addinivalue_line("markers", f"{tag}: tag of an eval case")
+            self.add_marker(tag)
+
+    def runtest(self) -> None:
+        """Run the case alone; raises CaseFailed."""
+        import asyncio
+
+        from agentv_ci.api import run_compiled
+        from agentv_ci.compile.overrides import narrowed
+
+        key = self._case.suite, self._case.id
+        plan = narrowed(self._compiled.plan, lambda case: (case.suite, case.id) == key)
+        alone = type(self._compiled)(plan, self._compiled.origin)
+        results = asyncio.run(run_compiled(alone, self._options(), self.config.invocation_params.dir))
+        (result,) = results.cases
+        self.user_properties += [("agentv_score", result.score), ("agentv_cost_usd", results.report.cost_usd)]
+        if result.verdict != "pass":
+            raise CaseFailed(result)
+
+    def _options(self) -> RunKeywords:
+        options: RunKeywords = {"dry_run": self.config.getoption("--agentv-dry-run")}
+        if replay := self.config.getoption("--agentv-replay"):
+            options["replay"] = replay
+        return options
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: str | None = None) -> str:  # noqa: ARG002
+        """Return why the case did not pass, and where it is."""
+        error = excinfo.value
+        if isinstance(error, CaseFailed):
+            return "\n".join(_explained(error.result))
+        if isinstance(error, CannotGoOn):
+            return f"{error.message}\n{error.hint}" if error.hint else error.message
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the case is: path, line from 0, name."""
+        return self.path, self._case.source.line - 1, self.name
+
+
+def _explained(result: CaseResult) -> Iterator[str]:
+    from agentv_ci.text import shortened
+
+    yield f"{result.suite}:{result.line}: {result.id} {result.verdict} {result.score:.3f} (target {result.target})"
+    yield from (f"  {reason}" for reason in result.reasons)
+    worst = min(result.rows, key=lambda row: row.score, default=None)
+    if worst is not None and worst.candidate_answer:
+        yield "answer:"
+        yield from (f"  {line}" for line in shortened(worst.candidate_answer, MAX_ANSWER).splitlines())
