@@ -144,6 +144,9 @@ def require_writable(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     for path in outputs:
         if path.is_dir():
             raise UsageError(f"cannot write to '{path}': it is a directory")
+        above = next(each for each in path.parents if each.exists())
+        if not above.is_dir():
+            raise UsageError(f"cannot write to '{path}': '{above}' is not a directory")
 
 
 def write_reports(

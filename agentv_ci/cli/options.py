@@ -253,12 +253,14 @@ class Verbosity:
 def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
     """Return the format of results: the given one, else that of the file name.
 
-    Raises UsageError if the two disagree, since readers of the file go by its name.
+    Raises UsageError if the two disagree, since readers of the file go by its name, and for the names of other formats.
     """
-    from agentv_ci.results.files import form_of
+    from agentv_ci.results.files import RESULTS_SUFFIXES, form_of
 
     if out is None:
         return form or "jsonl"
+    if Path(out).suffix not in RESULTS_SUFFIXES:
+        raise UsageError(f"'{out}' is not a name for results", hint="use a file name in .jsonl or .yaml")
     named = form_of(Path(out))
     if form is not None and form != named:
         other = ".yaml" if form == "yaml" else ".jsonl"

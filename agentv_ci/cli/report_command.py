@@ -19,12 +19,12 @@ from agentv_ci.cli.options import (
     Count,
     ReportOptions,
     argument,
+    form_and_name,
     gate_option,
     part,
     report_option,
     takes,
 )
-from agentv_ci.results.files import form_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def command(options: ReportCommandOptions) -> int:
     cwd = Path.cwd()
     reports = options.reports.at(cwd)
     out = cwd / options.out if options.out else None
-    files = RunFiles(out, form_of(out), reports) if out is not None else None
+    files = RunFiles(out, form_and_name(None, options.out), reports) if out is not None else None
     outcome = report_results(
         options.results or (require_latest(cwd),),
         files,

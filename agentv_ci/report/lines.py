@@ -158,6 +158,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
         yield Line(f"  {each.change:<19}  {_name(each.id)}: {view.change_text(each)}", style)
     yield from more_line(len(changed))
     yield Line(f"against {_name(comparison.base)}: {view.changes_text(comparison)}")
+    yield from (Line(f"  {each}") for each in view.one_sided(comparison))
     yield from (Line(f"  {each}") for each in view.comparison_figures(comparison))
     yield from (Line(f"warning: {on_one_line(each)}", "warn") for each in comparison.warnings)
 

@@ -11,6 +11,7 @@ from glob import escape
 from shlex import quote
 from urllib.parse import quote as quote_address
 
+from agentv_ci.analysis.comparison import first_few
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rate
@@ -224,6 +225,14 @@ def issues_text(validation: Validation) -> str:
 def changes_text(comparison: Comparison) -> str:
     """Return the number of cases by change."""
     return ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number) or "no cases"
+
+
+def one_sided(comparison: Comparison) -> Iterator[str]:
+    """Yield the names of the cases that are new, and of those that are removed."""
+    for change in ("new", "removed"):
+        names = [on_one_line(each.id) for each in comparison.cases if each.change == change]
+        if names:
+            yield f"{change}: {first_few(names)}"
 
 
 def comparison_figures(comparison: Comparison) -> Iterator[str]:

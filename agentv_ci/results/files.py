@@ -15,6 +15,7 @@ from agentv_ci.model_errors import sentence
 from agentv_ci.results import jsonl
 
 ResultsFormat = Literal["jsonl", "yaml"]
+RESULTS_SUFFIXES = ("", ".jsonl", ".ndjson", ".yaml", ".yml")
 
 
 class UnreadableResults(UsageError):

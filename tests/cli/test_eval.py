@@ -33,16 +33,16 @@ class TestResults:
         assert all(file.with_suffix(".report.json").exists() for file in files)
 
     def test_results_without_a_suffix_have_run_reports_of_their_own(self, project: Project) -> None:
-        for name in ("part.1", "part.2"):
+        for name in ("part-1", "part-2"):
             assert project.run("eval", "evals", "--out", name).code == 0
-        assert {"part.1.report.json", "part.2.report.json"} < {*project.files()}
+        assert {"part-1.report.json", "part-2.report.json"} < {*project.files()}
 
 
 def test_run_report_has_the_command_without_secrets(project: Project) -> None:
     project.env["MY_API_KEY"] = "sk-not-to-be-seen"
-    project.run("eval", "evals", "--eval-id", "sk-not-to-be-seen", "--eval-id", "greets*", "--out", "a b.jsonl")
+    project.run("eval", "evals", "--dump-traces", "--dump-dir", "sk-not-to-be-seen", "--out", "a b.jsonl")
     origin = json.loads(project.text("a b.report.json"))["origin"]
-    command = "agentv-ci eval evals --eval-id *** --eval-id 'greets*' --out 'a b.jsonl'"
+    command = "agentv-ci eval evals --dump-traces --dump-dir *** --out 'a b.jsonl'"
     assert origin == {"command": command, "version": __version__, "commit": None}
 
 

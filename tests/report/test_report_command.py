@@ -132,10 +132,10 @@ class TestFiles:
         assert project.text("precious") == "mine"
 
     def test_written_reports_are_listed(self, project: Project) -> None:
-        done = report(project, "--junit", ".s.sarif.new", "--sarif", "s.sarif", "--markdown", "r.jsonl/m.md")
+        done = report(project, "--junit", ".s.sarif.new", "--sarif", "s.sarif", "--markdown", "/proc/none/m.md")
         assert "junit: .s.sarif.new" in done.out
         assert (project.folder / ".s.sarif.new").is_file()
-        assert "\nmarkdown: r.jsonl/m.md" not in done.out
+        assert "\nmarkdown: /proc/none/m.md" not in done.out
 
     def test_interrupted_report_leaves_nothing(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupted(_: RunView) -> Iterator[bytes]:

@@ -227,7 +227,8 @@ def _some(lines: Sequence[str], limit: int) -> list[str]:
 
 def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
     parts = [f"### Against {code(comparison.base)}", f"**{view.changes_text(comparison)}**"]
-    remarks = [*view.comparison_figures(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
+    remarks = [code(each) for each in view.one_sided(comparison)]
+    remarks += [*view.comparison_figures(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
     parts.append("\n".join(f"- {each}" for each in remarks))
     changed = [each for each in comparison.cases if each.change in CHANGES]
     if changed:
