@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import Visit, Write
+from agentv_ci.contracts.report import Ending, ShardRecord
+from agentv_ci.report.renderers.html.document import render
+from tests.browser.conftest import Visit
 from tests.external.tools import node_modules, run
 from tests.support import REPOSITORY
-from tests.support.runs import row
+from tests.support.runs import reported, row
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +22,8 @@ AXE = "axe-core@4.14.1"
 VALIDATE = REPOSITORY / "tests" / "external" / "markup.mjs"
 REFUND = "#case=refund-within-window&suite=evals%2Frefunds.test.yaml&target=support-agent"
 ERROR = "#case=customs-for-norway&suite=evals%2Fshipping.test.yaml&target=support-agent-mini"
+VIEWS = {"table": "", "list": "#view=list", "empty": "#q=nothing+like+that", "case": REFUND, "error": ERROR}
+each_view = pytest.mark.parametrize("fragment", VIEWS.values(), ids=VIEWS)
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 VIOLATIONS = """async (rules) => (await axe.run({ runOnly: rules })).violations
     .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`))"""
@@ -35,13 +39,17 @@ def violations(page: Page, rules: Sequence[str] = RULES) -> list[str]:
     return found
 
 
-def test_markup_is_valid(shop: Path, written: Write) -> None:
-    assert problems_of(shop, written(row()), written()) == ""
+def test_markup_is_valid(shop: Path, tmp_path: Path) -> None:
+    stopped = Ending(
+        dry_run=True, stopped="budget", shard=ShardRecord(index=1, total=2, cases=9), unpriced_models=("x",)
+    )
+    runs = {"empty": reported([]), "one": reported([row()]), "stopped": reported([row("error")], stopped)}
+    for name, run_view in runs.items():
+        (tmp_path / f"{name}.html").write_bytes(b"".join(render(run_view)))
+    assert problems_of(shop, *tmp_path.iterdir()) == ""
 
 
-@pytest.mark.parametrize(
-    "fragment", ["", "#q=nothing+like+that", REFUND, ERROR], ids=["table", "empty", "case", "error"]
-)
+@each_view
 def test_markup_of_scripts_is_valid(shop: Path, visit: Visit, tmp_path: Path, fragment: str) -> None:
     page = visit(shop, fragment)
     page.locator("h1:visible").first.wait_for()
@@ -53,9 +61,7 @@ def test_markup_of_scripts_is_valid(shop: Path, visit: Visit, tmp_path: Path, fr
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize(
-    "fragment", ["", "#q=nothing+like+that", REFUND, ERROR], ids=["table", "empty", "case", "error"]
-)
+@each_view
 def test_page_is_accessible(shop: Path, visit: Visit, fragment: str, width: int, *, dark: bool) -> None:
     page = visit(shop, fragment, width=width, dark=dark)
     page.locator("h1:visible").first.wait_for()

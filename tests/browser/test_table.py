@@ -316,6 +316,12 @@ def test_no_horizontal_scrolling(shop: Path, visit: Visit, fragment: str) -> Non
     assert page.evaluate(f"{wide} && !each.closest('.folded, .command, .tabs, thead, .quiet')).length") == 0
 
 
+def test_targets_with_cases_of_their_own_are_listed(visit: Visit, written: Write) -> None:
+    page = visit(written(*(row(of=case(each, line=line), target=each) for line, each in enumerate("ab", 1))))
+    expect(page.get_by_role("columnheader", name="Target")).to_have_count(2)
+    expect(page.get_by_label("View")).to_have_count(0)
+
+
 def test_many_targets_scroll_inside_the_table(visit: Visit, written: Write) -> None:
     page = visit(written(*(row(of=case("a"), target=f"target-{letter}") for letter in "abcdefg")))
     assert page.evaluate("document.documentElement.scrollWidth") == 1280

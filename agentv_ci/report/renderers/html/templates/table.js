@@ -23,6 +23,7 @@ class CaseTable {
     this.texts = new Map();
     this.orders = ordersOf(run, cases);
     this.siblings = groupedBy(cases, (each) => nameOf(each.id, each.suite));
+    this.hasSides = [...this.siblings.values()].some((group) => group.length > 1);
     this.head = make("thead");
     this.body = make("tbody", { on: { click: (event) => this.clicked(event) } });
     this.rows = make("table", { role: "table", "aria-labelledby": "cases-title" }, this.head, this.body);
@@ -49,7 +50,7 @@ class CaseTable {
       evaluator: evaluators.length > 0 && this.select("evaluator", "Evaluator that did not pass", "Any evaluator",
         evaluators.map((name) => [name, `${inline(name)} did not pass`])),
       change: changes.length > 0 && this.select("change", "Change against the baseline", "Any change", choices(changes)),
-      view: targets.length > 1 && this.select("view", "View", "Targets side by side", [["list", "One row per answer"]]),
+      view: this.hasSides && this.select("view", "View", "Targets side by side", [["list", "One row per answer"]]),
     };
     this.sorting = this.sortingOf();
     this.count = make("p", { class: "count", role: "status" });
@@ -179,7 +180,7 @@ class CaseTable {
 
   render() {
     const { view, target, sort, down } = this.state;
-    const isList = view === "list" || this.run.targets.length < 2;
+    const isList = view === "list" || !this.hasSides;
     const columns = isList
       ? listColumns(this.run, this.orders, this.addressOf)
       : sideColumns(this.run, target, this.addressOf);
