@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import getitem
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
@@ -50,16 +52,81 @@ def render(name: SchemaName, examples: Sequence[JsonValue]) -> str:
         for title, definition in body.get("$defs", {}).items():
             if "properties" in definition:
                 definition["title"] = _words(title)
+        for union in list(_unions(body)):
+            _describe_kinds(union, body["$defs"])
+        for definition in body.get("$defs", {}).values():
             if any("if" in each for each in definition.get("allOf", [])):
                 _show_before_the_kind(definition, body["$defs"])
+    _describe_values(body, shown=mode == "validation")
+    for way, snippet in SNIPPETS.items() if name == "eval-v2" else ():
+        reduce(getitem, way, body)["defaultSnippets"] = [snippet]
     schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body, "examples": list(examples)}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _unions(part: Any) -> Iterator[JsonSchemaValue]:
+    """Yield every union by kind in a part of a schema."""
+    if isinstance(part, dict) and any("if" in each for each in part.get("allOf", [])):
+        yield part
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _unions(each)
+
+
+def _describe_kinds(union: JsonSchemaValue, definitions: Mapping[str, JsonSchemaValue]) -> None:
+    """Show editors what each kind is, and hide its older names: they offer what is listed, not what has a pattern."""
+    (key,) = union["required"]
+    meanings: dict[str, str] = {}
+    hidden: list[str] = []
+    for each in union["allOf"]:
+        kind = definitions[each["then"]["$ref"].rpartition("/")[2]]["properties"][key]
+        names = kind.get("enum") or [kind["const"]]
+        older = kind.pop("older", [])
+        meanings |= {name: kind["description"] for name in names if name not in older} | kind.pop("meanings", {})
+        if older:
+            hidden += older
+            del kind["enum"]
+            kind["pattern"] = _one_of(names)
+            each["if"]["properties"][key] = {"type": "string", "pattern": _one_of(names)}
+    shown = {"enum": [*meanings], "enumDescriptions": [*meanings.values()]}
+    accepted = {"type": "string", "pattern": _one_of(hidden), "deprecated": True}
+    union["properties"][key] = {"description": KIND} | ({"anyOf": [shown, accepted]} if hidden else shown)
+
+
+def _describe_values(part: Any, *, shown: bool) -> None:
+    """Describe the values of fields beside them, where editors look; unless `shown`, drop what is for editors."""
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _describe_values(each, shown=shown)
+    if isinstance(part, dict) and isinstance(part.get("examples"), list) and not shown:
+        del part["examples"]
+    if isinstance(part, dict) and isinstance(part.get("meanings"), dict):
+        meanings = part.pop("meanings")
+        (values,) = [each for each in (part, *part.get("anyOf", [])) if "enum" in each]
+        if shown:
+            assert {*values["enum"]} == meanings.keys(), f"each of {values['enum']} has a meaning"
+            values["enumDescriptions"] = [meanings[each] for each in values["enum"]]
 
 
 def _words(title: str) -> str:
     """What editors call a part: `EvalCase` is an eval case."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", title.removeprefix("Authored")).lower()
 
+
+KINDS = {"type", "provider"}
+KIND = "The kind; the other keys follow from it."
+
+CASE: JsonValue = {
+    "id": "${1:name}",
+    "expected_outcome": "${2:What a good answer achieves}",
+    "input_messages": [{"role": "user", "content": "${3:Question}"}],
+    "expected_messages": "[]",
+    "evaluators": [{"type": "contains", "value": "${4:Text}"}],
+}
+
+SNIPPETS: Mapping[tuple[str, ...], JsonValue] = {
+    (): {"label": "eval file", "description": "A file with one case.", "body": {"evalcases": [CASE]}},
+    ("$defs", "EvalCase"): {"label": "case", "description": "A case with what is required.", "body": CASE},
+}
+"""Part of the schema of eval files → what editors insert as a whole."""
 
 PUBLISHED_NAMES: Mapping[str, str] = {
     "AuthoredToolCall": "ToolCall",
@@ -146,7 +213,7 @@ def _show_before_the_kind(union: JsonSchemaValue, definitions: Mapping[str, Json
     (key,) = union["required"]
     first, *rest = [definitions[each["then"]["$ref"].rpartition("/")[2]]["properties"] for each in union["allOf"]]
     shared = {field: about for field, about in first.items() if all(other.get(field) == about for other in rest)}
-    kind = union["properties"][key] | {"description": "The kind; the other keys follow from it."}
+    kind = union["properties"][key]
     union["allOf"].append({"if": {"type": "object", "required": [key]}, "else": {"properties": {key: kind} | shared}})
 
 
@@ -172,6 +239,8 @@ def _tolerant(model: type[Authored], rendered: JsonSchemaValue) -> JsonSchemaVal
             "patternProperties": twins,
             "additionalProperties": False,
         }
+    for key in KINDS & fields.keys() if model.older_kinds else ():
+        fields[key]["older"] = sorted(model.older_kinds)
     free = {"^x-": {"description": "Free: a place for YAML anchors."}} if model.free_keys else {}
     if twins or free:
         rendered["patternProperties"] = free | twins
@@ -180,7 +249,10 @@ def _tolerant(model: type[Authored], rendered: JsonSchemaValue) -> JsonSchemaVal
 
 
 def _twin(field: str, about: JsonSchemaValue) -> JsonSchemaValue:
-    return {key: value for key, value in about.items() if key != "default"} | {"description": f"Same as `{field}`."}
+    # Without what editors would offer.
+    return {key: value for key, value in about.items() if key not in ("default", "examples")} | {
+        "description": f"Same as `{field}`."
+    }
 
 
 def _require_any_spelling(rendered: JsonSchemaValue, others: Mapping[str, list[str]], hoisted: list[str]) -> None:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, JsonValue, Maybe, Name
+from agentv_ci.contracts.base import Items, JsonValue, Maybe, Name, meanings
 from agentv_ci.contracts.environment_references import EnvironmentReference
 from agentv_ci.contracts.target_settings import Flag, Seconds, TargetSettings
 
@@ -22,7 +22,12 @@ class VsCodeTarget(TargetSettings):
     most_workers: ClassVar[int | None] = 1
     reports: ClassVar[frozenset[str]] = frozenset()
 
-    provider: Literal["vscode-copilot", "vscode", "vscode-insiders"] = Field(description="Use Copilot in VS Code.")
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"vscode"})
+
+    provider: Literal["vscode-copilot", "vscode", "vscode-insiders"] = Field(
+        description="Use Copilot in VS Code.",
+        json_schema_extra=meanings(**{"vscode-insiders": "Use Copilot in VS Code Insiders."}),
+    )
     command: Maybe[Name] = Field(None, description="Program; default code, or code-insiders for vscode-insiders.")
     wait: Maybe[Flag] = Field(None, description="Wait for the answer; default true. With false, every answer is empty.")
     dry_run: Maybe[Flag] = Field(None, description="Only write the request; every answer is empty. Default false.")
@@ -68,20 +73,34 @@ class CodexTarget(AgentTarget):
     paths: ClassVar[frozenset[str]] = AgentTarget.paths | {"log_dir"}
     implied: ClassVar[Mapping[str, JsonValue]] = {**AgentTarget.implied, "approval": "never"}
 
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"codex-cli"})
+
     provider: Literal["codex", "codex-cli"] = Field(description="Use Codex.")
     profile: Maybe[Name] = Field(None, description="Profile of its configuration.")
     approval: Maybe[Name] = Field(None, description="When to ask for approval; default never.")
     sandbox: Maybe[Literal["read-only", "workspace-write", "danger-full-access"] | EnvironmentReference] = Field(
-        None, description="What it may access; default: the agent's own."
+        None,
+        description="What it may access; default: the agent's own.",
+        json_schema_extra=meanings(
+            **{
+                "read-only": "It may read files.",
+                "workspace-write": "It may also write files in its working directory.",
+                "danger-full-access": "It may do anything.",
+            }
+        ),
     )
     log_dir: Maybe[Name] = Field(None, description="Log folder; default .agentv/logs/codex in the working directory.")
     log_format: Maybe[Literal["summary", "json"] | EnvironmentReference] = Field(
-        None, description="Log summaries (default) or raw events."
+        None,
+        description="Log summaries (default) or raw events.",
+        json_schema_extra=meanings(summary="One line per event.", json="The events as they are."),
     )
 
 
 class ClaudeCodeTarget(AgentTarget):
     """Anthropic's Claude Code."""
+
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"claude-cli"})
 
     provider: Literal["claude-code", "claude-cli"] = Field(description="Use Claude Code.")
 
@@ -90,6 +109,8 @@ class CopilotCliTarget(AgentTarget):
     """GitHub's Copilot CLI."""
 
     reports: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
+
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"copilot"})
 
     provider: Literal["copilot-cli", "copilot"] = Field(description="Use the Copilot CLI.")
 

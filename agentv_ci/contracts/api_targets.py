@@ -6,12 +6,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, Items, JsonObject, JsonValue, Maybe, Name
+from agentv_ci.contracts.base import Authored, Items, JsonObject, JsonValue, Maybe, Name, meanings
 from agentv_ci.contracts.environment_references import EnvironmentReference
 from agentv_ci.contracts.target_settings import ApiFormat, Count, Milliseconds, Natural, StatusCode, TargetSettings
 
 KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
 """Headers that authenticate, so that no `api_key` is needed."""
+
+
+API_FORMATS = meanings(chat="Chat completions.", responses="The Responses API.")
 
 
 class RetrySettings(Authored):
@@ -51,6 +54,9 @@ class HttpTarget(TargetSettings, RetrySettings):
         None,
         description="Name of the token limit in chat completions; default: max_completion_tokens for OpenAI and "
         "Azure, else max_tokens.",
+        json_schema_extra=meanings(
+            max_tokens="What most compatible servers read.", max_completion_tokens="What OpenAI and Azure read."
+        ),
     )
     thinking_budget: Maybe[Natural] = Field(
         None, description="Approximate tokens for reasoning; models with fixed levels get the nearest one."
@@ -127,13 +133,15 @@ class AzureOpenAITarget(HttpTarget):
         "version": ("AZURE_OPENAI_API_VERSION",),
     }
 
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"azure"})
+
     provider: Literal["azure-openai", "azure"] = Field(description="Use an Azure OpenAI deployment.")
     endpoint: Maybe[Name] = Field(None, description="URL or name of the resource.")
     deployment: Maybe[Name] = Field(None, description="Name of the deployment.")
     version: Maybe[Name] = Field(
         None, description="API version, or v1; default 2024-12-01-preview, or v1 for an endpoint under /openai/v1."
     )
-    api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.")
+    api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.", json_schema_extra=API_FORMATS)
 
     @classmethod
     def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:
@@ -176,11 +184,16 @@ class OpenAITarget(HttpTarget):
         """Return the default of a field; the name of a server implies its URL."""
         return self.brands.get(self.provider, self.fallbacks["base_url"]) if field == "base_url" else None
 
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"openai-compatible"})
+
     provider: Literal["openai", "openai-compatible", "ollama", "vllm", "openrouter"] = Field(
-        description="Use an OpenAI-compatible API."
+        description="Use an OpenAI-compatible API.",
+        json_schema_extra=meanings(
+            ollama="Use a local Ollama server.", vllm="Use a vLLM server.", openrouter="Use OpenRouter."
+        ),
     )
     model: Name = Field(description="Name of the model.")
-    api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.")
+    api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.", json_schema_extra=API_FORMATS)
 
 
 class AnthropicTarget(HttpTarget):
@@ -197,6 +210,8 @@ class AnthropicTarget(HttpTarget):
         "base_url": ("ANTHROPIC_BASE_URL",),
     }
     fallbacks: ClassVar[Mapping[str, str]] = {"base_url": "https://api.anthropic.com"}
+
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"claude-api"})
 
     provider: Literal["anthropic", "claude-api"] = Field(description="Use the Anthropic Messages API.")
     model: Name = Field(description="Name of the model.")
@@ -223,6 +238,8 @@ class GeminiTarget(HttpTarget):
     }
 
     essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"model"}
+
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"google", "google-gemini"})
 
     provider: Literal["gemini", "google", "google-gemini"] = Field(description="Use the Google Gemini API.")
     model: Maybe[Name] = Field(None, description="Name of the model; default gemini-3.5-flash-lite.")

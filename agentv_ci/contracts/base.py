@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_plain_validator_function
@@ -74,6 +75,11 @@ class ByKind:
         return no_info_plain_validator_function(validate, metadata={"union": source})
 
 
+def meanings(**values: str) -> JsonDict:
+    """Describe the values of a field for editors, each in one sentence: of a Literal, or of one branch of a union."""
+    return {"meanings": {**values}}
+
+
 def _whole(value: object) -> object:
     """Accept 2.0 as an integer, like JSON Schema."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -113,6 +119,8 @@ class Authored(_Contract):
     """Whether `x-*` keys are ignored: top-level keys for YAML anchors."""
     filled_in: ClassVar[frozenset[str]] = frozenset()
     """Fields that may be absent in documents and are always in plans."""
+    older_kinds: ClassVar[frozenset[str]] = frozenset()
+    """Names of its kind that are still accepted, but not offered."""
     hoists_settings: ClassVar[bool] = False
     """Whether fields may also be in a `settings` mapping."""
 

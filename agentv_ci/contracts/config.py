@@ -4,13 +4,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, Items, Maybe
+from agentv_ci.contracts.base import Authored, Items, Maybe, meanings
 from agentv_ci.contracts.diagnostics import RuleSetting
 
 CONFIG_SCHEMA = "agentv-config-v2"
 
 DEFAULT_GUIDELINE_PATTERNS = ("**/*.instructions.md", "**/instructions/**", "**/*.prompt.md", "**/prompts/**")
 
+
+SEVERITIES = meanings(
+    error="Nothing runs before it is corrected.", warning="It is reported; --strict fails.", off="It is not reported."
+)
 
 Dollars = Annotated[float, Field(ge=0)]
 
@@ -28,9 +32,13 @@ class ConfigDocument(Authored):
 
     free_keys: ClassVar[bool] = True
 
-    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{CONFIG_SCHEMA}` or the schema's $id.")
+    schema_: Maybe[str] = Field(
+        None, alias="$schema", description=f"`{CONFIG_SCHEMA}` or the schema's $id.", examples=[CONFIG_SCHEMA]
+    )
     guideline_patterns: Maybe[Items[str]] = Field(
         None, description="Globs of guideline files, matched against the path from the repository root."
     )
-    rules: Maybe[dict[str, RuleSetting]] = Field(None, description="Rule id → severity: error, warning or off.")
+    rules: Maybe[dict[str, Annotated[RuleSetting, Field(json_schema_extra=SEVERITIES)]]] = Field(
+        None, description="Rule id → severity: error, warning or off."
+    )
     prices: Maybe[dict[str, Price]] = Field(None, description="Model → price; overrides the built-in table.")

@@ -19,20 +19,32 @@ from agentv_ci.contracts.base import (
     Positive,
     Require,
     Share,
+    meanings,
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
 from agentv_ci.contracts.source import SHORT_FORMS
 
 EVAL_SCHEMA = "agentv-eval-v2"
 
-Role = Literal["system", "user", "assistant", "tool"]
+Role = Annotated[
+    Literal["system", "user", "assistant", "tool"],
+    Field(
+        json_schema_extra=meanings(
+            system="Instructions for the agent.",
+            user="The person who asks.",
+            assistant="The agent.",
+            tool="The result of a tool call.",
+        )
+    ),
+]
 
 
 class ContentBlock(Authored):
     """A piece of a message."""
 
     type: Literal["text", "file"] = Field(
-        description="`text`: the value is the text; `file`: the value is a path, and the content of the file is used."
+        description="`text`: the value is the text; `file`: the value is a path, and the content of the file is used.",
+        json_schema_extra=meanings(text="The value is the text.", file="The value is the path of a text file."),
     )
     value: str = Field(
         description="The text, or the path: relative to this file, or with a leading / to the repository."
@@ -73,7 +85,13 @@ class Repeat(Authored):
     """Trials of a case, and how they are combined into one verdict."""
 
     max: AtLeastOne = Field(description="Number of trials.")
-    require: Require = Field("majority", description="Trials that must pass.")
+    require: Require = Field(
+        "majority",
+        description="Trials that must pass.",
+        json_schema_extra=meanings(
+            majority="More than half of the trials.", all="Every trial.", any="At least one trial."
+        ),
+    )
     stop_when: Maybe[Literal["decided"]] = Field(
         None, description="`decided`: skip the remaining trials when they cannot change the verdict."
     )
@@ -83,15 +101,23 @@ class Gate(Authored):
     """Thresholds that a run must meet to pass."""
 
     min_pass_rate: Maybe[Share] = Field(
-        None, description="Minimum share of graded cases (those that are not errors) that pass; default 1.0."
+        None,
+        description="Minimum share of graded cases (those that are not errors) that pass; default 1.0.",
+        examples=[1.0],
     )
-    min_mean_score: Maybe[Share] = Field(None, description="Minimum mean score of graded cases; default: none.")
-    max_errors: Maybe[NonNegative] = Field(None, description="Maximum number of errored cases and trials; default 0.")
+    min_mean_score: Maybe[Share] = Field(
+        None, description="Minimum mean score of graded cases; default: none.", examples=[0.7, 0.9]
+    )
+    max_errors: Maybe[NonNegative] = Field(
+        None, description="Maximum number of errored cases and trials; default 0.", examples=[0]
+    )
     max_cost_usd: Maybe[Annotated[float, Field(ge=0)]] = Field(
-        None, description="Maximum cost of the run, including judges; default: no limit."
+        None, description="Maximum cost of the run, including judges; default: no limit.", examples=[1.0, 5.0]
     )
     validators: Maybe[Literal["error", "warn"]] = Field(
-        None, description="`error`: errors found by validators fail the gate; `warn`: they do not. Default error."
+        None,
+        description="`error`: errors found by validators fail the gate; `warn`: they do not. Default error.",
+        json_schema_extra=meanings(error="Errors of validators fail the gate.", warn="They are only reported."),
     )
 
 
@@ -108,11 +134,15 @@ class CaseExecution(Authored):
 
     target: Maybe[Name] = Field(None, description="Target that answers.")
     evaluators: Maybe[Evaluators] = Field(None, description="Evaluators that score the answer.")
-    repeat: Maybe[AtLeastOne | Repeat] = Field(None, description="Trials per case; default 1.")
+    repeat: Maybe[AtLeastOne | Repeat] = Field(None, description="Trials per case; default 1.", examples=[1])
     seeds: Maybe[Items[Integer]] = Field(None, description="Seeds of the trials; the n-th trial uses the n-th seed.")
-    threshold: Maybe[Share] = Field(None, description="Minimum score to pass; default 0.8.")
-    timeout_seconds: Maybe[Positive] = Field(None, description="Time limit of an attempt, in seconds; default 600.")
-    max_retries: Maybe[NonNegative] = Field(None, description="Retries after a timeout or a failed command; default 2.")
+    threshold: Maybe[Share] = Field(None, description="Minimum score to pass; default 0.8.", examples=[0.8])
+    timeout_seconds: Maybe[Positive] = Field(
+        None, description="Time limit of an attempt, in seconds; default 600.", examples=[600]
+    )
+    max_retries: Maybe[NonNegative] = Field(
+        None, description="Retries after a timeout or a failed command; default 2.", examples=[2]
+    )
 
 
 class SuiteExecution(CaseExecution):
@@ -144,7 +174,9 @@ class EvalCase(Authored):
     )
     rubrics: Maybe[Rubrics] = Field(None, description="Criteria that a judge checks, in addition to the evaluators.")
     evaluators: Maybe[Evaluators] = Field(None, description="Same as `execution.evaluators`, which wins.")
-    inherit_evaluators: bool = Field(True, description="Whether the evaluators of the file score the answer, too.")
+    inherit_evaluators: Maybe[bool] = Field(
+        None, description="Whether the evaluators of the file score the answer, too; default true.", examples=[False]
+    )
     execution: Maybe[CaseExecution] = Field(
         None, description="Overrides the file's `execution`, key by key; evaluators are added."
     )
@@ -173,7 +205,9 @@ class EvalDocument(Authored):
 
     free_keys: ClassVar[bool] = True
 
-    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{EVAL_SCHEMA}` or the schema's $id.")
+    schema_: Maybe[str] = Field(
+        None, alias="$schema", description=f"`{EVAL_SCHEMA}` or the schema's $id.", examples=[EVAL_SCHEMA]
+    )
     description: Maybe[str] = Field(None, description="Description of the file.")
     dataset: Maybe[Name] = Field(None, description="Name in the results; default: the file name.")
     target: Maybe[Name] = Field(None, description="Same as `execution.target`, which wins.")
@@ -193,8 +227,8 @@ class EvalDocument(Authored):
 
     def is_inherited(self, evaluator: AuthoredEvaluator, case: EvalCase) -> bool:
         """Whether an evaluator of the file scores a case: one of the case's own may have its name."""
-        if not case.inherit_evaluators or not evaluator.is_named:
-            return case.inherit_evaluators
+        if case.inherit_evaluators is False or not evaluator.is_named:
+            return case.inherit_evaluators is not False
         return not any(own.is_named and own.name == evaluator.name for own in case.own_evaluators)
 
     @cached_property

@@ -21,6 +21,7 @@ from agentv_ci.contracts.base import (
     NonNegative,
     Positive,
     Share,
+    meanings,
 )
 
 PROMPT_SUFFIXES = (".md", ".txt", ".j2")
@@ -99,7 +100,9 @@ class EvaluatorSettings(EvaluatorFacts, Authored):
     required: bool = Field(
         False, description="Whether the trial fails if this evaluator does not pass, whatever the score."
     )
-    min_score: Maybe[Share] = Field(None, description="Minimum score to pass; default: the case's threshold.")
+    min_score: Maybe[Share] = Field(
+        None, description="Minimum score to pass; default: the case's threshold.", examples=[0.5, 0.8]
+    )
     negate: bool = Field(False, description="Use 1 − score; errors stay errors.")
 
     @property
@@ -167,6 +170,8 @@ class Script(Authored):
 class CodeEvaluator(Script, EvaluatorSettings):
     """A script that reads the case as JSON on stdin and prints a score as JSON on stdout."""
 
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"code_judge"})
+
     type: Literal["code", "code_judge"] = Field(description="Score with a script.")
     cwd: Maybe[Name] = Field(None, description="Working directory; default: the folder of this file.")
     timeout_seconds: Maybe[Positive] = Field(None, description="Time limit, in seconds; default: the case's timeout.")
@@ -214,6 +219,8 @@ class CodeAggregator(Script):
     """A script that reads the members' scores as JSON, `{"results": …}`, and prints one score as JSON."""
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"script": ("path",)}
+
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"code_judge"})
 
     type: Literal["code", "code_judge"] = Field(description="Use a script.")
 
@@ -309,7 +316,11 @@ class SchemaEvaluator(EvaluatorSettings):
     type: Literal["schema"] = Field(description="Check the answer against a JSON Schema.")
     schema_file: Maybe[Name] = Field(None, description="Path to the schema: a .json, .yaml or .yml file.")
     schema_inline: Maybe[JsonObject | bool] = Field(None, description="Inline schema.")
-    format: Literal["json", "yaml"] = Field("json", description="Format of the answer.")
+    format: Literal["json", "yaml"] = Field(
+        "json",
+        description="Format of the answer.",
+        json_schema_extra=meanings(json="The answer is JSON.", yaml="The answer is YAML."),
+    )
 
 
 class ExpectedCall(Authored):
@@ -327,12 +338,25 @@ class ToolTrajectoryEvaluator(EvaluatorSettings):
 
     type: Literal["tool_trajectory"] = Field(description="Compare the tool calls with the expected ones.")
     mode: Literal["any_order", "in_order", "exact", "subset", "superset"] = Field(
-        description="How to compare the calls with the expected ones."
+        description="How to compare the calls with the expected ones.",
+        json_schema_extra=meanings(
+            any_order="Count the calls of each tool.",
+            in_order="The expected calls occur in this order; others may be between them.",
+            exact="The calls are the expected ones, in this order.",
+            subset="Every call is an expected one.",
+            superset="Every expected call occurs.",
+        ),
     )
     minimums: Maybe[dict[str, NonNegative]] = Field(None, description="Minimum number of calls per tool (any_order).")
     expected: Maybe[Items[ExpectedCall]] = Field(None, description="Expected calls in order (all other modes).")
     args_match: Maybe[Literal["exact", "subset", "ignore"]] = Field(
-        None, description="How to compare arguments; default: exact if `input` is given."
+        None,
+        description="How to compare arguments; default: exact if `input` is given.",
+        json_schema_extra=meanings(
+            exact="The arguments are the expected ones.",
+            subset="The expected arguments are among those of the call.",
+            ignore="Arguments are not compared.",
+        ),
     )
 
 
@@ -349,7 +373,15 @@ class ComparedField(Authored):
     """A field of a structured answer."""
 
     path: Annotated[str, Field(pattern=FIELD_PATH)] = Field(description="Path of the field, such as a.b[0].c.")
-    match: Literal["exact", "numeric_tolerance", "date"] = Field("exact", description="How to compare values.")
+    match: Literal["exact", "numeric_tolerance", "date"] = Field(
+        "exact",
+        description="How to compare values.",
+        json_schema_extra=meanings(
+            exact="The values are equal.",
+            numeric_tolerance="The numbers differ by at most `tolerance`.",
+            date="The ISO 8601 dates are equal.",
+        ),
+    )
     tolerance: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Largest allowed difference of numbers.")
     weight: float = Field(1.0, ge=0, description="Weight in the score.")
     required: bool = Field(False, description="Whether the case fails if this is not met, regardless of the score.")
@@ -370,7 +402,15 @@ class SimilarityEvaluator(EvaluatorSettings):
     """The similarity of the answer to a text."""
 
     type: Literal["similarity"] = Field(description="Measure the similarity to a text.")
-    metric: Literal["levenshtein", "rouge_l", "bleu", "token_f1"] = Field(description="Similarity metric.")
+    metric: Literal["levenshtein", "rouge_l", "bleu", "token_f1"] = Field(
+        description="Similarity metric.",
+        json_schema_extra=meanings(
+            levenshtein="Characters that need not be changed.",
+            rouge_l="The longest common sequence of words.",
+            bleu="Common sequences of up to four words.",
+            token_f1="Common words, in any order.",  # noqa: S106  # no password
+        ),
+    )
     reference: Maybe[Name] = Field(None, description="Text to compare with; default: the expected answer.")
 
     @property

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, GradedVerdict, Items, Maybe, Name, Share
+from agentv_ci.contracts.base import Authored, GradedVerdict, Items, Maybe, Name, Share, meanings
 from agentv_ci.contracts.evaluators import prompt_path
 
 JUDGE_SET_SCHEMA = "agentv-judge-set-v1"
@@ -18,7 +18,11 @@ class LabelledAnswer(Authored):
     expected_outcome: Name = Field(description="What a good answer achieves.")
     reference_answer: Maybe[str] = Field(None, description="Example of a good answer.")
     answer: str = Field(description="Answer to judge.")
-    verdict: Maybe[GradedVerdict] = Field(None, description="Human verdict; default: derived from `score`.")
+    verdict: Maybe[GradedVerdict] = Field(
+        None,
+        description="Human verdict; default: derived from `score`.",
+        json_schema_extra=meanings(**{"pass": "Good."}, borderline="Neither good nor bad.", fail="Bad."),
+    )
     score: Maybe[Share] = Field(None, description="Human score.")
 
 
@@ -27,7 +31,9 @@ class JudgeSetDocument(Authored):
 
     free_keys: ClassVar[bool] = True
 
-    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{JUDGE_SET_SCHEMA}` or the schema's $id.")
+    schema_: Maybe[str] = Field(
+        None, alias="$schema", description=f"`{JUDGE_SET_SCHEMA}` or the schema's $id.", examples=[JUDGE_SET_SCHEMA]
+    )
     judge_target: Name = Field(description="Target that judges.")
     prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it; default: the built-in prompt.")
     items: Annotated[Items[LabelledAnswer], Field(min_length=1)] = Field(description="Labelled answers.")

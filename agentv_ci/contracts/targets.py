@@ -17,7 +17,7 @@ from agentv_ci.contracts.agent_targets import (
     VsCodeTarget,
 )
 from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
-from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative
+from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative, meanings
 from agentv_ci.contracts.cli_template import gives_prompt
 from agentv_ci.contracts.environment_references import EnvironmentReference, variable_of
 from agentv_ci.contracts.evals import AuthoredToolCall
@@ -107,7 +107,17 @@ class MockError(Authored):
     """A failure that the mock simulates."""
 
     kind: Literal["timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"] = Field(
-        description="Kind of the failure."
+        description="Kind of the failure.",
+        json_schema_extra=meanings(
+            timeout="No answer in time.",
+            rate_limit="Too many requests.",
+            auth="The key is missing or wrong.",
+            network="The server cannot be reached.",
+            server="The server fails.",
+            request="The server refuses the request.",
+            malformed="The answer cannot be read.",
+            process="The command fails.",
+        ),
     )
     message: str = Field("scripted failure", description="Error message.")
     attempts: Maybe[AtLeastOne] = Field(None, description="Number of attempts that fail; default all.")
@@ -162,7 +172,9 @@ class TargetsDocument(Authored):
 
     free_keys: ClassVar[bool] = True
 
-    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{TARGETS_SCHEMAS[0]}` or the schema's $id.")
+    schema_: Maybe[str] = Field(
+        None, alias="$schema", description=f"`{TARGETS_SCHEMAS[0]}` or the schema's $id.", examples=[TARGETS_SCHEMAS[0]]
+    )
     targets: Annotated[Items[Annotated[Target, ByKind("provider")]], Field(min_length=1)] = Field(
         description="The targets."
     )

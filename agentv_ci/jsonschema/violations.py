@@ -127,7 +127,7 @@ def _explain_choice(error: ValidationError, pointer: Pointer) -> Iterator[Violat
     branches: dict[int, list[ValidationError]] = {}
     for each in error.context or ():
         branches.setdefault(int(each.schema_path[0]), []).append(each)
-    meant = [found for index, found in branches.items() if not _is_environment_reference(choices[index])]
+    meant = [found for index, found in branches.items() if not _is_never_meant(choices[index])]
     fitting = [found for found in meant if not any(map(_is_wrong_type, found))]
     if len(fitting) == 1 or len(meant) == 1:
         for each in (fitting or meant)[0]:
@@ -155,5 +155,6 @@ def _spellings(branches: JsonValue) -> list[str]:
     return names
 
 
-def _is_environment_reference(branch: JsonValue) -> bool:
-    return isinstance(branch, dict) and branch.get("pattern") == ENVIRONMENT_REFERENCE
+def _is_never_meant(branch: JsonValue) -> bool:
+    """Whether a branch is for environment references, or for older names."""
+    return isinstance(branch, dict) and (branch.get("pattern") == ENVIRONMENT_REFERENCE or "deprecated" in branch)

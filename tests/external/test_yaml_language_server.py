@@ -49,9 +49,9 @@ class Editor:
         self._folder = folder
         self._numbers = count()
 
-    def offers(self, text: str) -> dict[str, Any]:
-        """Return the completions at the cursor: label → item."""
-        return {item["label"]: item for item in self._at("completion", text)["items"]}
+    def offers(self, text: str, schema: str | None = None) -> dict[str, Any]:
+        """Return the completions at the cursor: label → item; `schema` is that of a text without one."""
+        return {item["label"]: item for item in self._at("completion", text, schema)["items"]}
 
     def shows(self, text: str) -> str:
         """Return the hover text at the cursor, without the escapes of Markdown."""
@@ -76,14 +76,14 @@ class Editor:
             for found in self._ask(opened).values()
         ]
 
-    def _at(self, method: str, text: str) -> Any:
-        before, _, after = self._with_schema(text).partition(HERE)
+    def _at(self, method: str, text: str, schema: str | None = None) -> Any:
+        before, _, after = self._with_schema(text, schema).partition(HERE)
         position = {"line": before.count("\n"), "character": len(before) - before.rfind("\n") - 1}
         opened = {str(self._folder / f"{next(self._numbers)}.yaml"): before + after}
         return self._ask(opened, method=method, position=position)
 
-    def _with_schema(self, text: str) -> str:
-        (name,) = re.findall(r"^\$schema: (\S+)$", text, re.MULTILINE)
+    def _with_schema(self, text: str, schema: str | None = None) -> str:
+        (name,) = [schema] if schema else re.findall(r"^\$schema: (\S+)$", text, re.MULTILINE)
         return f"# yaml-language-server: $schema={documents.schema_file(documents.SCHEMAS[name]).as_uri()}\n{text}"
 
     def _ask(self, opened: Mapping[str, str], **asked: Any) -> Any:
@@ -106,6 +106,11 @@ def published(contract: str, field: str) -> Any:
     """Return a field of a contract in the published schemas."""
     contracts: Any = {**document("eval-v2")["$defs"], **document("targets-v2")["$defs"]}  # type: ignore[dict-item]
     return contracts[contract]["properties"][field]
+
+
+def kinds(union: str, key: str) -> Any:
+    """Return the kinds of a union, without their older names."""
+    return published(union, key)["anyOf"][0]["enum"]
 
 
 @pytest.mark.parametrize(
@@ -134,16 +139,69 @@ def test_keys_are_offered(editor: Editor, text: str, offered: str, not_offered: 
     ("text", "values"),
     [
         (f"{EVAL}input_messages:\n      - role: {HERE}", published("InputMessage", "role")["enum"]),
-        (f"{EVALUATORS}name: says-hi\n        type: {HERE}", published("AuthoredEvaluator", "type")["enum"]),
-        (f"{TARGET}provider: {HERE}", published("Target", "provider")["enum"]),
+        (
+            f"{EVALUATORS}name: says-hi\n        type: {HERE}",
+            published("AuthoredEvaluator", "type")["anyOf"][0]["enum"],
+        ),
+        (f"{TARGET}provider: {HERE}", published("Target", "provider")["anyOf"][0]["enum"]),
         (
             f"{EVALUATORS}type: tool_trajectory\n        mode: {HERE}",
             ["any_order", "in_order", "exact", "subset", "superset"],
         ),
     ],
 )
-def test_values_are_offered(editor: Editor, text: str, values: list[str]) -> None:
-    assert {*editor.offers(text)} == {*values}
+def test_values_are_offered_with_descriptions_of_their_own(editor: Editor, text: str, values: list[str]) -> None:
+    found = editor.offers(text)
+    assert {*found} == {*values}
+    assert len({item["documentation"] for item in found.values()}) == len(values)
+
+
+@pytest.mark.parametrize("name", documents.SCHEMAS)
+def test_schema_is_offered(editor: Editor, name: str) -> None:
+    assert [*editor.offers(f"$schema: {HERE}", name)] == [name]
+    assert editor.offers(HERE, name)["$schema"]["insertText"] == f"\\$schema: ${{1:{name}}}"
+
+
+def test_older_names_of_kinds_are_accepted_and_not_offered(editor: Editor) -> None:
+    for text, older in (
+        (f"{EVALUATORS}script: a\n        type: {HERE}", "code_judge"),
+        (f"{TARGET}deployment: a\n    provider: {HERE}", "azure"),
+        (f"{TARGET}healthcheck: {{type: http, url: x}}\n    command_template: a\n    provider: {HERE}", None),
+    ):
+        assert older not in editor.offers(text)
+        assert older is None or editor.marks(text.replace(HERE, older)) == []
+
+
+@pytest.mark.parametrize("text", [EVAL + HERE, f"$schema: agentv-eval-v2\n{HERE}"], ids=["case", "eval file"])
+def test_snippet_of_a_case_is_a_valid_document(editor: Editor, text: str) -> None:
+    found = editor.offers(text)
+    snippet = (found["case"] if text.startswith(EVAL) else found["eval file"])["insertText"]
+    filled = re.sub(r"\$\{\d+:([^}]*)\}", r"\1", snippet)
+    indent = "  " if text.startswith(EVAL) else ""
+    assert editor.marks(text.replace(HERE, filled.replace("\n", f"\n{indent}"))) == []
+    assert {"id", "expected_outcome", "input_messages", "expected_messages", "evaluators"} <= {
+        *re.findall(r"\w+(?=:)", filled)
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "inserted"),
+    [
+        (
+            f"$schema: agentv-eval-v2\nexecution:\n  {HERE}",
+            {"threshold": "0.8", "timeout_seconds": "600", "max_retries": "2", "repeat": "1"},
+        ),
+        (f"$schema: agentv-eval-v2\nexecution:\n  gate:\n    {HERE}", {"min_pass_rate": "1", "max_errors": "0"}),
+        (f"{EVALUATORS}type: contains\n        {HERE}", {"weight": "1", "case_sensitive": "true"}),
+    ],
+)
+def test_real_defaults_are_inserted(editor: Editor, text: str, inserted: Mapping[str, str]) -> None:
+    found = editor.offers(text)
+    assert {name: found[name]["insertText"] for name in inserted} == {
+        name: f"{name}: ${{1:{value}}}" for name, value in inserted.items()
+    }
+    for name in {"max_cost_usd", "min_mean_score", "min_score"} & found.keys():
+        assert found[name]["insertText"] == f"{name}: "
 
 
 @pytest.mark.parametrize(
@@ -166,11 +224,6 @@ def test_descriptions_are_shown(editor: Editor, text: str, contract: str, field:
         assert editor.offers(text)[field]["documentation"] == published(contract, field)["description"]
     else:
         assert published(contract, field)["description"] in editor.shows(text)
-
-
-def test_offered_list_of_messages_has_required_keys(editor: Editor) -> None:
-    offered = editor.offers(IN_CASE)
-    assert offered["input_messages"]["insertText"] == "input_messages:\n  - role: $1\n    content: $2"
 
 
 EVALUATOR = f"{CASE}evaluators: [{{name: shape, type: regex"

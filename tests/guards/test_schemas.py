@@ -90,7 +90,7 @@ KEYWORDS = (
     *("properties", "patternProperties", "additionalProperties", "required", "items", "minItems", "maxItems"),
     *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "pattern"),
     *("anyOf", "allOf", "if", "then", "else", "description", "title", "default", "propertyNames"),
-    *("$id", "$schema", "$ref", "$defs"),
+    *("$id", "$schema", "$ref", "$defs", "deprecated", "enumDescriptions", "defaultSnippets"),
 )
 FREE = ("properties", "$defs", "patternProperties", "default")
 
@@ -99,7 +99,7 @@ def keywords(schema: Any) -> Iterator[tuple[str, Any]]:
     """Yield every keyword of a schema, without names of properties."""
     if isinstance(schema, dict):
         for key, value in schema.items():
-            if key == "examples":
+            if key in ("examples", "defaultSnippets"):
                 continue
             yield key, value
             for inner in value.values() if key in FREE and isinstance(value, dict) else (value,):
@@ -118,3 +118,18 @@ def pairs(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list):
         for item in value:
             yield from pairs(item)
+
+
+@pytest.mark.parametrize("name", ["eval-v2", "targets-v2", "config-v2", "judge-set-v1"])
+def test_every_listed_value_has_a_description_of_its_own(name: SchemaName) -> None:
+    lists = [value for value in _schemas(document(name)) if len(value.get("enum", ())) > 1]
+    assert [each["enum"] for each in lists if len({*each.get("enumDescriptions", ())}) < len(each["enum"])] == []
+
+
+def _schemas(part: Any) -> Iterator[dict[str, Any]]:
+    """Yield every schema of values that editors offer: not conditions, nor other spellings of keys."""
+    if isinstance(part, dict):
+        yield part
+    for key, inner in part.items() if isinstance(part, dict) else enumerate(part):
+        if isinstance(inner, (dict, list)) and key not in ("if", "patternProperties"):
+            yield from _schemas(inner)

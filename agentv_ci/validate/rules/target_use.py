@@ -111,7 +111,7 @@ class _TargetUse:
         """Whether the author lists evaluators, even if all of them are invalid."""
         case = self._find.authored(("evalcases", index))
         owners: list[Pointer] = [case, (*case, "execution")]
-        if self._document.evalcases[index].inherit_evaluators:
+        if self._document.evalcases[index].inherit_evaluators is not False:
             owners.append(("execution",))
         data = self._find.source.data
         return self._lost_around(index) or any(value_at(data, *owner, "evaluators") for owner in owners)
