@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -44,9 +45,9 @@ class TestBundledExample:
         assert (junit.tests, junit.failures, junit.errors) == (4, 0, 0)
         # Guidelines and earlier turns reach the agent.
         written, remembered = rows["writes-a-function"], rows["remembers-the-conversation"]
-        assert "Begin every function with a JSDoc comment" in written["request"]["prompt"]
+        assert "Begin every function with a JSDoc comment" in json.loads(written["request"])["prompt"]
         assert written["candidate_answer"].startswith("```js\n/**")
-        assert "@[Assistant]:" in remembered["request"]["prompt"]
+        assert "@[Assistant]:" in json.loads(remembered["request"])["prompt"]
         assert remembered["candidate_answer"] == "Your name is Ada."
 
 

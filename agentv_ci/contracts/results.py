@@ -12,7 +12,6 @@ from agentv_ci.contracts.base import (
     ErrorKind,
     EvaluatorVerdict,
     Items,
-    JsonObject,
     JsonValue,
     Name,
     Recorded,
@@ -20,6 +19,7 @@ from agentv_ci.contracts.base import (
     Share,
     Verdict,
 )
+from agentv_ci.contracts.row_texts import CountsByName, FreeObject, FreeValue
 
 N = TypeVar("N", int, float)
 
@@ -86,7 +86,7 @@ class TraceSummary(Recorded):
 
     event_count: int = Field(description="Number of calls.")
     tool_names: Items[str] = Field(description="Names of the tools, sorted.")
-    tool_calls_by_name: dict[str, int] = Field(description="Calls per tool.")
+    tool_calls_by_name: CountsByName = Field(description="Calls per tool; earlier versions: name → count.")
     error_count: int = Field(description="Calls that failed.")
 
     @classmethod
@@ -105,8 +105,8 @@ class ToolCall(Recorded):
     """A tool call of an answer."""
 
     tool: str = Field(description="Name of the tool.")
-    input: JsonValue = Field(None, description="Arguments of the call.")
-    output: JsonValue = Field(None, description="Result of the call.")
+    input: FreeValue = Field(None, description="Arguments of the call, as JSON text.")
+    output: FreeValue = Field(None, description="Result of the call, as JSON text.")
 
 
 class OutputMessage(Recorded):
@@ -170,7 +170,7 @@ class ResultRow(Recorded):
     reference_answer: str | None = Field(None, description="Reference answer.")
     status: Literal["ok", "error"] = Field(description="Whether there is a verdict.")
     verdict: Verdict = Field(description="`error` is neither pass nor fail.")
-    score: Share = Field(description="From 0 to 1; for an errored row, the score of what could be scored, else 0.")
+    score: Share = Field(description="From 0 to 1; 0 without a verdict.")
     hits: Items[str] = Field(description="Correct parts of the answer.")
     misses: Items[str] = Field(description="Wrong or missing parts of the answer.")
     reasoning: str = Field(description="Explanations of all evaluators.")
@@ -183,19 +183,19 @@ class ResultRow(Recorded):
     attempts: Annotated[int, Field(ge=1)] = Field(description="Attempts of the trial.")
     requests: Annotated[int, Field(ge=0)] = Field(description="Requests in all attempts, including retries.")
     duration_ms: Annotated[int, Field(ge=0)] = Field(description="Duration of the last attempt's answer.")
-    usage: Usage | None = Field(None, description="Tokens of the answer.")
+    usage: Usage = Field(default_factory=Usage, description="Tokens of the answer.")
     cost_usd: Dollars | None = Field(None, description="Cost of the answer, as reported or by the price of its tokens.")
     cached: bool = Field(False, description="Whether the answer comes from the cache or a recording, without cost.")
     judge_usage: Usage | None = Field(None, description="Tokens of the judges.")
-    judge_cost_usd: Dollars | None = Field(None, description="Cost of the judges; absent if a price is unknown.")
-    request: JsonObject = Field(default_factory=dict, description="Request, without secrets.")
+    judge_cost_usd: Dollars | None = Field(None, description="Cost of the judges; null if a price is unknown.")
+    request: FreeObject = Field(default_factory=dict, description="Request as JSON text, without secrets.")
     output_messages: Items[OutputMessage] | None = Field(
         None, description="Messages of the answer, if more than its text."
     )
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, if the provider reports them.")
     source: RowSource = Field(description="Position of the case, for links and annotations.")
     tags: Items[str] = Field((), description="Labels of the case.")
-    metadata: JsonObject = Field(default_factory=dict, description="The author's data.")
+    metadata: FreeObject = Field(default_factory=dict, description="The author's data, as JSON text.")
     masked: bool = Field(False, description="Whether a secret was redacted in the answer.")
     # The last field is always written: a torn row lacks it.
     dry_run: bool = Field(False, description="Whether a mock answer replaced that of the target.")

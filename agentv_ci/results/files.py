@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import RESULT_VERSION, ResultRow
+from agentv_ci.contracts.row_texts import AS_TEXT
 from agentv_ci.errors import UsageError
 from agentv_ci.model_errors import sentence
 from agentv_ci.results import jsonl
@@ -27,6 +28,8 @@ class Form(Protocol):
 
     NOT_A_ROW: str
     """The message for an item that is not a row, with `{path}`, `{number}` and `{error}`."""
+    FREE_DATA_IS_TEXT: bool
+    """Whether metadata, requests and tool calls are JSON text."""
 
     def encode(self, row: ResultRow) -> str:
         """Return a row as it is appended to a file."""
@@ -81,7 +84,7 @@ def read_items(
         items = how.items(path)
         for number, item in enumerate(_without_torn(items, how) if allow_torn else items, 1):
             try:
-                row = row_of(how.load(item))
+                row = row_of(how.load(item), free_data_is_text=how.FREE_DATA_IS_TEXT)
             except (ValueError, RecursionError) as error:
                 raise UnreadableResults(how.NOT_A_ROW.format(path=path, number=number, error=error)) from error
             yield item, row
@@ -100,12 +103,12 @@ def _without_torn(items: Iterable[bytes], how: Form) -> Iterator[bytes]:
         yield last
 
 
-def row_of(data: object) -> ResultRow:
+def row_of(data: object, *, free_data_is_text: bool = True) -> ResultRow:
     """Validate a value as a row; raises ValueError with a readable message."""
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > RESULT_VERSION:
         raise ValueError(f"schema_version {version} is not supported; this version of agentv-ci reads {RESULT_VERSION}")
     try:
-        return ResultRow.model_validate(data)
+        return ResultRow.model_validate(data, context=AS_TEXT if free_data_is_text else None)
     except ValidationError as error:
         raise ValueError(sentence(error)) from error

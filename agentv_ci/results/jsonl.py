@@ -10,7 +10,10 @@ from pydantic_core import PydanticSerializationError, from_json
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.row_texts import AS_TEXT
 
+FREE_DATA_IS_TEXT = True
+"""Programs read this format."""
 NOT_A_ROW = "{path}:{number}: not a result row: {error}"
 
 HEADS = (b'{"schema_version":1,', b'{"schema_version": 1,')
@@ -23,12 +26,12 @@ def encode(row: ResultRow) -> str:
     """Return a row as one line, including the line break."""
     # ASCII: a line separator inside an answer cannot break the file.
     try:
-        line = row.model_dump_json(exclude_none=True, ensure_ascii=True)
+        line = row.model_dump_json(ensure_ascii=True, context=AS_TEXT)
     except PydanticSerializationError:
         line = REPLACED
     if REPLACED in line:
         # Perhaps a lone surrogate, which JSON can hold: pydantic refuses it in values, not in keys.
-        line = json.dumps(row.model_dump(exclude_none=True), separators=(",", ":"))
+        line = json.dumps(row.model_dump(mode="json", context=AS_TEXT), separators=(",", ":"))
     return f"{line}\n"
 
 

@@ -15,6 +15,7 @@ from agentv_ci.contracts.results import (
     ResultRow,
     RowSource,
     TraceSummary,
+    Usage,
 )
 from agentv_ci.contracts.targets import Target, model_name
 
@@ -57,7 +58,7 @@ def graded_row(
         "model": response.model or (None if trial.dry_run else model_name(trial.target)),
         "finish_reason": response.finish_reason,
         "candidate_answer": response.answer,
-        "usage": response.usage,
+        "usage": response.usage or Usage(),
         "cost_usd": 0.0 if response.cached else response.cost_usd,
         "cached": response.cached,
         "masked": response.masked or grade.masked,
@@ -98,7 +99,7 @@ def stored_response(row: ResultRow) -> Response:
         messages=row.output_messages or (_only_message(row.candidate_answer),),
         has_trace=tool_calls_are_known(row),
         model=row.model,
-        usage=row.usage,
+        usage=row.usage if row.usage != Usage() else None,
         finish_reason=row.finish_reason,
         requests=row.requests,
         duration_ms=row.duration_ms,
@@ -169,7 +170,8 @@ def _graded(case: PlanCase, grade: Grade, now: datetime) -> dict[str, Any]:
         "reference_answer": case.reference_answer,
         "status": "error" if grade.verdict == "error" else "ok",
         "verdict": grade.verdict,
-        "score": grade.score,
+        # A part of a score means nothing without the rest.
+        "score": 0.0 if grade.verdict == "error" else grade.score,
         "hits": grade.hits,
         "misses": grade.misses,
         "reasoning": grade.reasoning,

@@ -20,6 +20,8 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.json_access import MAX_DEPTH, well_formed
 
+FREE_DATA_IS_TEXT = False
+"""People read this format."""
 NOT_A_ROW = "{path}: item {number} is not a result row: {error}"
 
 LAST = re.compile(rb"\n  dry_run: (true|false)\r?\n\Z")
@@ -41,7 +43,7 @@ _WORDS = frozenset(("y", "yes", "n", "no", "on", "off", "true", "false", "null")
 def encode(row: ResultRow) -> str:
     """Return a row as one item of the sequence."""
     # YAML cannot hold lone surrogates, not even escaped.
-    data = well_formed(row.model_dump(mode="json", exclude_none=True), 2 * MAX_DEPTH)
+    data = well_formed(row.model_dump(mode="json"), 2 * MAX_DEPTH)
     writer = YAML(typ="safe", pure=True)
     writer.Representer = _Representer
     writer.width = 1_000_000

@@ -85,7 +85,7 @@ class TestScores:
 
     def test_cost_and_tokens_of_the_answer_are_kept(self, project: Project) -> None:
         row = answered(project)
-        usage = {"input_tokens": 10, "output_tokens": 20, "total_tokens": 30}
+        usage = {"input_tokens": 10, "output_tokens": 20, "total_tokens": 30, "cached_tokens": None}
         project.store("r.jsonl", {**row, "usage": usage, "cost_usd": 0.5, "judge_cost_usd": 9.0, "judge_usage": usage})
         project.documents({"id": "one", "evaluators": [{"name": "c", "type": "cost", "max_usd": 0.4}]})
         (after,) = rescored(project, code=1)

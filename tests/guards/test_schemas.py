@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
+from agentv_ci.contracts.row_texts import AS_TEXT
 from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document
 from agentv_ci.jsonschema.violations import violations
 from tests.render_schemas import example
@@ -80,7 +81,7 @@ def test_schema_and_contract_agree_on_mutants(name: SchemaName) -> None:
 def accepts(name: SchemaName, data: Any) -> bool:
     """Return whether the contract accepts a document."""
     try:
-        CONTRACTS[name].model_validate(data, by_alias=True, by_name=False)
+        CONTRACTS[name].model_validate(data, by_alias=True, by_name=False, context=AS_TEXT)
     except ValidationError:
         return False
     return True

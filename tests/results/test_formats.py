@@ -63,12 +63,16 @@ def read_back(folder: Path, name: ResultsFormat, *rows: ResultRow) -> list[Resul
 def test_row_is_one_line_of_json() -> None:
     assert jsonl.encode(row()) == (
         '{"schema_version":1,"timestamp":"2030-01-02T03:04:05.000Z","eval_id":"one","dataset":"a",'
-        '"suite":"evals/a.yaml","target":"default","provider":"mock","trial":1,"trials":1,'
-        '"require":"majority",'
-        '"digest":"0000000000000000000000000000000000000000000000000000000000000000","status":"ok",'
+        '"conversation_id":null,"suite":"evals/a.yaml","target":"default","provider":"mock","model":null,"trial":1,'
+        '"trials":1,"require":"majority","stop_when":null,"seed":null,'
+        '"digest":"0000000000000000000000000000000000000000000000000000000000000000","input_messages":null,'
+        '"expected_outcome":null,"reference_answer":null,"status":"ok",'
         '"verdict":"pass","score":1.0,"hits":[],"misses":[],"reasoning":"","candidate_answer":"Hello",'
-        '"evaluator_results":[],"attempts":1,"requests":1,"duration_ms":1500,"cached":false,'
-        '"request":{},"source":{"path":"evals/a.yaml","line":3},"tags":[],"metadata":{},"masked":false,'
+        '"evaluator_results":[],"error":null,"error_kind":null,"printed":null,"finish_reason":null,"attempts":1,'
+        '"requests":1,"duration_ms":1500,"usage":{"input_tokens":null,"output_tokens":null,"total_tokens":null,'
+        '"cached_tokens":null},"cost_usd":null,"cached":false,"judge_usage":null,"judge_cost_usd":null,'
+        '"request":"{}","output_messages":null,"trace_summary":null,'
+        '"source":{"path":"evals/a.yaml","line":3},"tags":[],"metadata":"{}","masked":false,'
         '"dry_run":false}\n'
     )
 
@@ -79,7 +83,8 @@ def test_row_is_an_item_of_a_sequence_with_long_text_in_blocks() -> None:
     written = yaml.encode(found)
     assert re.findall(r"^[- ] (\w+):", written, re.MULTILINE) == [*json.loads(jsonl.encode(found))]
     assert written.startswith("- schema_version: 1\n  timestamp: '2030-01-02T03:04:05.000Z'\n  eval_id: one\n")
-    assert f"  digest: '{'0' * 64}'\n  status: ok\n  verdict: pass\n  score: 1.0\n  hits: []\n" in written
+    assert f"  digest: '{'0' * 64}'\n  input_messages: null\n" in written
+    assert "  status: ok\n  verdict: pass\n  score: 1.0\n  hits: []\n" in written
     answer = "  candidate_answer: |\n    first line\n\n      indented: yes\n    # no remark\n  evaluator_results: []\n"
     assert answer in written
     end = "    a:\n    - 1\n    - b: null\n    'yes': 'no'\n  masked: false\n  dry_run: false\n"
@@ -106,7 +111,7 @@ def test_text_of_several_lines_is_a_block_at_every_level(tmp_path: Path, text: s
     found = row(candidate_answer=text, input_messages=(message,), metadata={"a": {"b": text}, "c": [text, [text]]})
     written = yaml.encode(found)
     assert f"  candidate_answer: {block.replace('{}', ' ' * 4)}  evaluator_results" in written
-    assert f"    content: {block.replace('{}', ' ' * 6)}  status" in written
+    assert f"    content: {block.replace('{}', ' ' * 6)}  expected_outcome" in written
     assert f"      b: {block.replace('{}', ' ' * 8)}    c:\n" in written
     assert f"    - {block.replace('{}', ' ' * 6)}    - - {block.replace('{}', ' ' * 8)}  masked" in written
     assert read_back(tmp_path, "yaml", found) == [found]

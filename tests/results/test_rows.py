@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -14,6 +15,7 @@ from agentv_ci.contracts.plan import PlanGate, PlanSuite
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRow, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.jsonschema.violations import violations
+from agentv_ci.results.files import row_of
 from agentv_ci.results.jsonl import encode
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
 from tests.evaluate.builders import plan_case
@@ -78,6 +80,7 @@ OF_EVERY_ROW = {
     "source": {"path": "evals/a.yaml", "line": 3},
     "dry_run": False,
     "tags": [],
+    "usage": {},
     "metadata": {"team": "a"},
     "input_messages": [],
     "expected_outcome": "It greets.",
@@ -137,11 +140,11 @@ def test_row_of_an_error() -> None:
     }
 
 
-def test_row_with_an_error_of_an_evaluator_keeps_the_answer_and_the_score() -> None:
+def test_row_with_an_error_of_an_evaluator_keeps_the_answer() -> None:
     failed = {"name": "judge", "status": "error", "score": 0.0, "verdict": "error", "raw_response": "hm"}
     results = (RESULT, RESULT.model_copy(update=failed))
     row = graded(grade=Grade(0.9, "error", (), (), "", results, error="evaluator 'judge': unreadable"))
-    assert (row.status, row.verdict, row.score) == ("error", "error", 0.9)
+    assert (row.status, row.verdict, row.score) == ("error", "error", 0.0)
     assert (row.error_kind, row.error) == ("evaluator", "evaluator 'judge': unreadable")
     assert (row.candidate_answer, row.evaluator_results[1].raw_response) == ("Hello!", "hm")
 
@@ -167,7 +170,7 @@ def test_questions_to_judges_are_left_out_without_the_trace() -> None:
     ("answer", "fields"),
     [
         ({"has_trace": False}, {"trace_summary": None}),
-        ({"usage": None}, {"usage": None, "judge_usage": None}),
+        ({"usage": None}, {"usage": Usage(), "judge_usage": None}),
         ({"masked": True}, {"masked": True}),
         ({"model": None}, {"model": "gpt-mock"}),
         ({"cost_usd": 0.5}, {"cost_usd": 0.5, "cached": False}),
@@ -212,7 +215,7 @@ def test_timestamp_is_in_utc_with_milliseconds() -> None:
 @pytest.mark.parametrize("include_trace", [True, False])
 def test_row_is_read_back_with_its_answer(include_trace: bool) -> None:
     row = graded(include_trace=include_trace)
-    assert ResultRow.model_validate_json(encode(row), strict=False) == row
+    assert row_of(json.loads(encode(row))) == row
     stored = stored_response(row)
     assert (stored.answer, stored.has_trace, stored.usage) == ("Hello!", include_trace, ANSWER.usage)
     assert len(stored.calls) == (3 if include_trace else 0)
