@@ -16,6 +16,13 @@ Log = Callable[[str], None]
 
 Warn = Callable[[str], None]
 """Print a warning once."""
+OF_CASE = "; case "
+"""Separates a warning from the case that it is about."""
+
+
+def about_case(sentence: str, case_id: str) -> str:
+    """Return a warning with its case: those that differ only in it are shown for the first few cases."""
+    return f"{sentence}{OF_CASE}'{case_id}'"
 
 
 def kind_of_status(status: int) -> ErrorKind:

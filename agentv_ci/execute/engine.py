@@ -10,7 +10,16 @@ from itertools import count
 from pathlib import Path
 
 from agentv_ci.contracts.base import ErrorKind
-from agentv_ci.contracts.exchange import Ask, ChatMessage, Grade, JudgeQuestion, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import (
+    Ask,
+    ChatMessage,
+    Grade,
+    JudgeQuestion,
+    ProviderError,
+    Request,
+    Response,
+    about_case,
+)
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
@@ -155,7 +164,7 @@ class Engine:
         if isinstance(response, ProviderError):
             return failed_row(trial, effort, response, now=now())
         if not (response.answer.strip() or self._options.dry_run):
-            self._services.warn(f"{trial.target.name}: an answer is empty")
+            self._services.warn(about_case(f"{trial.target.name}: an answer is empty", trial.case.id))
         grade = await self._grade(trial, request, response, label)
         if self._options.dry_run and not has_reference(trial.case):
             return failed_row(trial, effort, ProviderError("request", NO_REFERENCE_ANSWER), now=now())
@@ -207,7 +216,7 @@ class Engine:
             log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
             if each.status == "error":
                 reasoning = shortened(each.reasoning, MAX_WARNING)
-                self._services.warn(f"evaluator '{each.name}' could not score: {reasoning}")
+                self._services.warn(about_case(f"evaluator '{each.name}' could not score: {reasoning}", trial.case.id))
         return grade
 
     def _request(self, trial: Trial) -> Request:

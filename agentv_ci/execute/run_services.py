@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import Ask, Environment, Grade, Log, Request, Response, Warn
+from agentv_ci.contracts.exchange import OF_CASE, Ask, Environment, Grade, Log, Request, Response, Warn
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard
@@ -19,6 +20,8 @@ GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
 
 MAX_LOG_LINE = 4_000
 MAX_WARNINGS = 1_000
+MAX_CASES = 3
+"""Cases for which a warning is shown."""
 """Bounds the memory for telling repeated warnings apart."""
 
 
@@ -119,12 +122,14 @@ class RunServices:
 
 @dataclass(slots=True)
 class RunLog:
-    """Cleans messages of secrets and terminal commands; shows each warning once."""
+    """Cleans messages of secrets and terminal commands; shows each warning once, and for the first few cases."""
 
     show_line: Log
     show_warning: Warn
     redactor: Redactor
     _warnings: set[str] = field(default_factory=set, init=False)
+    _cases: Counter[str] = field(default_factory=Counter, init=False)
+    """How many cases a warning was about."""
 
     def log(self, line: str) -> None:
         """Show a line that is for `--verbose` only."""
@@ -132,9 +137,17 @@ class RunLog:
 
     def warn(self, sentence: str) -> None:
         """Show a warning, unless it was shown before."""
-        if (line := self._clean(sentence)) not in self._warnings and len(self._warnings) < MAX_WARNINGS:
-            self._warnings.add(line)
-            self.show_warning(line)
+        if (line := self._clean(sentence)) in self._warnings or len(self._warnings) >= MAX_WARNINGS:
+            return
+        common, separator, _ = line.rpartition(OF_CASE)
+        if separator:
+            self._cases[common] += 1
+            if self._cases[common] > MAX_CASES:
+                line = f"{common}; and more cases"
+                if line in self._warnings:
+                    return
+        self._warnings.add(line)
+        self.show_warning(line)
 
     def _clean(self, line: str) -> str:
         # One line: a line that begins with `::` is a command to the runner of GitHub Actions.

@@ -230,5 +230,5 @@ def test_score_outside_of_the_scale_is_a_warning_and_evaluators_keep_their_order
         ("contains", 1.0, 3.0),
         ("regex", 0.0, 1.0),
     ]
-    assert warnings == ["evaluator 'code' scored 1.5, outside 0 to 1; it counts as 1"]
+    assert warnings == ["evaluator 'code' scored 1.5, outside 0 to 1; it counts as 1; case 'one'"]
     assert (grade_.verdict, grade_.score) == ("pass", 0.8)

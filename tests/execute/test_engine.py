@@ -16,6 +16,7 @@ import pytest
 
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import about_case
 from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.run_services import MAX_WARNINGS, Progress, RunLog
@@ -128,6 +129,18 @@ def test_each_warning_is_shown_once_and_their_number_is_limited() -> None:
     assert shown == [f"warning {number}" for number in range(MAX_WARNINGS)]
 
 
+def test_a_warning_is_shown_for_the_first_few_cases() -> None:
+    shown: list[str] = []
+    messages = RunLog(shown.append, shown.append, NO_SECRETS)
+    for sentence in ("gone", "cut"):
+        for case_id in "aabcdde":
+            messages.warn(about_case(sentence, case_id))
+    assert shown == [
+        *("gone; case 'a'", "gone; case 'b'", "gone; case 'c'", "gone; and more cases"),
+        *("cut; case 'a'", "cut; case 'b'", "cut; case 'c'", "cut; and more cases"),
+    ]
+
+
 PRINTED = {
     "half an emoji": '{"text": "42 \\ud83d"}',
     "half an emoji in a trace": json.dumps(
@@ -148,7 +161,8 @@ def test_every_output_of_a_command_is_a_row(run: Run) -> None:
     run.documents([*PRINTED], tool("cat {EVAL_ID}"), max_retries=0)
     rows = run.rows()
     assert [row.eval_id for row in rows] == [*PRINTED]
-    assert (rows[-1].verdict, run.warned) == ("pass", ["default: an answer is empty"])
+    assert rows[-1].verdict == "pass"
+    assert run.warned == [f"default: an answer is empty; case '{name}'" for name in ("not a number", "empty role")]
 
 
 def test_a_command_gets_files_as_they_were_compiled(run: Run) -> None:

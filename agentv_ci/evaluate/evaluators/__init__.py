@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import assert_never
 
 from agentv_ci.contracts import evaluators as authored
-from agentv_ci.contracts.exchange import Grade, Score
+from agentv_ci.contracts.exchange import Grade, Score, about_case
 from agentv_ci.contracts.plan import (
     Plan,
     PlanCodeEvaluator,
@@ -120,7 +120,8 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
         score = Score(error=f"unexpected {type(error).__name__}: {error}")
     if score.error is None and not 0 <= score.score <= 1:
         counted = min(1, max(0, score.score))
-        services.warn(f"evaluator '{evaluator.name}' scored {score.score:g}, outside 0 to 1; it counts as {counted:g}")
+        outside = f"evaluator '{evaluator.name}' scored {score.score:g}, outside 0 to 1; it counts as {counted:g}"
+        services.warn(about_case(outside, submission.case.id))
     assessment = assessment_of(evaluator, score, submission.case.threshold)
     result, is_masked = services.clean(assessment.result)
     services.masked |= is_masked

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response, about_case
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.apis.refusals import Parameters
 from agentv_ci.execute.apis.transport import Transport
@@ -72,7 +72,7 @@ class ApiProvider:
             while True:
                 adapted = self._parameters.adapted(body)
                 try:
-                    return await self._post(adapted)
+                    return await self._post(adapted, request.case_id)
                 except ProviderError as error:
                     learned = self._parameters.learn(error, adapted)
                     if learned is None:
@@ -101,7 +101,7 @@ class ApiProvider:
         requests = tries + adjusted
         return replace(response, requests=requests) if requests > 1 else response
 
-    async def _post(self, body: JsonObject) -> Response:
+    async def _post(self, body: JsonObject, case_id: str) -> Response:
         # The target's come last: the transport lowers names, so they override.
         headers = {**self._api.headers, **(self._target.headers or {})}
         begun = self._services.environment.monotonic()
@@ -109,9 +109,8 @@ class ApiProvider:
         took_s = self._services.environment.monotonic() - begun
         response = self._api.response(reply)
         if response.finish_reason in CUT:
-            self._services.warn(
-                f"{self._target.name}: an answer was truncated ({response.finish_reason}); raise max_output_tokens"
-            )
+            cut = f"{self._target.name}: an answer was truncated ({response.finish_reason}); raise max_output_tokens"
+            self._services.warn(about_case(cut, case_id))
         # A model that was offered tools but called none has a trace too.
         has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
         return replace(

@@ -108,7 +108,7 @@ def test_a_truncated_answer_counts_with_a_warning(kind: Kind) -> None:
     with model_api(served.truncates("half an ans")) as api:
         found = answer(kind, api, warned=warned)
     assert found.answer == "half an ans"
-    assert warned == [f"model: an answer was truncated ({found.finish_reason}); raise max_output_tokens"]
+    assert warned == [f"model: an answer was truncated ({found.finish_reason}); raise max_output_tokens; case 'one'"]
 
 
 STATUSES = {
