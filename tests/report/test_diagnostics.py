@@ -56,7 +56,7 @@ def test_github_gets_a_command_per_diagnostic_errors_first(documents: Path) -> N
         ),
         (
             "::error file=evals/a b%25.yaml,line=9,endLine=9,col=21,endColumn=22,title=AV203 wrong-type::"
-            "'input_messages' must be a list, not 5 (asks, and: more)"
+            "'input_messages' must be a string or a list, not 5 (asks, and: more)"
         ),
         (
             "::warning file=targets.yaml,line=1,endLine=1,col=1,endColumn=1,title=AV102 missing-schema::"
