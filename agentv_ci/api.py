@@ -18,6 +18,7 @@ from agentv_ci.app.environment import system_environment
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
+from agentv_ci.compile.selection import CaseFilter
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.report import GateVerdict, RunReport
 from agentv_ci.contracts.results import OutcomeKey, ResultRow
@@ -78,6 +79,9 @@ class RunKeywords(TypedDict, total=False):
     targets: str | Path
     target: str
     eval_ids: Sequence[str]
+    tags: Sequence[str]
+    not_tags: Sequence[str]
+    filter: str
     workers: int
     repeat: int
     seed: int
@@ -118,7 +122,7 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
         max_cost_usd=options.get("max_cost_usd"),
         dry_run=options.get("dry_run", False),
         replay=folder / options["replay"] if "replay" in options else None,
-        is_filtered=bool(options.get("eval_ids")),
+        is_filtered=any(options.get(name) for name in ("eval_ids", "tags", "not_tags", "filter")),
     )
     overrides = Overrides(options.get("repeat"), options.get("seed"), options.get("threshold"))
     variables = with_dotenv(options.get("env", os.environ), compiled.origin.dotenv_files)
@@ -141,7 +145,9 @@ def _selection(evals: Sequence[Evals], options: RunKeywords) -> Selection:
         [str(each) for each in evals if not isinstance(each, Mapping)],
         targets=str(options["targets"]) if "targets" in options else None,
         target=options.get("target"),
-        eval_ids=options.get("eval_ids", ()),
+        only=CaseFilter(
+            options.get("eval_ids", ()), options.get("tags", ()), options.get("not_tags", ()), options.get("filter")
+        ),
         documents=tuple(dict(each) for each in evals if isinstance(each, Mapping)),
     )
 

@@ -13,15 +13,15 @@ from agentv_ci.compile.diff import diff
 from agentv_ci.compile.digest import CaseDigests, document_digest
 from agentv_ci.compile.document import PlanDocument, PlanWriter, prices_by_suite
 from agentv_ci.compile.estimate import estimate
-from agentv_ci.compile.overrides import is_selected, narrowed
-from agentv_ci.compile.references import relative
+from agentv_ci.compile.overrides import narrowed
+from agentv_ci.compile.selection import EVERY_CASE, CaseFilter, facts_of, matches_id
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCase, PlannedCases
-from agentv_ci.contracts.source import Source, locate
+from agentv_ci.contracts.source import Source, locate, relative
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.json_access import objects_at, text_at
@@ -39,7 +39,7 @@ class Selection:
     patterns: Sequence[str]
     targets: str | None = None
     target: str | None = None
-    eval_ids: Sequence[str] = ()
+    only: CaseFilter = EVERY_CASE
     more_targets: tuple[Target, ...] = ()
     """Targets in addition to those of the document."""
     documents: tuple[JsonObject, ...] = ()
@@ -98,7 +98,7 @@ def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:
         return _read_plan(files[0].path, selection, cwd)
     reading = _Reading(files, selection, cwd)
     plan = reading.compilation.plan()
-    return CompiledPlan(plan, reading.origin())
+    return CompiledPlan(plan, reading.origin(cases=len(plan.cases)))
 
 
 def write_plan(
@@ -116,7 +116,7 @@ def write_plan(
     writer = PlanWriter(schema_id("plan-v1"), scratch)
     reading = _Reading(files, selection, cwd)
     writer.add(reading.compilation.cases(), watch)
-    origin = reading.origin()
+    origin = reading.origin(cases=writer.cases)
     return writer.end(reading.compilation.head()), origin
 
 
@@ -150,7 +150,7 @@ class _Reading:
             selection.target,
             selection.more_targets,
             given=given,
-            is_selected=lambda case_id: is_selected(case_id, selection.eval_ids),
+            is_selected=selection.only.selects,
         )
         self._roots: dict[Path, None] = {}
         self._read: list[Path] = []
@@ -159,9 +159,11 @@ class _Reading:
         self._own: dict[Diagnostic, None] = {}
         self.compilation = Compilation(self._valid(), read_text=lambda path: path.read_bytes().decode("utf-8"))
 
-    def origin(self) -> Origin:
+    def origin(self, *, cases: int) -> Origin:
         """Return the origin of the plan, after its last case; raises NothingToRun or UsageError."""
-        _require_matches(self._selection.eval_ids, self._ids)
+        _require_matches(self._selection.only, self._ids)
+        if not cases:
+            raise NothingToRun(f"no case matches {self._selection.only}")
         if len(self._roots) > 1:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
@@ -194,7 +196,7 @@ class _Reading:
     def _take(self, checked: CheckedDocument, context: DocumentContext) -> None:
         source = checked.source
         self._own.update(dict.fromkeys(checked.diagnostics))
-        if self._selection.eval_ids and isinstance(checked.document, EvalDocument):
+        if self._selection.only.eval_ids and isinstance(checked.document, EvalDocument):
             self._ids.update(case.id for case in checked.document.evalcases)
         self._roots[source.root] = None
         self._read.append(source.path)
@@ -208,9 +210,9 @@ class _Reading:
         return tuple(self._beside | self._own)
 
 
-def _require_matches(eval_ids: Sequence[str], known: Collection[str]) -> None:
+def _require_matches(only: CaseFilter, known: Collection[str]) -> None:
     """Raise NothingToRun with the options `--eval-id` that select no case, and what they may mean."""
-    unmatched = [each for each in eval_ids if not any(is_selected(case_id, [each]) for case_id in known)]
+    unmatched = [each for each in only.eval_ids if not any(matches_id(case_id, [each]) for case_id in known)]
     if unmatched:
         named = listed(f"{each}{did_you_mean(each, sorted(known))}" for each in unmatched)
         raise NothingToRun(f"no case matches --eval-id {named}")
@@ -231,11 +233,11 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
     if selection.target not in (None, "default") or selection.targets is not None:
         raise UsageError("--target and --targets cannot be combined with a plan; set them when compiling it")
     plan = read_plan(path)
-    if selection.eval_ids:
-        _require_matches(selection.eval_ids, {case.id for case in plan.cases})
-        plan = narrowed(plan, lambda case: is_selected(case.id, selection.eval_ids))
+    if selection.only:
+        _require_matches(selection.only, {case.id for case in plan.cases})
+        plan = narrowed(plan, lambda case: selection.only.selects(facts_of(case)))
     if not plan.cases:
-        raise NothingToRun("no case of the plan is selected")
+        raise NothingToRun(f"no case of the plan is selected: {selection.only}")
     dotenv = find_dotenv(cwd / "plan", cwd, cwd)
     root = find_root(cwd / "plan", cwd)
     referred = (root / file.path for file in plan.files.values())
@@ -249,10 +251,10 @@ def only_changed(compiled: CompiledPlan, old: Path) -> CompiledPlan:
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
 
 
-def diff_plans(compiled: CompiledPlan, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
+def diff_plans(compiled: CompiledPlan, old: Path, only: CaseFilter) -> PlanDiff:
     """Return how the selected cases differ from an older plan; raises what `read_plan` raises."""
     known = read_plan(old)
-    selected = tuple(case for case in known.cases if is_selected(case.id, eval_ids))
+    selected = tuple(case for case in known.cases if only.selects(facts_of(case)))
     return diff(known.model_copy(update={"cases": selected}), compiled.plan)
 
 

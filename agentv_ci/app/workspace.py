@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.documents import CheckedDocument, DocumentContext, FileDiagnostics
+from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext, FileDiagnostics
 from agentv_ci.contracts.source import NOWHERE, Kind, Source
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import InvalidInput, UsageError
@@ -32,9 +32,9 @@ class Documents:
         target_override: str | None = None,
         more_targets: tuple[Target, ...] = (),
         given: Sequence[Source] = (),
-        is_selected: Callable[[str], bool] = lambda _: True,
+        is_selected: Callable[[CaseFacts], bool] = lambda _: True,
     ) -> None:
-        """`is_selected` returns whether the case with an id will run."""
+        """`is_selected` returns whether a case will run."""
         self._cwd = cwd
         self._is_selected = is_selected
         self._more_targets = more_targets

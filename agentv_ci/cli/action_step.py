@@ -150,7 +150,7 @@ def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics]
     compiled = compiling.compile_paths(options.selection.of(options.paths), cwd=cwd)
     changes = None
     if options.old_plan is not None:
-        changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.selection.eval_ids)
+        changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.selection.only())
     write_plan(folder, compiled, changes)
     files += by_file(compiled.origin.warnings, compiled.origin.root)
     options.require_consistency(cwd)

@@ -120,7 +120,7 @@ def _answer(options: CompileOptions) -> None:
     if options.out != "-":
         refuse_to_overwrite([Path.cwd() / options.out], compiled.origin.sources)
     if options.old_plan is not None:
-        diff = diff_plans(compiled, Path(options.old_plan), options.selection.eval_ids)
+        diff = diff_plans(compiled, Path(options.old_plan), options.selection.only())
         _show_diff(diff, len(compiled.plan.cases), options.form)
     elif options.wants_list:
         show_cases(planned_cases(compiled.plan), options.form)

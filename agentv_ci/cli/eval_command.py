@@ -210,7 +210,7 @@ class EvalOptions:
                 },
                 dry_run=self.dry_run,
             ),
-            is_filtered=bool(self.selection.eval_ids) or self.old_plan is not None,
+            is_filtered=bool(self.selection.only()) or self.old_plan is not None,
         )
 
     def _earlier(self, root: Path, cwd: Path) -> Path | None:

@@ -20,6 +20,7 @@ from agentv_ci.errors import UsageError
 if TYPE_CHECKING:
     from agentv_ci.app.compile import Selection
     from agentv_ci.app.report_files import Reports
+    from agentv_ci.compile.selection import CaseFilter
     from agentv_ci.results.files import ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -230,11 +231,31 @@ class SelectionOptions:
         "--eval-id", metavar="ID", multiple=True, help="Run only cases with this id or glob; repeatable."
     )
 
+    tags: tuple[str, ...] = selection_option(
+        "--tag", metavar="TAG", multiple=True, help="Run only cases with this tag or glob; repeatable, one is enough."
+    )
+    not_tags: tuple[str, ...] = selection_option(
+        "--not-tag", metavar="TAG", multiple=True, help="Skip cases with this tag or glob; repeatable."
+    )
+    expression: str | None = selection_option(
+        "--filter",
+        metavar="EXPR",
+        help="Run only cases that meet a condition such as 'tag:smoke and not suite:nightly and meta.team=payments'.",
+    )
+
+    def only(self) -> CaseFilter:
+        """Return the conditions on cases; raises UsageError for an invalid one."""
+        from agentv_ci.compile.selection import CaseFilter
+
+        only = CaseFilter(self.eval_ids, self.tags, self.not_tags, self.expression)
+        _ = only.predicate  # before anything is read
+        return only
+
     def of(self, paths: tuple[str, ...]) -> Selection:
         """Return the selection from paths."""
         from agentv_ci.app.compile import Selection
 
-        return Selection(paths, self.targets, self.target, self.eval_ids)
+        return Selection(paths, self.targets, self.target, self.only())
 
 
 @dataclass(frozen=True)

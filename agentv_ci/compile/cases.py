@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
-from agentv_ci.compile.references import Files, Targets, find_target, judge_of, relative
+from agentv_ci.compile.references import Files, Targets, find_target, judge_of
+from agentv_ci.compile.selection import facts_of
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import (
@@ -39,7 +40,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
     json_text,
 )
-from agentv_ci.contracts.source import Source
+from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ def compile_suite(
     compiler = _CaseCompiler(document, source, context, files, targets)
     # Compile all cases: keys of targets must not depend on the selection.
     cases = (compiler.compile(index, case) for index, case in enumerate(document.evalcases))
-    return suite, (compiler.sealed(case) for case in cases if context.is_selected(case.id))
+    return suite, (compiler.sealed(case) for case in cases if context.is_selected(facts_of(case)))
 
 
 def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:
@@ -132,7 +133,7 @@ class _CaseCompiler:
             timeout_seconds=_given(execution.timeout_seconds, DEFAULT_TIMEOUT_S),
             max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
             threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
-            tags=case.tags,
+            tags=self._document.tags_of(case) or None,
             metadata=case.metadata,
         )
 

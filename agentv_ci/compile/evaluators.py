@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, assert_never
 
-from agentv_ci.compile.references import Files, relative
+from agentv_ci.compile.references import Files
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.evaluators import (
@@ -42,7 +42,7 @@ from agentv_ci.contracts.plan import (
     PlanWeightedAverage,
     TextPart,
 )
-from agentv_ci.contracts.source import Source, normal
+from agentv_ci.contracts.source import Source, normal, relative
 
 DEFAULT_JUDGE_NAME = "llm_judge"
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from agentv_ci.compile.document import resealed, sealed
 from agentv_ci.contracts.plan import FileText, Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
-
-
-def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
-    """Whether a case is selected by its exact id or a glob, or because there are none."""
-    return not eval_ids or any(case_id == each or fnmatchcase(case_id, each) for each in eval_ids)
 
 
 def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:

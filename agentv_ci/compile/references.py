@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from itertools import chain, count
 from pathlib import Path
@@ -12,7 +11,7 @@ from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.plan import FileReference, FileText
-from agentv_ci.contracts.source import Source, normal
+from agentv_ci.contracts.source import Source, normal, relative
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
 from agentv_ci.source_files import find_files, fingerprint, names_of
 
@@ -56,11 +55,6 @@ class Files:
             reference.sha256: FileText(path=reference.path, text=self._texts[reference.sha256])
             for reference in self._known.values()
         }
-
-
-def relative(path: Path, root: Path) -> str:
-    """Return a path from the repository, with `/` on every system."""
-    return os.path.relpath(path, root).replace(os.sep, "/")
 
 
 class Targets:

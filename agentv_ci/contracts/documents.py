@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
-from agentv_ci.contracts.source import Kind, Source
+from agentv_ci.contracts.source import Kind, Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
 
 Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument
@@ -79,6 +79,21 @@ class FileDiagnostics:
         return not any(strict or found.severity == "error" for found in self.diagnostics)
 
 
+class CaseFacts(NamedTuple):
+    """What cases are selected by."""
+
+    id: str
+    suite: str
+    """The eval file, relative to the repository."""
+    tags: Collection[str]
+    metadata: JsonObject
+
+
+def facts_of(document: EvalDocument, case: EvalCase, source: Source) -> CaseFacts:
+    """Return what a case of a document is selected by."""
+    return CaseFacts(case.id, relative(source.path, source.root), document.tags_of(case), case.metadata)
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentContext:
     """The context of an eval file."""
@@ -91,8 +106,8 @@ class DocumentContext:
     """Nearest first; for each key the nearest file that has it wins."""
     target_override: str | None = None
     """The command line's target for all cases."""
-    is_selected: Callable[[str], bool] = lambda _: True
-    """Whether the case with this id will run; a judge that only others need may be missing."""
+    is_selected: Callable[[CaseFacts], bool] = lambda _: True
+    """Whether a case will run; a judge that only others need may be missing."""
     plugin_validators: Callable[[], frozenset[str]] = frozenset
     """Return the validators of installed packages; called if a document uses one."""
 

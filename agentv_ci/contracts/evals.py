@@ -209,10 +209,15 @@ class EvalDocument(Authored):
         None, alias="$schema", description=f"`{EVAL_SCHEMA}` or the schema's $id.", examples=[EVAL_SCHEMA]
     )
     description: Maybe[str] = Field(None, description="Description of the file.")
+    tags: Maybe[Items[Name]] = Field(None, description="Labels of every case, in addition to its own.")
     dataset: Maybe[Name] = Field(None, description="Name in the results; default: the file name.")
     target: Maybe[Name] = Field(None, description="Same as `execution.target`, which wins.")
     execution: Maybe[SuiteExecution] = Field(None, description="Defaults for every case, and the gate.")
     evalcases: Annotated[Items[EvalCase], Field(min_length=1)] = Field(description="The cases.")
+
+    def tags_of(self, case: EvalCase) -> tuple[str, ...]:
+        """Return the tags of the file and of a case, each once."""
+        return tuple(dict.fromkeys((*(self.tags or ()), *(case.tags or ()))))
 
     def execution_of(self, case: EvalCase) -> CaseExecution:
         """Return the settings of a case: merged with the file's key by key, its evaluators after the file's."""

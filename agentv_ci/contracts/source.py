@@ -88,6 +88,11 @@ def diagnostic_at(mark: Mark, rule: str, message: str, path: Path, **details: st
     return Diagnostic(rule, severity, message, str(path), line + 1, column + 1, end_line + 1, end_column + 1, **details)
 
 
+def relative(path: Path, root: Path) -> str:
+    """Return a path from the repository, with `/` on every system."""
+    return os.path.relpath(path, root).replace(os.sep, "/")
+
+
 def normal(path: Path) -> Path:
     """Return an absolute path without `.` and `..`; symbolic links stay."""
     return Path(os.path.normpath(path))

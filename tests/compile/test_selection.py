@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentv_ci.compile.overrides import is_selected, narrowed
-from agentv_ci.errors import NothingToRun
+from agentv_ci.compile.overrides import narrowed
+from agentv_ci.compile.selection import CaseFilter, facts_of, matches_id
+from agentv_ci.errors import NothingToRun, UsageError
 from tests.compile.builders import (
     EVAL,
     MOCK,
@@ -62,10 +64,10 @@ ONE_NAME: Files = {
 )
 def test_part_of_a_plan_is_the_plan_of_that_part(files: Files, ids: list[str], repository: Path) -> None:
     whole = compile_here(repository, files)
-    part = text_of(compile_here(repository, files, eval_ids=ids))
-    assert text_of(narrowed(whole, lambda each: is_selected(each.id, ids))) == part
+    part = text_of(compile_here(repository, files, only=CaseFilter(ids)))
+    assert text_of(narrowed(whole, lambda each: matches_id(each.id, ids))) == part
     write_repository(repository, {**files, "plan.json": text_of(whole)})
-    assert text_of(compile_here(repository, files, patterns=["plan.json"], eval_ids=ids)) == part
+    assert text_of(compile_here(repository, files, patterns=["plan.json"], only=CaseFilter(ids))) == part
 
 
 def test_plan_of_no_case_is_empty(repository: Path) -> None:
@@ -85,12 +87,90 @@ def test_plan_of_no_case_is_empty(repository: Path) -> None:
 )
 def test_cases_are_selected_by_id_or_glob(repository: Path, patterns: list[str], ids: list[str]) -> None:
     document = evals(*(case(name) for name in ("refund-1", "refund-2", "a[1]", "A[1]")))
-    assert [each.id for each in compile_here(repository, {EVAL: document}, eval_ids=patterns).cases] == ids
+    assert [each.id for each in compile_here(repository, {EVAL: document}, only=CaseFilter(patterns)).cases] == ids
 
 
 def test_selection_of_nothing_is_an_error(repository: Path) -> None:
     with pytest.raises(NothingToRun, match="no case matches --eval-id"):
-        compile_here(repository, eval_ids=["x"])
+        compile_here(repository, only=CaseFilter(["x"]))
+
+
+TAGGED: Files = {
+    "evals/day.yaml": evals(
+        case("fast", tags=["smoke"], metadata={"team": "payments", "size": 3}),
+        case("slow", tags=["smoke", "slow-one"], metadata={"owner": {"name": "Ada L"}, "ready": True}),
+        tags=["shop"],
+    ),
+    "evals/sub/night.test.yaml": evals(case("plain")),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        ({"tags": ["smoke"]}, ["fast", "slow"]),
+        ({"tags": ["slow*", "none"]}, ["slow"]),
+        ({"tags": ["shop"], "not_tags": ["slow-one"]}, ["fast"]),
+        ({"not_tags": ["shop"]}, ["plain"]),
+        ({"eval_ids": ["*a*"], "tags": ["smoke"]}, ["fast"]),
+        ({"expression": "tag:smoke and not tag:slow-one"}, ["fast"]),
+        ({"expression": "not tag:smoke or id:slow"}, ["slow", "plain"]),
+        ({"expression": "not (tag:smoke or id:slow)"}, ["plain"]),
+        ({"expression": "tag:none or tag:shop and id:fast"}, ["fast"]),
+        ({"expression": "not not tag:shop"}, ["fast", "slow"]),
+        ({"expression": "suite:night"}, ["plain"]),
+        ({"expression": "suite:evals/d*"}, ["fast", "slow"]),
+        ({"expression": "meta.team=payments"}, ["fast"]),
+        ({"expression": "meta.team=pay*"}, ["fast"]),
+        ({"expression": "meta.size=3"}, ["fast"]),
+        ({"expression": "meta.ready=true"}, ["slow"]),
+        ({"expression": 'meta.owner.name="Ada L"'}, ["slow"]),
+        ({"expression": "(meta.team=payments)or(id:plain)"}, ["fast", "plain"]),
+    ],
+)
+def test_cases_are_selected_by_conditions(repository: Path, given: dict[str, Any], ids: list[str]) -> None:
+    only = CaseFilter(**given)
+    plan = compile_here(repository, TAGGED, only=only)
+    assert [each.id for each in plan.cases] == ids
+    whole = compile_here(repository, TAGGED)
+    assert [each.id for each in whole.cases if only.selects(facts_of(each))] == ids
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("", "a condition is missing at the end"),
+        ("tag:a and", "a condition is missing at the end"),
+        ("or tag:a", "a condition is missing before 'or'"),
+        ("(tag:a", "')' is missing"),
+        ("tag:a)", "unexpected ')'"),
+        ("tag:a tag:b", "unexpected 'tag:b'"),
+        ("smoke", "'smoke' is not a condition"),
+        ("tag:", "'tag:' is not a condition"),
+        ("meta.team:x", "'meta.team:x' is not a condition"),
+        ("tags:a", "unknown condition 'tags' (did you mean 'tag'?)"),
+        ('tag:"a', "'tag:' is not a condition"),
+    ],
+)
+def test_invalid_expression_is_refused(expression: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        _ = CaseFilter(expression=expression).predicate
+    assert error.value.message == f"--filter '{expression}': {said}"
+    assert error.value.hint is not None
+
+
+def test_options_that_select_nothing_are_named(repository: Path) -> None:
+    only = CaseFilter(tags=["none"], expression="id:x")
+    with pytest.raises(NothingToRun, match="no case matches --tag none --filter 'id:x'"):
+        compile_here(repository, TAGGED, only=only)
+    write_repository(repository, {"plan.json": text_of(compile_here(repository, TAGGED))})
+    with pytest.raises(NothingToRun, match="no case of the plan is selected: --tag none"):
+        compile_here(repository, TAGGED, patterns=["plan.json"], only=only)
+
+
+def test_tags_of_the_file_come_first(repository: Path) -> None:
+    fast, slow, plain = compile_here(repository, TAGGED).cases
+    assert (fast.tags, slow.tags, plain.tags) == (("shop", "smoke"), ("shop", "smoke", "slow-one"), None)
 
 
 AGENT = {"name": "default", "provider": "cli", "command_template": "agent {PROMPT}"}
@@ -100,10 +180,10 @@ def test_missing_judge_blocks_only_cases_that_run(repository: Path) -> None:
     judged = [case(name, evaluators=[{"type": "llm_judge"}]) for name in ("judged", "judged-too")]
     files = {EVAL: evals(case("default-judge"), *judged, case("plain", evaluators=[contains()]))}
     files["targets.yaml"] = targets(AGENT)
-    assert [each.id for each in compile_here(repository, files, eval_ids=["plain"]).cases] == ["plain"]
+    assert [each.id for each in compile_here(repository, files, only=CaseFilter(["plain"])).cases] == ["plain"]
     for name, who in {"default-judge": "there are no evaluators", "judged-too": "evaluator 'llm_judge' needs"}.items():
         with pytest.raises(AssertionError, match=f"^\\[.AV312 {who}[^\\[]*.\\]$"):
-            compile_here(repository, files, eval_ids=["plain", name])
+            compile_here(repository, files, only=CaseFilter(["plain", name]))
 
 
 OWN: Document = {"target": "own"}

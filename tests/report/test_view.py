@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from agentv_ci.analysis.run_report import report
-from agentv_ci.compile.overrides import is_selected
+from agentv_ci.compile.selection import matches_id
 from agentv_ci.contracts.report import Ending
 from agentv_ci.report.view import Links, RunView, rerun_command
 from tests.support.runs import case, plan, row, well_formed_text
@@ -28,8 +28,8 @@ def test_rerun_command_quotes_the_values_of_options() -> None:
 def test_rerun_command_selects_the_case_alone(case_id: str) -> None:
     words = shlex.split(rerun_command("a.yaml", case_id, "default"))
     pattern = words[3].removeprefix("--eval-id=")
-    assert is_selected(case_id, [pattern])
-    assert not is_selected(f"{case_id}x", [pattern])
+    assert matches_id(case_id, [pattern])
+    assert not matches_id(f"{case_id}x", [pattern])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import facts_of
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
@@ -65,9 +66,13 @@ class _TargetUse:
             elif target is not None and (missing := never_reported(each, target, self._prices)):
                 message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
                 yield self._find.at("AV316", message, (*pointer, "type"))
-        is_selected = self._find.context.is_selected(self._document.evalcases[index].id)
+        is_selected = self._is_selected(index)
         if target is not None and judge_name(None, target) is None and is_selected:
             yield from self._check_judges(index, target, evaluators)
+
+    def _is_selected(self, index: int) -> bool:
+        case = self._document.evalcases[index]
+        return self._find.context.is_selected(facts_of(self._document, case, self._find.source))
 
     def _target_of(self, index: int) -> tuple[Pointer, str | None]:
         """Return the name of the target that answers a case, and where it is set."""

@@ -1,0 +1,165 @@
+"""Which cases are selected: by id, tag, suite and metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.documents import CaseFacts
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.errors import UsageError
+from agentv_ci.json_access import value_at
+from agentv_ci.text import did_you_mean
+
+Predicate = Callable[[CaseFacts], bool]
+
+KEYS = ("tag", "id", "suite", "meta.KEY")
+SYNTAX = "write tag:NAME, id:GLOB, suite:GLOB or meta.KEY=VALUE, joined by and, or, not and parentheses"
+_TOKEN = re.compile(r"""\s*(?:([()])|((?:"[^"]*"|[^\s()"])+)|(\S))""")
+
+
+def matches_id(case_id: str, eval_ids: Sequence[str]) -> bool:
+    """Whether an id is one of these, or matches one of these globs."""
+    return any(case_id == each or fnmatchcase(case_id, each) for each in eval_ids)
+
+
+def facts_of(case: PlanCase) -> CaseFacts:
+    """Return what a compiled case is selected by."""
+    return CaseFacts(case.id, case.suite, case.tags or (), case.metadata)
+
+
+@dataclass(frozen=True)
+class CaseFilter:
+    """The cases to run: those that meet all conditions that are given."""
+
+    eval_ids: Sequence[str] = ()
+    """Ids or globs, of which one matches."""
+    tags: Sequence[str] = ()
+    """Tags, of which the case has one."""
+    not_tags: Sequence[str] = ()
+    """Tags, of which the case has none."""
+    expression: str | None = None
+    """Such as `tag:smoke and not suite:nightly and meta.team=payments`."""
+
+    def __bool__(self) -> bool:
+        """Whether there are conditions."""
+        return bool(self.eval_ids or self.tags or self.not_tags or self.expression is not None)
+
+    def __str__(self) -> str:
+        """Return the options that were given."""
+        given = [("eval-id", self.eval_ids), ("tag", self.tags), ("not-tag", self.not_tags)]
+        words = [f"--{name} {each}" for name, values in given for each in values]
+        return " ".join([*words, *([f"--filter '{self.expression}'"] if self.expression is not None else [])])
+
+    def selects(self, case: CaseFacts) -> bool:
+        """Whether a case is selected; raises UsageError for an invalid expression."""
+        return (
+            (not self.eval_ids or matches_id(case.id, self.eval_ids))
+            and (not self.tags or _has_one(case.tags, self.tags))
+            and not _has_one(case.tags, self.not_tags)
+            and self.predicate(case)
+        )
+
+    @cached_property
+    def predicate(self) -> Predicate:
+        """What the expression says; raises UsageError if it is invalid."""
+        return (lambda _: True) if self.expression is None else _Parser(self.expression).parse()
+
+
+EVERY_CASE = CaseFilter()
+
+
+def _has_one(tags: Collection[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(tag, pattern) for tag in tags for pattern in patterns)
+
+
+class _Parser:
+    """A parser by recursive descent: `or` binds least, then `and`, then `not`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = [(found[1] or found[2] or found[3], found.end()) for found in _TOKEN.finditer(text)]
+        self._next = 0
+
+    def parse(self) -> Predicate:
+        found = self._or()
+        if self._next < len(self._tokens):
+            raise self._error(f"unexpected '{self._peek()}'")
+        return found
+
+    def _or(self) -> Predicate:
+        parts = self._joined("or", self._and)
+        return parts[0] if len(parts) == 1 else lambda case: any(each(case) for each in parts)
+
+    def _and(self) -> Predicate:
+        parts = self._joined("and", self._not)
+        return parts[0] if len(parts) == 1 else lambda case: all(each(case) for each in parts)
+
+    def _joined(self, by: str, part: Callable[[], Predicate]) -> list[Predicate]:
+        parts = [part()]
+        while self._peek() == by:
+            self._next += 1
+            parts.append(part())
+        return parts
+
+    def _not(self) -> Predicate:
+        word = self._peek()
+        if word in (None, ")", "and", "or"):
+            raise self._error("a condition is missing" + (f" before '{word}'" if word else " at the end"))
+        self._next += 1
+        if word == "not":
+            inner = self._not()
+            return lambda case: not inner(case)
+        if word == "(":
+            inner = self._or()
+            if self._peek() != ")":
+                raise self._error("')' is missing")
+            self._next += 1
+            return inner
+        assert word is not None, "checked above"
+        return self._condition(word)
+
+    def _condition(self, word: str) -> Predicate:
+        key, separator, value = word.replace('"', "").partition("=" if word.startswith("meta.") else ":")
+        if not separator or not value:
+            raise self._error(f"'{word}' is not a condition")
+        if key.startswith("meta."):
+            path = key.split(".")[1:]
+            return lambda case: fnmatchcase(_as_text(value_at(case.metadata, *path)), value)
+        match key:
+            case "tag":
+                return lambda case: _has_one(case.tags, [value])
+            case "id":
+                return lambda case: matches_id(case.id, [value])
+            case "suite":
+                return lambda case: _is_suite(case.suite, value)
+            case _:
+                raise self._error(f"unknown condition '{key}'{did_you_mean(key, KEYS)}")
+
+    def _peek(self) -> str | None:
+        return self._tokens[self._next][0] if self._next < len(self._tokens) else None
+
+    def _error(self, message: str) -> UsageError:
+        return UsageError(f"--filter '{self._text}': {message}", hint=SYNTAX)
+
+
+def _is_suite(path: str, pattern: str) -> bool:
+    """Whether a pattern matches the path of an eval file, or its name without suffixes."""
+    return fnmatchcase(path, pattern) or fnmatchcase(PurePosixPath(path).name.split(".")[0], pattern)
+
+
+def _as_text(value: JsonValue) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return str(value).lower()
+        case None:
+            return ""
+        case _:
+            return str(value)
