@@ -223,7 +223,7 @@ def test_a_judge_that_fails_is_an_error_of_its_evaluator(run: Run) -> None:
     with chat_api(says("42"), fails(401, "no")) as api:
         run.documents(["one"], gpt(api.base_url), evaluators=[FINDS, JUDGE])
         (row,) = run.rows()
-    assert (row.status, row.error_kind, row.attempts, row.score) == ("error", "evaluator", 1, 1.0)
+    assert (row.status, row.error_kind, row.attempts, row.score) == ("error", "evaluator", 1, 0.0)
     assert [each.status for each in row.evaluator_results] == ["ok", "error"]
 
 
