@@ -22,7 +22,7 @@ from agentv_ci.model_errors import sentence
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import counted, shortened
 
-WRITE_BASELINE = "write one with `agentv-ci baseline accept RESULTS`"
+WRITE_BASELINE = "write one with `agentv-ci baseline accept`"
 
 
 def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence: float, now: datetime) -> Comparison:
