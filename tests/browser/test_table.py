@@ -20,6 +20,13 @@ from tests.support.shop import TARGETS
 pytestmark = pytest.mark.slow
 
 REFUND = "#case=refund-within-window&suite=evals%2Frefunds.test.yaml&target=support-agent"
+BROKEN = """[...document.querySelectorAll(".groups bdi, .cases th b, .cases th a, .cases .place bdi")]
+    .flatMap((each) => [...each.childNodes]).filter((node) => {
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        return new Set([...range.getClientRects()].map((each) => each.top)).size > 1;
+    }).map((node) => node.textContent)"""
+"""The words of names and paths that are on two lines."""
 SUITE = "packages/customer-support/evals/{}-refund-policy.test.yaml"
 
 
@@ -332,6 +339,14 @@ def test_many_targets_scroll_inside_the_table(visit: Visit, written: Write) -> N
         for each in ("th", "td")
     )
     assert head > cell
+
+
+@pytest.mark.parametrize("view", ["", "#view=list"], ids=["side", "list"])
+def test_names_break_between_words(shop: Path, visit: Visit, view: str) -> None:
+    page = visit(shop, view)
+    for width in (1280, 1010, 390, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(BROKEN) == []
 
 
 def test_long_paths_fit_a_narrow_screen(visit: Visit, written: Write) -> None:
