@@ -41,6 +41,9 @@ async def tool_calls(settings: ToolCallsEvaluator, submission: Submission, servi
 async def token_usage(settings: TokenUsageEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """Compare the tokens that the provider counted with every limit that is set."""
     usage = submission.response.usage or Usage()
+    if submission.response.cost_usd and not any((usage.input_tokens, usage.output_tokens, usage.total_tokens)):
+        # An answer that costs something has tokens: agents report zeros for what they did not count.
+        usage = Usage()
     total = usage.total_tokens
     if total is None and usage.input_tokens is not None and usage.output_tokens is not None:
         total = usage.input_tokens + usage.output_tokens

@@ -8,6 +8,7 @@ from __future__ import annotations
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, read_events, result_event
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import anthropic_usage
@@ -19,6 +20,14 @@ KNOWN = frozenset({"system", "assistant", "user", "result"})
 
 
 ENVIRONMENT = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+
+BY_MODEL = {
+    "input_tokens": "inputTokens",
+    "cache_read_input_tokens": "cacheReadInputTokens",
+    "cache_creation_input_tokens": "cacheCreationInputTokens",
+    "output_tokens": "outputTokens",
+}
+"""Anthropic's name of a count → that of Claude Code by model."""
 
 
 def open_provider(target: ClaudeCodeTarget, services: ProviderServices) -> AgentProvider:
@@ -40,10 +49,21 @@ def read_output(finished: ProcessResult) -> Response | None:
     return turns.response(
         text_at(result, "result"),
         model=next((model for event in events if (model := text_at(event, "message", "model"))), None),
-        usage=anthropic_usage(value_at(result, "usage")),
+        usage=_usage(result),
         finish_reason=text_at(result, "stop_reason"),
         cost_usd=amount_at(result, "total_cost_usd"),
     )
+
+
+def _usage(result: JsonObject) -> Usage | None:
+    """Return the tokens of the result; where it counts none, the sum of those by model."""
+    usage = anthropic_usage(value_at(result, "usage"))
+    by_model = value_at(result, "modelUsage")
+    if (usage is None or not usage.input_tokens) and isinstance(by_model, dict):
+        for model in by_model.values():
+            of_model = anthropic_usage({name: count_at(model, theirs) for name, theirs in BY_MODEL.items()})
+            usage = of_model if usage is None else usage.plus(of_model)
+    return usage
 
 
 def _read_block(turns: Turns, block: JsonObject, *, speaks: bool) -> None:

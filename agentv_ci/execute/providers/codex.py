@@ -38,6 +38,7 @@ STATUS = re.compile(r"\b(?:unexpected status|last status:) (\d{3})\b")
 DISCONNECTED = re.compile(
     r"stream disconnected|error sending request|connection (?:refused|reset|failed)", re.IGNORECASE
 )
+OVERLOADED = re.compile(r"high demand|at capacity|overloaded", re.IGNORECASE)
 
 
 Summarize = Callable[[JsonObject], Iterator[str]]
@@ -121,6 +122,8 @@ def _kind(error: str) -> ErrorKind:
         return kind_of_reported(int(match[1]))
     if error.lstrip().startswith("{"):
         return "request"
+    if OVERLOADED.search(error):
+        return "server"
     return "network" if DISCONNECTED.search(error) else "process"
 
 

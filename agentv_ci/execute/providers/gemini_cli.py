@@ -108,9 +108,13 @@ def _kind(failure: JsonObject) -> ErrorKind:
 
 
 def _usage(stats: JsonValue) -> Usage:
+    read, written, total = (count_at(stats, f"{name}_tokens") for name in ("input", "output", "total"))
+    if read is not None and written is not None and total is not None:
+        # Thoughts are only in the total.
+        written = max(written, total - read)
     return Usage(
-        input_tokens=count_at(stats, "input_tokens"),
-        output_tokens=count_at(stats, "output_tokens"),
-        total_tokens=count_at(stats, "total_tokens"),
+        input_tokens=read,
+        output_tokens=written,
+        total_tokens=total,
         cached_tokens=count_at(stats, "cached"),
     )

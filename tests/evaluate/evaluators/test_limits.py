@@ -67,6 +67,14 @@ def test_answer_within_the_limit_scores_one_and_others_zero(
     assert bool(found.hits) == bool(score)
 
 
+@pytest.mark.parametrize("usage", [Usage(), Usage(input_tokens=0, output_tokens=0, total_tokens=0)])
+def test_no_tokens_beside_a_cost_are_not_measured(usage: Usage) -> None:
+    for limit in (tokens(max_total=9), tokens(max_output=9), tokens(max_input=9)):
+        assert assess(limit, measured(usage=usage, cost_usd=0.1)).status == "error"
+    free = measured(usage=Usage(input_tokens=0, output_tokens=0), cost_usd=0.0)
+    assert assess(tokens(max_total=9), free).status == "ok"
+
+
 def test_every_limit_of_tokens_is_a_finding() -> None:
     found = assess(tokens(min_output=1, max_output=9, max_total=9, max_input=9999), measured(**COUNTED))
     assert found.hits == ("1,000 input tokens, at most 9,999", "500 output tokens, at least 1")

@@ -52,7 +52,7 @@ FAILED: Mapping[str, tuple[ErrorKind, str]] = {
     "codex/http-400": ("request", "mock 400"),
     "codex/http-401": ("auth", "unexpected status 401 Unauthorized"),
     "codex/http-429": ("rate_limit", "last status: 429 Too Many Requests"),
-    "codex/http-500-no-retry": ("process", "high demand"),
+    "codex/http-500-no-retry": ("server", "high demand"),
     "codex/incomplete": ("process", "max_output_tokens"),
     "copilot/http-400": ("request", "400"),
     "copilot/http-401": ("auth", "HTTP 401"),
@@ -106,13 +106,22 @@ def test_a_failure_has_its_kind_and_message(recording: str) -> None:
         ("claude/stream-tool", (210, 20, 230, 40)),
         ("codex/tool", (200, 20, 220, 40)),
         ("copilot/tool", None),
-        ("gemini/stream-tool", (200, 12, 220, 40)),
+        ("gemini/stream-tool", (200, 20, 220, 40)),
     ],
 )
 def test_tokens_are_read_if_they_are_reported(recording: str, tokens: tuple[int, int, int, int] | None) -> None:
     names = ("input_tokens", "output_tokens", "total_tokens", "cached_tokens")
     expected = None if tokens is None else Usage(**dict(zip(names, tokens, strict=True)))
     assert replay(recording).usage == expected
+
+
+@pytest.mark.parametrize("usage", [{}, {"usage": {"input_tokens": 0, "output_tokens": 0}}])
+def test_claude_counts_by_model_where_the_sum_is_zero(usage: dict[str, Any]) -> None:
+    counts = {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 3, "cacheCreationInputTokens": 2}
+    by_model = {"opus": {**counts, "costUSD": 0.1}, "haiku": {"inputTokens": 1, "outputTokens": 1}}
+    found = read("claude", lines(events("claude", "x", modelUsage=by_model, **usage)))
+    assert found is not None
+    assert found.usage == Usage(input_tokens=16, output_tokens=6, total_tokens=22, cached_tokens=3)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +191,7 @@ def test_every_tool_of_codex_is_in_the_trace() -> None:
     )
 
 
+DEMAND = "We're currently experiencing high demand, which may cause temporary errors."
 BUSY = {"type": "session.error", "data": {"message": "no", "statusCode": 429}}
 
 
@@ -198,6 +208,7 @@ def gemini_failed(**error: Any) -> list[dict[str, Any]]:
     [
         ("codex", [{"type": "turn.failed"}], "process", "the turn failed"),
         ("codex", [{"type": "turn.failed", "error": {"message": '{"detail": "no"}'}}], "request", "no"),
+        ("codex", [{"type": "turn.failed", "error": {"message": DEMAND}}], "server", DEMAND),
         ("codex", [{"type": "error", "message": each} for each in ("gone", "Reconnecting 1/5")], "process", "gone"),
         ("claude", claude_failed("", subtype="odd"), "process", "odd"),
         ("claude", claude_failed("", errors=["a", "b"]), "process", "a; b"),
