@@ -23,7 +23,7 @@ from agentv_ci.contracts.evals import (
     Repeat,
     ValidatorUse,
 )
-from agentv_ci.contracts.evaluators import RUBRICS_NAME
+from agentv_ci.contracts.evaluators import RUBRICS_NAME, prompt_path
 from agentv_ci.contracts.plan import (
     FilePart,
     FileReference,
@@ -99,6 +99,9 @@ class _CaseCompiler:
         self._guideline_patterns = list(_given(context.config.guideline_patterns, DEFAULT_GUIDELINE_PATTERNS))
         self._marks = source.items("evalcases")
         self._path = relative(source.path, source.root)
+        written = document.system_prompt
+        path = prompt_path(written)
+        self._system_prompt = files.read(source.resolve(path)) if path is not None else written
         self._digests = CaseDigests(targets.compiled, {self._path: context.config.prices or {}})
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml)
 
@@ -120,6 +123,7 @@ class _CaseCompiler:
             conversation_id=case.conversation_id,
             target=self._add(target),
             judge_target=self._add(judge) if judge else None,
+            system_prompt=self._system_prompt,
             input_messages=inputs,
             expected_messages=expected,
             expected_outcome=case.expected_outcome,

@@ -35,7 +35,7 @@ from agentv_ci.prices import names_of, price_of
 UNSEALED = "0" * 64
 """The placeholder for a digest that is not computed yet."""
 
-CONTENT_FIELDS = {"id", "input_messages", "expected_messages", "expected_outcome", "threshold"}
+CONTENT_FIELDS = {"id", "system_prompt", "input_messages", "expected_messages", "expected_outcome", "threshold"}
 """Fields of a case that are in its digest."""
 NEVER = {"timeout_seconds", "judge_retries"}
 """Fields of an evaluator that cannot change a score."""

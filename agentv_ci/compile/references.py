@@ -8,8 +8,9 @@ from pathlib import Path
 
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
-from agentv_ci.contracts.api_targets import OpenAITarget
+from agentv_ci.contracts.api_targets import HttpTarget, OpenAITarget
 from agentv_ci.contracts.environment_references import OPENING
+from agentv_ci.contracts.evaluators import prompt_path
 from agentv_ci.contracts.plan import FileReference, FileText
 from agentv_ci.contracts.source import Source, normal, relative
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
@@ -116,6 +117,8 @@ def compiled_target(target: Target, source: Source) -> Target:
     if isinstance(target, CliTarget) and isinstance(target.healthcheck, CommandHealthcheck) and target.healthcheck.cwd:
         cwd = _path(target.healthcheck.cwd, source)
         changed["healthcheck"] = target.healthcheck.model_copy(update={"cwd": cwd})
+    if isinstance(target, HttpTarget) and (path := prompt_path(target.system_prompt)):
+        changed["system_prompt"] = source.resolve(path).read_bytes().decode("utf-8")
     if sources := _sources(target):
         paths = {normal(path) for each in sources for path in find_files(each, source.path.parent)}
         changed["sources"] = tuple(fingerprint(path, relative(path, source.root)) for path in sorted(paths))

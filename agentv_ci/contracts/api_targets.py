@@ -61,6 +61,9 @@ class HttpTarget(TargetSettings, RetrySettings):
     thinking_budget: Maybe[Natural] = Field(
         None, description="Approximate tokens for reasoning; models with fixed levels get the nearest one."
     )
+    system_prompt: Maybe[Name] = Field(
+        None, description="System prompt instead of the built-in one: a text, a path, or `none`."
+    )
     headers: Maybe[dict[str, str]] = Field(None, description="Additional request headers.")
     extra_body: Maybe[JsonObject] = Field(None, description="Additional keys of the request body.")
     ca_bundle: Maybe[Name] = Field(None, description="PEM file with trusted certificate authorities.")

@@ -212,6 +212,9 @@ class EvalDocument(Authored):
     tags: Maybe[Items[Name]] = Field(None, description="Labels of every case, in addition to its own.")
     dataset: Maybe[Name] = Field(None, description="Name in the results; default: the file name.")
     target: Maybe[Name] = Field(None, description="Same as `execution.target`, which wins.")
+    system_prompt: Maybe[Name] = Field(
+        None, description="System prompt of model APIs, instead of the target's: a text, a path, or `none`."
+    )
     execution: Maybe[SuiteExecution] = Field(None, description="Defaults for every case, and the gate.")
     evalcases: Annotated[Items[EvalCase], Field(min_length=1)] = Field(description="The cases.")
 

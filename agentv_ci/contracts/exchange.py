@@ -53,6 +53,10 @@ class InputFile:
     """Of that text."""
 
 
+NO_SYSTEM_PROMPT = "none"
+"""The system prompt of questions without one besides their messages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One question to one target."""
@@ -72,6 +76,8 @@ class Request:
     attempt: int = 0
     """0-based."""
     seed: int | None = None
+    system_prompt: str | None = None
+    """For model APIs: a text, or `none`; None: the target's."""
     temperature: float | None = None
     """Overrides the target's."""
     max_output_tokens: int | None = None

@@ -301,6 +301,7 @@ class PlanCase(Compiled):
     conversation_id: str | None = Field(None, description="Id that groups the cases of one conversation.")
     target: str = Field(description="Key of the target that answers.")
     judge_target: str | None = Field(None, description="Key of the target that judges.")
+    system_prompt: str | None = Field(None, description="System prompt of model APIs; default: the target's.")
     input_messages: Items[PlanMessage] = Field(description="Messages for the agent.")
     expected_messages: Items[PlanMessage] = Field(description="Messages of a good answer.")
     expected_outcome: str = Field(description="What a good answer achieves.")

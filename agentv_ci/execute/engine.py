@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import (
+    NO_SYSTEM_PROMPT,
     Ask,
     ChatMessage,
     Grade,
@@ -250,6 +251,7 @@ class Engine:
                 chat=(ChatMessage("system", question.system), ChatMessage("user", question.user)),
                 timeout_s=case.timeout_seconds,
                 cwd=self._folder(case),
+                system_prompt=NO_SYSTEM_PROMPT,
                 temperature=question.temperature,
                 max_output_tokens=question.max_output_tokens,
                 sample=question.sample,

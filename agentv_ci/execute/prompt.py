@@ -34,6 +34,7 @@ def build_request(
         cwd=cwd,
         files=_input_files(case.input_messages, locate),
         seed=seed,
+        system_prompt=case.system_prompt,
     )
 
 

@@ -273,6 +273,9 @@ def question_key(
     know about the case besides the question.
     """
     question = {name: value for name, value in asdict(request).items() if name not in UNASKED}
+    if request.system_prompt is None:
+        # It is the target's, which is counted there.
+        del question["system_prompt"]
     key = {
         "version": VERSION,
         "target": target,

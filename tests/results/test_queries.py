@@ -48,7 +48,6 @@ MIXED = [
 
 def answers(folder: Path, rows: list[ResultRow], *queries: str) -> list[Any]:
     (folder / "results.jsonl").write_text("".join(map(jsonl.encode, rows)), "utf-8")
-    database = duckdb.connect()
     with duckdb.connect() as database:
         return [
             database.sql(query.replace("results.jsonl", str(folder / "results.jsonl"))).fetchall() for query in queries

@@ -66,8 +66,8 @@ def _limit_name(target: SpeakingTarget) -> str:
 
 def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:
     """Return the body of a question to chat completions."""
-    system, turns = instructions_and_turns(request)
-    messages: list[JsonValue] = [{"role": "system", "content": system}]
+    system, turns = instructions_and_turns(target, request)
+    messages: list[JsonValue] = [{"role": "system", "content": system}] if system else []
     messages += [{"role": each.role, "content": each.content} for each in turns]
     body: JsonObject = {"model": _model(target), "messages": messages}
     if (temperature := temperature_of(target, request)) is not None:
@@ -130,11 +130,12 @@ def _arguments(written: JsonValue) -> JsonValue:
 
 def responses_body(target: SpeakingTarget, request: Request) -> JsonObject:
     """Return the body of a question to Responses, which are not stored."""
-    system, turns = instructions_and_turns(request)
+    system, turns = instructions_and_turns(target, request)
     # The API requires input.
     asked = turns or [ChatMessage("user", "Begin.")]
     messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in asked]
-    body: JsonObject = {"model": _model(target), "instructions": system, "input": messages, "store": False}
+    instructions: JsonObject = {"instructions": system} if system else {}
+    body: JsonObject = {"model": _model(target), **instructions, "input": messages, "store": False}
     if (temperature := temperature_of(target, request)) is not None:
         body["temperature"] = temperature
     if (limit := whole_limit_of(target, request)) is not None:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response, about_case
+from agentv_ci.contracts.exchange import (
+    NO_SYSTEM_PROMPT,
+    ChatMessage,
+    ProviderError,
+    Request,
+    Response,
+    about_case,
+)
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.apis.refusals import Parameters
 from agentv_ci.execute.apis.transport import Transport
@@ -139,11 +146,19 @@ def retry_policy(target: HttpTarget, status_codes: frozenset[int]) -> RetryPolic
     )
 
 
-def instructions_and_turns(request: Request) -> tuple[str, list[ChatMessage]]:
-    """Return the system message, or a default one, and the other turns."""
+def instructions_and_turns(target: HttpTarget, request: Request) -> tuple[str, list[ChatMessage]]:
+    """Return the system message, which may be empty, and the other turns.
+
+    A system prompt that is set comes first; the built-in one is only for a conversation without any.
+    """
     system = [each.content for each in request.chat if each.role == "system" and each.content.strip()]
     turns = [each for each in request.chat if each.role != "system"]
-    return "\n\n".join(system) or DEFAULT_SYSTEM_PROMPT, turns
+    own = target.system_prompt if request.system_prompt is None else request.system_prompt
+    if own is None:
+        system = system or [DEFAULT_SYSTEM_PROMPT]
+    elif own != NO_SYSTEM_PROMPT:
+        system = [own, *system]
+    return "\n\n".join(system), turns
 
 
 def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:

@@ -68,14 +68,14 @@ def anthropic_api(target: AnthropicTarget, warn: Warn) -> Api:
 
 def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
     """Return the body: instructions apart, user and assistant alternating."""
-    system, turns = instructions_and_turns(request)
+    system, turns = instructions_and_turns(target, request)
     messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in alternating(turns)]
     generation = _generation(target.model)
     budget = max(LEAST_BUDGET, budget_of(target) or 0) if budget_of(target) else 0
     body: JsonObject = {
         "model": target.model,
         "max_tokens": (limit_of(target, request) or DEFAULT_LIMIT) + budget,
-        "system": system,
+        **({"system": system} if system else {}),
         "messages": messages,
         **_thinking(budget, generation),
     }

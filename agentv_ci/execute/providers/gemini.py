@@ -62,12 +62,14 @@ def gemini_api(target: GeminiTarget) -> Api:
 
 def _body(target: GeminiTarget, request: Request) -> JsonObject:
     """Return the body: instructions apart, user and model alternating."""
-    system, turns = instructions_and_turns(request)
+    system, turns = instructions_and_turns(target, request)
     contents: list[JsonValue] = [
         {"role": "model" if each.role == "assistant" else "user", "parts": [{"text": each.content}]}
         for each in alternating(turns)
     ]
-    body: JsonObject = {"contents": contents, "systemInstruction": {"parts": [{"text": system}]}}
+    body: JsonObject = {"contents": contents}
+    if system:
+        body["systemInstruction"] = {"parts": [{"text": system}]}
     settings: JsonObject = {
         "temperature": temperature_of(target, request),
         "maxOutputTokens": whole_limit_of(target, request),

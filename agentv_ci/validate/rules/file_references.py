@@ -36,6 +36,8 @@ PROBLEMS: Mapping[FileState, tuple[str, str]] = {
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
     """AV105, AV302, AV303, AV308 and AV318 for every file reference of an eval document."""
+    if written := prompt_path(document.system_prompt):
+        yield from check_reference(("system_prompt",), written, find)
     inspected: dict[str, tuple[tuple[str, str] | None, bool]] = {}
     for is_message, references in ((True, _of_messages(document)), (False, _of_evaluators(evaluators))):
         for pointer, file_reference in references:

@@ -16,6 +16,7 @@ from agentv_ci.contracts.cli_template import (
 )
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, variable_of
+from agentv_ci.contracts.evaluators import prompt_path
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, TargetsDocument
 from agentv_ci.json_access import text_at, value_at
@@ -23,7 +24,7 @@ from agentv_ci.source_files import find_files
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import target_settings
-from agentv_ci.validate.rules.file_references import PROBLEMS
+from agentv_ci.validate.rules.file_references import PROBLEMS, check_reference
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
@@ -41,6 +42,8 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
             yield from _check_templates(pointer, target, find)
         if isinstance(target, (CliTarget, AgentTarget)):
             yield from _check_sources(pointer, target.sources or (), find)
+        if isinstance(target, HttpTarget) and (path := prompt_path(target.system_prompt)):
+            yield from check_reference((*pointer, "system_prompt"), path, find)
         if isinstance(target, HttpTarget) and target.api_key and OPENING not in target.api_key:
             yield find.at("AV313", "'api_key' is a literal key", (*pointer, "api_key"), hint=_key_hint(target.api_key))
 

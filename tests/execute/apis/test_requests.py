@@ -73,6 +73,32 @@ def test_a_chat_without_a_system_message_gets_a_default_one() -> None:
     assert openai().body(blank)["messages"] == messages
 
 
+@pytest.mark.parametrize(
+    ("own", "of_case", "sent"),
+    [
+        ({}, None, DEFAULT_SYSTEM_PROMPT),
+        ({"system_prompt": "none"}, None, None),
+        ({"system_prompt": "Be brief."}, None, "Be brief."),
+        ({"system_prompt": "Be brief."}, "Be long.", "Be long."),
+        ({"system_prompt": "Be brief."}, "none", None),
+        ({}, "none", None),
+    ],
+)
+def test_system_prompt_of_a_case_or_target_replaces_the_built_in_one(
+    own: dict[str, Any], of_case: str | None, sent: str | None
+) -> None:
+    asked = question(chat=(ChatMessage("user", "Hello"),), system_prompt=of_case)
+    system = [] if sent is None else [{"role": "system", "content": sent}]
+    assert openai(**own).body(asked)["messages"] == [*system, {"role": "user", "content": "Hello"}]
+    assert openai(**own, api_format="responses").body(asked).get("instructions") == sent
+    assert claude(**own).body(asked).get("system") == sent
+    gemini_sent = gemini(**own).body(asked).get("systemInstruction")
+    assert gemini_sent == (None if sent is None else {"parts": [{"text": sent}]})
+    with_own = question(chat=(ChatMessage("system", "Rules."), ChatMessage("user", "Hello")), system_prompt=of_case)
+    both = "Rules." if sent in (None, DEFAULT_SYSTEM_PROMPT) else f"{sent}\n\nRules."
+    assert claude(**own).body(with_own)["system"] == both
+
+
 def test_responses_body() -> None:
     api = openai(api_format="responses", temperature=0.2, max_output_tokens=9, thinking_budget=100)
     assert api.body(question(chat=CHAT[:2], seed=7)) == {
