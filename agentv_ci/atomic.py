@@ -35,11 +35,16 @@ def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[byt
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, is_appended: bool = False) -> None:
-    """Replace or append to a file; devices and pipes are written to directly. Raises OSError."""
+    """Replace or append to a file; devices and pipes are written to directly. Raises OSError, with the file's name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     opened = path.open("ab") if is_appended or (path.exists() and not path.is_file()) else replacing(path)
-    with opened as file:
-        write(file)
+    try:
+        with opened as file:
+            write(file)
+    except OSError as error:
+        # Only opening a file names it, not writing to it.
+        error.filename = error.filename or str(path)
+        raise
 
 
 def refuse_to_overwrite(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:

@@ -146,7 +146,11 @@ def _write_schemas(folder: Path) -> None:
 def _compile(selection: Selection, out: str) -> None:
     with tempfile.TemporaryFile() as scratch:
         with show_count("cases compiled") as watch:
-            document, origin = write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
+            try:
+                document, origin = write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
+            except OSError as error:
+                error.filename = error.filename or tempfile.gettempdir()
+                raise
         show_diagnostics(origin.warnings, err=True)
         if out != "-":
             refuse_to_overwrite([Path.cwd() / out], origin.sources)

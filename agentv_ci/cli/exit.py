@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -67,9 +68,11 @@ def end(work: Callable[[], object]) -> Ended:
         return Ended(141, error)
     except OSError as error:
         # A full disk or a closed terminal is not a bug.
+        is_of_stdout = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = "cannot write to standard output" if is_of_stdout else "cannot continue"
         _give_up_stdout()
         with contextlib.suppress(OSError):
-            show_error(f"cannot continue: {error}", None)
+            show_error(f"{what}: {error}", None)
         return Ended(INFRASTRUCTURE, error)
     except Exception as error:  # noqa: BLE001  # the last resort
         import traceback

@@ -145,6 +145,8 @@ class Engine:
         progress.now[trial.key] = _label(trial)
         row = await work
         self._journal.append(row)
+        if self._journal.write_error is not None:
+            self._services.warn(f"results cannot be written: {self._journal.write_error}")
         del progress.now[trial.key]
         progress.done += 1
         progress.passed += row.verdict == "pass"

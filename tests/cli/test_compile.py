@@ -35,8 +35,8 @@ def test_plan_goes_to_standard_output_or_a_file(project: Project) -> None:
     [
         ("| head -1 >/dev/null", 141, ""),
         (">&-", 2, "standard output is closed; use --out FILE"),
-        ("> /dev/full", 4, "error: cannot continue: [Errno 28] No space left on device"),
-        ("--out /dev/full", 4, "No space left on device"),
+        ("> /dev/full", 4, "error: cannot write to standard output: [Errno 28] No space left on device"),
+        ("--out /dev/full", 4, "cannot continue: [Errno 28] No space left on device: '/dev/full'"),
         ("--out /dev/null", 0, "700 cases compiled to /dev/null"),
     ],
 )

@@ -75,6 +75,8 @@ def test_rows_that_fit_on_the_disk_are_kept_and_the_rest_is_reported(repository:
     assert 5 < len(kept) < len(CASES)
     assert kept == CASES[: len(kept)]
     check(done, 4, f"{results}: No space left on device", cases=len(CASES), passed=len(kept))
+    assert done.err.count(f"warning: results cannot be written: {results}: No space left on device") == 1
+    assert "not run" not in done.out
     subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
     done = run_command("eval", "evals", "--resume", results, cwd=repository)
     assert (repository / "asked").read_text("utf-8").split() == CASES + CASES[len(kept) :]
@@ -129,6 +131,7 @@ def test_a_recording_or_report_that_is_lost_on_a_full_disk_fails_and_other_copie
     assert ids(repository / "r.jsonl") == THREE
     assert json.loads((repository / "r.report.json").read_text("utf-8"))["counts"]["passed"] == 3
     check(done, code, str(full_disk), "No space left on device", cases=3, passed=3)
+    assert done.err.count("warning: cannot write") == ("--junit" not in flags)
 
 
 def statuses(repository: Path) -> list[tuple[str, str | None]]:
