@@ -144,7 +144,7 @@ def messages_of(question: str | Sequence[Message]) -> list[PlanMessage]:
     """Return a text or a conversation as messages of a plan; raises ValueError for an invalid one."""
 
     def made(role: JsonValue, content: JsonValue) -> PlanMessage:
-        if role not in get_args(Role) or not isinstance(content, str):
+        if role not in get_args(get_args(Role)[0]) or not isinstance(content, str):
             raise ValueError("a message must be {role: system|user|assistant|tool, content: text}")
         return PlanMessage.model_validate({"role": role, "content": (TextPart(text=content),)})
 
