@@ -7,10 +7,12 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from agentv_ci import __version__
 from agentv_ci.analysis.comparison import BaselineComparison
 from agentv_ci.analysis.gate import gate_settings
+from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
@@ -18,7 +20,7 @@ from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.latest import link_latest
 from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
 from agentv_ci.app.workspace import read_yaml
-from agentv_ci.compile.overrides import Overrides, override
+from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
@@ -77,6 +79,16 @@ async def run_plan(
         except (OSError, UsageError) as error:
             ending = replace(ending, write_error=ending.write_error or why(error, files.results))
     return conclude(plan, files, ending, results.rows, against)
+
+
+def only_failed(compiled: CompiledPlan, results: Path) -> CompiledPlan:
+    """Return the plan with only the cases that did not pass in results; raises UsageError for unreadable ones."""
+    tally = Tally()
+    for row in read_rows(results, allow_torn=True):
+        tally.add(row)
+    failed = {(each.case.suite, each.case.id) for each in tally.outcomes() if each.verdict != "pass"}
+    plan = narrowed(compiled.plan, lambda case: (case.suite, case.id) in failed)
+    return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results)))
 
 
 def list_run(compiled: CompiledPlan, overrides: Overrides, options: RunOptions, files: RunFiles) -> PlannedCases:

@@ -13,9 +13,10 @@ import click
 from agentv_ci.app.compile import CompiledPlan, compile_paths, only_changed
 from agentv_ci.app.latest import LATEST, RESULTS, latest_results
 from agentv_ci.app.report_files import RunFiles
-from agentv_ci.app.run import list_run, run_plan
+from agentv_ci.app.run import list_run, only_failed, run_plan
 from agentv_ci.cli.again import options_again
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_outcome
+from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.listing import show_cases
 from agentv_ci.cli.options import (
     BASELINE_HELP,
@@ -79,6 +80,14 @@ class EvalOptions:
         type=FILE,
         metavar="OLD_PLAN",
         help="Run only cases that are new or changed since OLD_PLAN, written by `compile`.",
+    )
+    failed: str | None = selection_option(
+        "--failed",
+        type=FILE,
+        metavar="[RESULTS]",
+        is_flag=False,
+        flag_value=str(LATEST),
+        help="Run only cases that did not pass in RESULTS (default: the latest results).",
     )
     shard: Shard | None = selection_option(  # noqa: RUF009  # a declaration
         "--shard", type=ShardType(), help="Run only shard I of N; merge the results with `report`."
@@ -210,7 +219,7 @@ class EvalOptions:
                 },
                 dry_run=self.dry_run,
             ),
-            is_filtered=bool(self.selection.only()) or self.old_plan is not None,
+            is_filtered=bool(self.selection.only()) or self.old_plan is not None or self.failed is not None,
         )
 
     def _earlier(self, root: Path, cwd: Path) -> Path | None:
@@ -230,7 +239,7 @@ class EvalOptions:
             raise UsageError("--resume and --out must use the same format", hint="give both files the same suffix")
         folder = root / RESULTS
         results = named or folder / f"eval_{stamp()}.{form}"
-        return RunFiles(results, form, self.reports.at(cwd), is_latest=results.parent == folder)
+        return RunFiles(results, form, self.reports.at(cwd), is_latest=results.parent == folder and not self.dry_run)
 
 
 @click.command("eval", cls=Command)
@@ -248,6 +257,7 @@ def command(options: EvalOptions) -> int:
       agentv-ci eval plan.json --eval-id 'knows-*' --repeat 3
       agentv-ci eval evals/ --only-changed plan.json
       agentv-ci eval evals/ --resume
+      agentv-ci eval --failed
       agentv-ci eval evals/ --shard 1/2 --out part-1.jsonl
       agentv-ci eval evals/ --record recordings/
       agentv-ci eval evals/ --replay recordings/
@@ -262,8 +272,7 @@ def command(options: EvalOptions) -> int:
 def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
     """Print what a compiled plan would run with these options."""
     show_diagnostics(compiled.origin.warnings, err=True)
-    if options.old_plan is not None:
-        compiled = only_changed(compiled, cwd / options.old_plan)
+    compiled, _ = _narrowed(options, compiled, cwd)
     run_options = options.run_options(compiled.origin.root, cwd)
     files = options.files(run_options.root, cwd)
     show_cases(list_run(compiled, options.overrides(), run_options, files), options.list_form)
@@ -276,15 +285,11 @@ def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int
     if not quiet:
         with ignoring_lost_output():
             show_diagnostics(compiled.origin.warnings, err=True)
-    left_out = None
-    if options.old_plan is not None:
-        total = len(compiled.plan.cases)
-        compiled = only_changed(compiled, cwd / options.old_plan)
-        skipped = total - len(compiled.plan.cases)
-        left_out = f"{skipped} of {counted(total, 'case')} skipped: unchanged since {options.old_plan}"
-        if not quiet:
-            with ignoring_lost_output():
-                show_line(left_out, "warn", err=True)
+    compiled, left_out = _narrowed(options, compiled, cwd)
+    if not quiet:
+        with ignoring_lost_output():
+            for each in left_out:
+                show_line(each, "warn", err=True)
     run_options = options.run_options(compiled.origin.root, cwd)
     files = options.files(run_options.root, cwd)
     work = partial(run_plan, compiled, options.overrides(), run_options, files)
@@ -293,9 +298,28 @@ def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int
     if outcome.report.stopped is not None and not quiet:
         resumed = Path(options.out or options.resume or short(files.results, cwd))
         show_line(f"run the rest with --resume {resumed}", "plain")
-    if left_out is not None and not quiet:
-        show_line(left_out, "warn")
+    if not quiet:
+        for each in left_out:
+            show_line(each, "warn")
     return outcome.report.gate.exit_code
+
+
+def _narrowed(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> tuple[CompiledPlan, list[str]]:
+    """Return the plan without the cases that need not run, and sentences about them."""
+    left_out: list[str] = []
+
+    def leave_out(narrowed: CompiledPlan, why: str) -> CompiledPlan:
+        total = len(compiled.plan.cases)
+        left_out.append(f"{total - len(narrowed.plan.cases)} of {counted(total, 'case')} skipped: {why}")
+        return narrowed
+
+    if options.old_plan is not None:
+        narrowed = only_changed(compiled, cwd / options.old_plan)
+        compiled = leave_out(narrowed, f"unchanged since {options.old_plan}")
+    if options.failed is not None:
+        results = require_latest(cwd) if options.failed == str(LATEST) else options.failed
+        compiled = leave_out(only_failed(compiled, cwd / results), f"passed, or not in {results}")
+    return compiled, left_out
 
 
 def _refuse_together(*given: tuple[str, object]) -> None:

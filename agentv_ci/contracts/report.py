@@ -260,9 +260,9 @@ class Ending:
     unrecorded: int = 0
     """Requests of a replay without a recording."""
     replayed: bool = False
+    """Whether answers come from recordings."""
     again: tuple[str, ...] = ()
     """Options for running a case again."""
-    """Whether answers come from recordings."""
     shard: ShardRecord | None = None
     max_cost_usd: float | None = None
     """Maximum cost of the whole run."""

@@ -59,6 +59,11 @@ def test_results_that_are_named_elsewhere_are_not_the_latest(project: Project) -
     project.refuses("compare", "r.jsonl", error=error)
 
 
+def test_a_dry_run_leaves_no_latest_results(project: Project) -> None:
+    assert project.run("eval", "--dry-run").code == 0
+    assert not project.path(LATEST).is_symlink()
+
+
 def test_a_file_that_is_called_like_the_latest_results_stays(project: Project) -> None:
     assert project.run("eval", "--out", LATEST).code == 0
     before = project.files()

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.support.evals import tool
-from tests.support.projects import GREETS, Project
+from tests.support.projects import GREETS, HELLO, Project
 
 TWICE = {"id": "waves", "execution": {"target": "other", "repeat": 2}}
 ALL = """\
@@ -65,3 +65,22 @@ def test_list_has_what_is_selected(flags: list[str], cases: list[tuple[str, str,
 def test_plan_is_listed_and_written_if_a_file_is_named(project: Project) -> None:
     assert listed(project, "compile", "--out", "plan.json", "--eval-id", "waves") == [("waves", "other", 2)]
     assert listed(project, "eval", "plan.json") == [("waves", "other", 2)]
+
+
+@pytest.mark.parametrize("named", [[], ["r.jsonl"]])
+def test_only_cases_that_did_not_pass_run(named: list[str], project: Project) -> None:
+    project.documents("greets", {"id": "leaves", "evaluators": [{**HELLO, "value": "Bye"}]}, "waves")
+    assert project.run("eval", *(["--out", *named] if named else [])).code == 1
+    failed = ["--failed", *named]
+    assert [case for case, *_ in listed(project, "eval", "evals/x.yaml", *failed)] == ["leaves"]
+    project.documents("greets", {"id": "leaves", "evaluators": [HELLO]}, "waves")
+    done = project.run("eval", "evals/x.yaml", "--out", "again.jsonl", *failed)
+    assert (done.code, [row["eval_id"] for row in project.rows("again.jsonl")]) == (0, ["leaves"])
+    assert "2 of 3 cases skipped: passed, or not in " in done.out
+    done = project.run("eval", "evals/x.yaml", "--failed", "again.jsonl")
+    assert (done.code, "gate: nothing ran" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize(("named", "said"), [([], "there are no results in"), (["no.jsonl"], "No such file")])
+def test_results_of_failed_cases_must_exist(named: list[str], said: str, project: Project) -> None:
+    project.refuses("eval", "evals/x.yaml", "--failed", *named, error=said)
