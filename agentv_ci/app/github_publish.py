@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from agentv_ci.analysis.outcomes import Tally
+from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.github_base import with_base
 from agentv_ci.app.github_run import action_run, refuse_links, this_use
 from agentv_ci.app.report_files import links_of, read_run_report, report_path, why
@@ -22,15 +23,11 @@ from agentv_ci.atomic import replacing
 from agentv_ci.contracts import action
 from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, PastRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
-from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.plan_summaries import PlanDiff
 from agentv_ci.contracts.report import Counts, RunReport
-from agentv_ci.contracts.source import Pointer, Source, locate
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
-from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.load.discover import find_root
-from agentv_ci.load.document import load
 from agentv_ci.publish.check import Conclusion
 from agentv_ci.publish.publishing import Publication, PublishOptions, publish
 from agentv_ci.publish.refusals import NotPublished
@@ -48,8 +45,6 @@ M = TypeVar("M", bound=BaseModel)
 MAX_BYTES = 64 * 1024 * 1024
 """Limit for each file that is read at once."""
 MAX_RESULTS_BYTES = 2 * 1024 * 1024 * 1024
-MAX_SUITE_BYTES = 4 * 1024 * 1024
-MAX_SUITES = 9
 NOT_CONTAINED = (
     "the step that ran the agents did not end properly, so they may have changed its results and this job: "
     "see its error above, or whether something ended the process"
@@ -283,53 +278,3 @@ def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: dat
         mean=report.statistics.mean if report is not None else None,
         cost_usd=report.cost_usd if report is not None else None,
     )
-
-
-class EvaluatorLines:
-    """Finds the lines of evaluators in eval files, reading each file once.
-
-    Rows and the record of the run are untrusted: only a few files are read, only those of a moderate size inside the
-    workspace; without a workspace none.
-    """
-
-    def __init__(self, root: Path, workspace: Path | None) -> None:
-        self._root = root
-        self._workspace = workspace
-        self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
-        """Each eval file, and the index of each case."""
-
-    def find(self, suite: str, case: str, evaluator: str) -> int | None:
-        """Return the line of an evaluator defined in a case, or None."""
-        if suite not in self._suites and (len(self._suites) >= MAX_SUITES or not self._may_read(self._root / suite)):
-            return None
-        source, cases = self._suite(suite)
-        index = cases.get(case)
-        pointer = _in_case(source, index, evaluator) if index is not None else None
-        return locate(source.mark, pointer).start[0] + 1 if pointer is not None else None
-
-    def _may_read(self, path: Path) -> bool:
-        try:
-            actual = path.resolve(strict=True)
-            is_inside = self._workspace is not None and actual.is_relative_to(self._workspace.resolve())
-            return is_inside and actual.is_file() and actual.stat().st_size <= MAX_SUITE_BYTES
-        except (OSError, ValueError):
-            return False
-
-    def _suite(self, path: str) -> tuple[Source, dict[str, int]]:
-        if path not in self._suites:
-            source = load(self._root / path, self._root, named=True)
-            listed = value_at(source.data, "evalcases")
-            cases = enumerate(listed if isinstance(listed, list) else ())
-            indexes = {case_id: index for index, case in cases if (case_id := text_at(case, "id")) is not None}
-            self._suites[path] = source, indexes
-        return self._suites[path]
-
-
-def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:
-    for rest in (("evaluators",), ("execution", "evaluators")):
-        pointer: Pointer = ("evalcases", index, *rest)
-        for place, each in enumerate(objects_at(source.data, *pointer)):
-            if text_at(each, "name") == evaluator:
-                return (*pointer, place)
-    rubrics: Pointer = ("evalcases", index, "rubrics")
-    return rubrics if evaluator == RUBRICS_NAME and value_at(source.data, *rubrics) is not None else None

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from agentv_ci.app.github_publish import EvaluatorLines, FailOn, exit_code
+from agentv_ci.app.evaluator_lines import EvaluatorLines
+from agentv_ci.app.github_publish import FailOn, exit_code
 from agentv_ci.app.github_run import action_run
 from tests.action import events
 from tests.action.github_api import FakeGitHub, Run

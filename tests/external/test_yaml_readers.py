@@ -61,7 +61,7 @@ def written(rows: Sequence[ResultRow]) -> str:
 
 
 def values(rows: Sequence[ResultRow]) -> list[JsonValue]:
-    return [json.loads(form("jsonl").encode(each)) for each in rows]
+    return [json.loads(json.dumps(each.model_dump(mode="json"))) for each in rows]
 
 
 @pytest.mark.parametrize("loader", LOADERS)

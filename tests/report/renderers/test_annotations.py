@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.app.github_publish import EvaluatorLines
+from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.report import Ending, GateReason, GateVerdict
 from agentv_ci.json_access import text_at
@@ -128,7 +128,7 @@ def test_messages_are_not_longer_than_the_runner_keeps(piece: str) -> None:
 
 def test_lines_of_many_cases_are_found_in_one_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_up = Mock(side_effect=text_at)
-    monkeypatch.setattr("agentv_ci.app.github_publish.text_at", looked_up)
+    monkeypatch.setattr("agentv_ci.app.evaluator_lines.text_at", looked_up)
     one = "  - id: case-{}\n    evaluators: [{{name: judge, type: contains, value: x}}]\n"
     cases = "".join(one.format(number) for number in range(200))
     write(tmp_path, {"evals/a.yaml": f"$schema: agentv-eval-v2\nevalcases:\n{cases}"})

@@ -1,0 +1,63 @@
+"""The lines of evaluators in eval files, for annotations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentv_ci.contracts.evaluators import RUBRICS_NAME
+from agentv_ci.contracts.source import Pointer, Source, locate
+from agentv_ci.json_access import objects_at, text_at, value_at
+from agentv_ci.load.document import load
+
+MAX_SUITE_BYTES = 4 * 1024 * 1024
+MAX_SUITES = 9
+
+
+class EvaluatorLines:
+    """Finds the lines of evaluators in eval files, reading each file once.
+
+    Rows and the record of the run are untrusted: only a few files are read, only those of a moderate size inside the
+    workspace; without a workspace none.
+    """
+
+    def __init__(self, root: Path, workspace: Path | None) -> None:
+        self._root = root
+        self._workspace = workspace
+        self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
+        """Each eval file, and the index of each case."""
+
+    def find(self, suite: str, case: str, evaluator: str) -> int | None:
+        """Return the line of an evaluator defined in a case, or None."""
+        if suite not in self._suites and (len(self._suites) >= MAX_SUITES or not self._may_read(self._root / suite)):
+            return None
+        source, cases = self._suite(suite)
+        index = cases.get(case)
+        pointer = _in_case(source, index, evaluator) if index is not None else None
+        return locate(source.mark, pointer).start[0] + 1 if pointer is not None else None
+
+    def _may_read(self, path: Path) -> bool:
+        try:
+            actual = path.resolve(strict=True)
+            is_inside = self._workspace is not None and actual.is_relative_to(self._workspace.resolve())
+            return is_inside and actual.is_file() and actual.stat().st_size <= MAX_SUITE_BYTES
+        except (OSError, ValueError):
+            return False
+
+    def _suite(self, path: str) -> tuple[Source, dict[str, int]]:
+        if path not in self._suites:
+            source = load(self._root / path, self._root, named=True)
+            listed = value_at(source.data, "evalcases")
+            cases = enumerate(listed if isinstance(listed, list) else ())
+            indexes = {case_id: index for index, case in cases if (case_id := text_at(case, "id")) is not None}
+            self._suites[path] = source, indexes
+        return self._suites[path]
+
+
+def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:
+    for rest in (("evaluators",), ("execution", "evaluators")):
+        pointer: Pointer = ("evalcases", index, *rest)
+        for place, each in enumerate(objects_at(source.data, *pointer)):
+            if text_at(each, "name") == evaluator:
+                return (*pointer, place)
+    rubrics: Pointer = ("evalcases", index, "rubrics")
+    return rubrics if evaluator == RUBRICS_NAME and value_at(source.data, *rubrics) is not None else None
