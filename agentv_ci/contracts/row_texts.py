@@ -1,7 +1,7 @@
 """Free data in JSON lines: as JSON text and lists, so that a column has one type in every run.
 
-Readers such as DuckDB infer the type of a map from its keys. Rows of earlier versions, which have the data itself, are
-read, too. In memory, in YAML and for scripts, the data stays as it is.
+Readers such as DuckDB infer the type of a map from its keys. In memory, in YAML, for scripts and in rows of earlier
+versions, the data stays as it is.
 """
 
 import json
@@ -36,7 +36,7 @@ def _data(written: object, info: ValidationInfo) -> object:
     try:
         return json.loads(written, parse_constant=_refuse)
     except ValueError:
-        return written  # a text of an earlier version
+        return written
 
 
 def _refuse(constant: str) -> None:

@@ -22,7 +22,7 @@ from agentv_ci.canonical import digest_of, exact
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variable_of
-from agentv_ci.contracts.exchange import Request, Response, Warn
+from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Request, Response, Warn
 from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.json_access import read_json
@@ -273,7 +273,7 @@ def question_key(
     know about the case besides the question.
     """
     question = {name: value for name, value in asdict(request).items() if name not in UNASKED}
-    if request.system_prompt is None:
+    if request.system_prompt is None or _replaces_nothing(request, target):
         # It is the target's, which is counted there.
         del question["system_prompt"]
     key = {
@@ -286,6 +286,12 @@ def question_key(
         "case": case,
     }
     return digest_of(json.dumps(exact(json.loads(json.dumps(key)))))
+
+
+def _replaces_nothing(request: Request, target: JsonObject) -> bool:
+    """Whether `none` replaces no system prompt, as for judges: the question has its own, and the target none."""
+    has_own = any(each.role == "system" and each.content.strip() for each in request.chat)
+    return request.system_prompt == NO_SYSTEM_PROMPT and has_own and "system_prompt" not in target
 
 
 def answer_settings(authored: Target, resolved: Target | None) -> JsonObject:

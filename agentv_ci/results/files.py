@@ -108,7 +108,9 @@ def row_of(data: object, *, free_data_is_text: bool = True) -> ResultRow:
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > RESULT_VERSION:
         raise ValueError(f"schema_version {version} is not supported; this version of agentv-ci reads {RESULT_VERSION}")
+    # Rows of earlier versions hold the data itself, in which a text is a text.
+    has_texts = free_data_is_text and isinstance(data, dict) and isinstance(data.get("metadata"), str)
     try:
-        return ResultRow.model_validate(data, context=AS_TEXT if free_data_is_text else None)
+        return ResultRow.model_validate(data, context=AS_TEXT if has_texts else None)
     except ValidationError as error:
         raise ValueError(sentence(error)) from error

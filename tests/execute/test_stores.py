@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request, Response
+from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, ChatMessage, InputFile, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.stores import Store, answer_settings, question_key
@@ -89,6 +89,14 @@ def test_what_changes_no_answer_changes_no_key() -> None:
     }
     assert key(replace(ASKED, timeout_s=1, attempt=2, case_id="two", sample="{}", **elsewhere)) == key()
     assert key(of=gpt(name="x", workers=9, api_key="${{ OTHER }}", max_retries=9)) == key()
+
+
+def test_no_system_prompt_counts_unless_the_question_has_its_own_and_the_target_has_none() -> None:
+    judged = replace(ASKED, chat=(ChatMessage("system", "You judge."), *ASKED.chat))
+    assert key(replace(judged, system_prompt=NO_SYSTEM_PROMPT)) == key(judged)
+    prompted = gpt(system_prompt="Be brief.")
+    assert key(replace(judged, system_prompt=NO_SYSTEM_PROMPT), of=prompted) != key(judged, of=prompted)
+    assert key(replace(ASKED, system_prompt=NO_SYSTEM_PROMPT)) != key()
 
 
 def test_trials_cases_and_occurrences_have_keys_of_their_own() -> None:

@@ -140,6 +140,14 @@ def test_long_lines_are_not_folded_and_long_keys_have_a_question_mark(tmp_path: 
     assert read_back(tmp_path, "yaml", found) == [found]
 
 
+@pytest.mark.parametrize("text", ["42", "null", '{"a": 1}', "found"])
+def test_texts_in_rows_of_earlier_versions_stay_texts(text: str) -> None:
+    call = ToolCall(tool="search", input=text, output=text)
+    given = row(output_messages=(OutputMessage(role="assistant", tool_calls=(call,)),))
+    assert row_of(json.loads(given.model_dump_json())) == given
+    assert row_of(json.loads(jsonl.encode(given))) == given
+
+
 def test_every_row_is_read_back_from_both_formats_and_by_the_reader_of_documents(tmp_path: Path) -> None:
     more = {
         "seed": -7,
