@@ -22,7 +22,7 @@ from agentv_ci.compile.selection import CaseFilter
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.report import GateVerdict, RunReport
 from agentv_ci.contracts.results import OutcomeKey, ResultRow
-from agentv_ci.errors import UsageError
+from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.results.files import form_of, read_rows
@@ -101,13 +101,13 @@ def run(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
     """Run evals and return their results; prints nothing.
 
     Raises InvalidInput with the diagnostics of invalid documents, UsageError, NothingToRun, and TargetUnavailable
-    (`agentv_ci.errors`); RuntimeError inside a running event loop.
+    (`agentv_ci.errors`); KeyboardInterrupt after finished rows are written; RuntimeError inside a running event loop.
     """
     return asyncio.run(run_async(*evals, **options))
 
 
 async def run_async(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
-    """Run evals and return their results, like `run`, in a running event loop."""
+    """Run evals and return their results, like `run`, in a running event loop; raises CancelledError when cancelled."""
     if not evals:
         raise UsageError("no evals are given")
     folder = _folder(options)
@@ -115,7 +115,7 @@ async def run_async(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
 
 
 async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Path) -> Results:
-    """Run a plan and return its results; raises what `run` raises."""
+    """Run a plan and return its results; raises what `run` raises, and CancelledError instead of KeyboardInterrupt."""
     run_options = RunOptions(
         root=compiled.origin.root,
         workers=options.get("workers"),
@@ -131,7 +131,13 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
     with TemporaryDirectory(prefix="agentv-run-") as scratch:
         results = folder / options["out"] if "out" in options else Path(scratch, "results.jsonl")
         files = RunFiles(results, form_of(results))
-        outcome = await run_plan(compiled, overrides, run_options, files, services)
+        try:
+            outcome = await run_plan(compiled, overrides, run_options, files, services)
+        except Interrupted as error:
+            raise asyncio.CancelledError from error
+        if outcome.report.stopped == "interrupted":
+            # After Ctrl-C, `asyncio.run` makes this a KeyboardInterrupt.
+            raise asyncio.CancelledError
         rows = tuple(read_rows(files.results, files.form))
     return _results(outcome, rows, warnings)
 

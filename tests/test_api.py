@@ -115,6 +115,22 @@ def test_environment_replaces_that_of_the_process(project: Project, monkeypatch:
     assert ran(project, eval_ids=["greets"], env={**os.environ, "GREETING": "Hello"}).passed
 
 
+@pytest.mark.parametrize("rows", [0, 1])
+def test_interrupt_is_raised_after_rows_are_written(project: Project, rows: int) -> None:
+    interrupts = f"test -e {'evals' if rows == 0 else 'asked'} && kill -INT {os.getpid()} && sleep 9"
+    command = f"{interrupts}; touch asked; echo Hello # {{PROMPT}}"
+    project.targets({"name": "default", "provider": "cli", "command_template": command, "cwd": str(project.folder)})
+    with pytest.raises(KeyboardInterrupt):
+        ran(project, workers=1, out="r.jsonl")
+    assert len(project.rows() if rows else []) == rows
+
+
+async def test_cancelled_run_is_cancelled(project: Project) -> None:
+    project.targets({"name": "default", "provider": "cli", "command_template": "sleep 9 # {PROMPT}"})
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(agentv_ci.run_async("evals/", cwd=project.folder), 1)
+
+
 def test_in_a_running_loop(project: Project) -> None:
     async def both() -> list[bool]:
         runs = (agentv_ci.run_async("evals/", eval_ids=[each], cwd=project.folder) for each in ("greets", "leaves"))

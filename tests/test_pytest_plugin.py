@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -110,6 +111,13 @@ def test_replayed_answers(project: Project, pytester: pytest.Pytester) -> None:
     assert outcomes(pytester, "--agentv") == {"failed": 2}
     project.targets({"name": "default", "provider": "cli", "command_template": "echo Hello bye {PROMPT}"})
     assert outcomes(pytester, "--agentv", "--agentv-replay=recordings") == {"passed": 2}
+
+
+def test_one_interrupt_stops_pytest(project: Project, pytester: pytest.Pytester) -> None:
+    interrupts = f"kill -INT {os.getpid()}; sleep 9 # {{PROMPT}}"
+    project.targets({"name": "default", "provider": "cli", "command_template": interrupts})
+    with pytest.raises(KeyboardInterrupt):
+        outcomes(pytester, "--agentv")
 
 
 def test_dry_run(project: Project, pytester: pytest.Pytester) -> None:
