@@ -66,8 +66,7 @@ class _TargetUse:
             elif target is not None and (missing := never_reported(each, target, self._prices)):
                 message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
                 yield self._find.at("AV316", message, (*pointer, "type"))
-        is_selected = self._is_selected(index)
-        if target is not None and judge_name(None, target) is None and is_selected:
+        if target is not None and judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 
     def _is_selected(self, index: int) -> bool:
