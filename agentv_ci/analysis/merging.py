@@ -157,6 +157,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         max_cost_usd=next((each.gate.max_cost_usd for each in reports if each.gate.max_cost_usd is not None), None),
         unrecorded=sum(each.unrecorded for each in reports),
         replayed=any(each.replayed for each in reports),
+        filtered=any(each.filtered for each in reports),
         again=tuple(word for word in reports[0].again if all(word in each.again for each in reports))
         if reports
         else (),

@@ -69,6 +69,7 @@ def run_report_of(
         unrecorded=ending.unrecorded,
         replayed=ending.replayed,
         again=ending.again,
+        filtered=ending.filtered,
         dry_run=ending.dry_run,
         counts=count(
             outcomes,

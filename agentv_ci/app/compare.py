@@ -58,6 +58,8 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     document = baseline_of(outcomes, plan_digest=plan_digest, measured=measured)
     if document is None:
         raise NothingToRun(f"no case of '{results}' was graded")
+    if report is not None and report.filtered:
+        _refuse_losses(results, document, out)
     write_whole(out, lambda file: file.write(baseline_text(document).encode("utf-8")))
     warnings = []
     if report is None:
@@ -67,6 +69,19 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
         warnings.append("one trial per case: noise cannot be distinguished from change; use --repeat")
     return document, warnings
+
+
+def _refuse_losses(results: Path, document: BaselineDocument, out: Path) -> None:
+    """Raise UsageError if a baseline has cases that a part of the cases would drop."""
+    if not out.exists():
+        return
+    kept = {(case.suite, case.id, case.target) for case in document.cases}
+    lost = sum((case.suite, case.id, case.target) not in kept for case in _baseline(out).cases)
+    if lost:
+        raise UsageError(
+            f"only some cases ran for '{results}'; '{out}' would lose {counted(lost, 'case')}",
+            hint="run all cases, or write another file with --out",
+        )
 
 
 def _incomplete(report: RunReport) -> str | None:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from agentv_ci.analysis.comparison import Side, compare_sides
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.comparison import BaselineComparison, compare
 from agentv_ci.app.compare import side_of
 from agentv_ci.app.report_files import report_path
 from agentv_ci.contracts.action import RESULTS
 from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.errors import CannotGoOn
 from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.report.job import Job
+from agentv_ci.report.view import RunView
+
+if TYPE_CHECKING:
+    from agentv_ci.publish.base_results import BaseResults
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
@@ -40,21 +42,23 @@ async def with_base(job: Job, artifact: str, workflow: Workflow, token: str | No
 
     base = await fetch_base_results(artifact, workflow, token, environment)
     try:
-        comparison = _compared(base.archive, base.name, reported.outcomes, environment)
-    except (CannotGoOn, OSError, ValueError, zipfile.BadZipFile) as error:
+        comparison = _compared(base, reported, environment)
+    except Exception as error:  # what damaged archives raise is not documented, and the comparison is for information
         raise NotPublished(f"the results of {base.name} cannot be read: {type(error).__name__}") from error
     if not comparison.shares_cases:
         raise NotPublished(f"{base.name} has none of these cases")
     return replace(job, reported=replace(reported, report=report.model_copy(update={"comparison": comparison})))
 
 
-def _compared(archive: bytes, name: str, outcomes: Sequence[CaseOutcome], environment: Environment) -> Comparison:
+def _compared(base: BaseResults, reported: RunView, environment: Environment) -> Comparison:
     with TemporaryDirectory() as folder:
         results = Path(folder) / RESULTS
-        with zipfile.ZipFile(io.BytesIO(archive)) as packed:
+        with zipfile.ZipFile(io.BytesIO(base.archive)) as packed:
             for path in (results, report_path(results)):
                 path.write_bytes(_content(packed, path.name))
-        return compare_sides(side_of(results, name), Side("this run", outcomes), now=environment.now())
+        older = side_of(results, base.name)
+    against = BaselineComparison(older, "this run", environment.now(), is_part=reported.report.filtered)
+    return compare(against, reported.outcomes)
 
 
 def _content(packed: zipfile.ZipFile, name: str) -> bytes:

@@ -18,7 +18,7 @@ from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.latest import link_latest
-from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
+from agentv_ci.app.report_files import RunFiles, RunOutcome, read_run_report, why, write_reports
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
@@ -82,12 +82,19 @@ async def run_plan(
 
 
 def only_failed(compiled: CompiledPlan, results: Path) -> CompiledPlan:
-    """Return the plan with only the cases that did not pass in results; raises UsageError for unreadable ones."""
+    """Return the plan with only the cases that did not pass in results; raises UsageError for unreadable ones.
+
+    Cases that a stopped run did not begin did not pass either.
+    """
+    if results.is_dir():
+        raise UsageError(f"--failed: '{results}' is a directory", hint="put --failed last, or name a file")
     tally = Tally()
     for row in read_rows(results, allow_torn=True):
         tally.add(row)
-    failed = {(each.case.suite, each.case.id) for each in tally.outcomes() if each.verdict != "pass"}
-    plan = narrowed(compiled.plan, lambda case: (case.suite, case.id) in failed)
+    passed = {(each.case.suite, each.case.id): each.verdict == "pass" for each in tally.outcomes()}
+    ran = read_run_report(results)
+    otherwise = ran is not None and ran.leaves_cases and not ran.filtered
+    plan = narrowed(compiled.plan, lambda case: not passed.get((case.suite, case.id), not otherwise))
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results)))
 
 

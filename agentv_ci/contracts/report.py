@@ -263,6 +263,8 @@ class Ending:
     """Whether answers come from recordings."""
     again: tuple[str, ...] = ()
     """Options for running a case again."""
+    filtered: bool = False
+    """Whether only some cases of the documents were selected."""
     shard: ShardRecord | None = None
     max_cost_usd: float | None = None
     """Maximum cost of the whole run."""
@@ -288,6 +290,7 @@ class RunReport(Recorded):
     unrecorded: int = Field(0, description="Requests of a replay without a recording.")
     replayed: bool = Field(False, description="Whether answers come from recordings (`--replay`).")
     again: Items[str] = Field((), description="Options that matter when a case is run again, such as `--repeat=3`.")
+    filtered: bool = Field(False, description="Whether only some cases of the documents were selected.")
     dry_run: bool = Field(description="Whether mock answers replaced those of the targets.")
     counts: Counts = Field(description="Cases by verdict.")
     statistics: Statistics = Field(description="Statistics of scores.")

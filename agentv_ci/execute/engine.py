@@ -86,6 +86,7 @@ class Engine:
             unrecorded=self._targets.unrecorded,
             replayed=self._options.replay is not None,
             again=self._options.again,
+            filtered=self._options.is_filtered,
             stopped=self._trials.stopped,
             max_cost_usd=self._options.max_cost_usd,
             unpriced_models=tuple(self._budget.unpriced),

@@ -13,7 +13,7 @@ from agentv_ci.contracts.source import NOWHERE, Mark, Source, diagnostic_at
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.load.recognition import bears_our_mark, is_ours_by_name, kind_by_name, recognize
+from agentv_ci.load.recognition import bears_our_mark, has_eval_name, is_ours_by_name, kind_by_name, recognize
 
 
 def load(path: Path, root: Path, *, named: bool) -> Source:
@@ -29,11 +29,12 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
         parsed = parse_yaml(text)
     except Unparsable as error:
         refused = _diagnostic(path, error.problem)
-        is_ours = named or is_ours_by_name(path) or bears_our_mark(content)
+        is_closed = isinstance(error.__cause__, PermissionError)
+        is_ours = named or is_ours_by_name(path) or bears_our_mark(content) or (is_closed and has_eval_name(path))
         if not is_ours:
             # What is closed may be ours, but does not hold up the rest.
             refused = replace(refused, severity="warning")
-        reported = (refused,) if is_ours or isinstance(error.__cause__, PermissionError) else ()
+        reported = (refused,) if is_ours or is_closed else ()
         return Source(path, root, kind_by_name(path), None, lambda: NOWHERE, reported, readable=False)
     kind, problem = recognize(path, parsed, named=named)
     # Problems in files of other programs do not matter, but an unknown kind of ours does.

@@ -28,6 +28,9 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
 EVAL_NAME = re.compile(r"(?:.+\.)?EVAL\.ya?ml|.+\.eval\.ya?ml")
 """Names that only eval files have; `eval.yaml` is also a usual name for settings of other programs."""
 
+TEST_NAME = re.compile(r".+\.test\.ya?ml")
+"""The usual name of eval files; other programs have tests, too."""
+
 OURS = re.compile(
     r"""\bagentv-(?:eval|targets|config|judge-set)-|/schemas/(?:eval|targets|config|judge-set)-v\d"""
     r"""|^[ \t{\ufffd]*["']?(?:evalcases|guideline_patterns|guidelinePatterns)["']?\s*:""",
@@ -49,6 +52,11 @@ def is_ours_by_name(path: Path) -> bool:
     return kind_by_name(path) is not None or EVAL_NAME.fullmatch(path.name) is not None
 
 
+def has_eval_name(path: Path) -> bool:
+    """Whether eval files usually have such a name."""
+    return EVAL_NAME.fullmatch(path.name) is not None or TEST_NAME.fullmatch(path.name) is not None
+
+
 def bears_our_mark(content: bytes) -> bool:
     """Whether a text that cannot be parsed is probably a document of ours, in whatever encoding."""
     text = content.replace(b"\0", b"").decode("utf-8", "replace")
@@ -64,7 +72,7 @@ def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, 
     declared = data.get("$schema") if isinstance(data, dict) else None
     if isinstance(declared, str) and declared in KNOWN_SCHEMAS:
         return KNOWN_SCHEMAS[declared], None
-    by_content = _kind_by_content(data, named=named)
+    by_content = _kind_by_content(data, named=named) or _misspelt(path, data)
     kind = kind_by_name(path) or by_content
     other = _other_format(path, data) if kind is None else None
     if isinstance(declared, str):
@@ -77,7 +85,8 @@ def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, 
         place = locate(parsed.find_mark(), (other[0],))
         message = f"{other[1]}, which agentv-ci does not read"
         return None, Problem("AV103", message, place.start, place.end, hint=FORMAT_HINT)
-    if not named and (kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))):
+    expected = named or (data is None and has_eval_name(path))
+    if not expected and (kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))):
         return None, None  # other files are called targets.yaml too
     if kind is not None and (data is None or _attempts_schema(data)):
         return kind, None
@@ -107,6 +116,13 @@ def kind_by_name(path: Path) -> Kind | None:
     if path.name == ".agentv.yaml" or (path.name == "config.yaml" and path.parent.name == ".agentv"):
         return "config"
     return None
+
+
+def _misspelt(path: Path, data: JsonValue) -> Kind | None:
+    """Return the kind of a file that has the name of eval files and a key much like theirs."""
+    if not isinstance(data, dict) or not has_eval_name(path):
+        return None
+    return "eval" if any(nearest(key, ["evalcases"]) for key in data) else None
 
 
 def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:

@@ -13,10 +13,12 @@ from agentv_ci.contracts.exchange import Environment
 from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 from agentv_ci.publish.api import Api, with_api
 from agentv_ci.publish.refusals import NotPublished
-from agentv_ci.publish.workflow import OF_PULL_REQUESTS, Workflow
+from agentv_ci.publish.workflow import Workflow
 
 PERMISSION = "actions: read"
 MAX_RUNS = 5
+OF_THE_BRANCH = frozenset({"push", "schedule", "workflow_dispatch", "merge_group"})
+"""Events whose runs are about the branch itself; others may have checked out anything."""
 MAX_BYTES = 64 * 1024 * 1024
 
 
@@ -57,7 +59,7 @@ async def _runs(api: Api, actions: str, workflow: Workflow) -> AsyncIterator[Jso
     trusted = [
         each
         for each in objects_at(answer, "workflow_runs")
-        if text_at(each, "event") not in {*OF_PULL_REQUESTS, "pull_request_target"}
+        if text_at(each, "event") in OF_THE_BRANCH
         and text_at(each, "head_repository", "full_name") == workflow.repository
     ]
     for each in trusted[:MAX_RUNS]:

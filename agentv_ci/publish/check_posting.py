@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv_ci.contracts.exchange import Environment
+from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.json_access import count_at
 from agentv_ci.publish.api import Api, address_of, with_api
 from agentv_ci.publish.check import Check
@@ -18,9 +18,14 @@ async def create_check(check: Check, workflow: Workflow, token: str, environment
     async def work(api: Api) -> str:
         # A retry creates another one: of several with the same name, GitHub shows the newest.
         created = await api.ask("POST", path, check.creation(workflow.shown_commit))
-        address = address_of(created)
-        for each in check.updates():
-            await api.ask("PATCH", f"{path}/{count_at(created, 'id')}", each)
+        address, own = address_of(created), f"{path}/{count_at(created, 'id')}"
+        try:
+            for each in check.updates():
+                await api.ask("PATCH", own, each)
+        except ProviderError:
+            # An open check run would block the pull request.
+            await api.ask("PATCH", own, check.ending())
+            raise
         return address
 
     return await with_api(work, workflow, token, PERMISSION, environment)

@@ -272,9 +272,9 @@ class FakeGitHub:
             self.checks.append(check)
         else:
             check = self.checks[int(path.rpartition("/")[2]) - 1]
-        output = body.pop("output")
-        check |= body | {"title": output["title"], "summary": output["summary"]}
-        check["annotations"] += output["annotations"]
+        output = body.pop("output", {})
+        check |= body | {key: output[key] for key in ("title", "summary") if key in output}
+        check["annotations"] += output.get("annotations", [])
         shown = example(CHECKS, "post", "201") | {"id": check["id"], "name": check["name"]}
         return Answer(201 if method == "POST" else 200, shown)
 

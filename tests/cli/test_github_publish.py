@@ -129,8 +129,11 @@ class TestOutcomes:
             said = job.publish("--comment=never").out
             assert "### Against `main (0000000)`\n\n**1 regressed, 1 new**" in job.summary
             assert "| 📉 regressed | `greets` |" in job.summary
-            github.runs = [Run(4, {"agentv-results": b"no zip"})]
-            assert "the results of main (0000000) cannot be read: BadZipFile" in job.publish("--comment=never").out
+            for damaged in (b"no zip", base.replace(b"PK\x01\x02", b"PK\x01\x03")):
+                github.runs = [Run(4, {"agentv-results": damaged})]
+                done = job.publish("--comment=never")
+                assert "the results of main (0000000) cannot be read: BadZipFile" in done.out
+                assert done.code == 1
         # The gate decides without it.
         assert ("regress" in said, "no comparison" in said) == (False, False)
         assert job.publish("--base-artifact=", "--comment=never").out.count("\n") == said.count("\n")

@@ -59,6 +59,17 @@ def test_results_that_are_named_elsewhere_are_not_the_latest(project: Project) -
     project.refuses("compare", "r.jsonl", error=error)
 
 
+def test_part_of_the_cases_does_not_shrink_a_baseline(project: Project) -> None:
+    assert project.run("eval").code == project.run("baseline", "accept").code == 0
+    before = project.text(".agentv/baseline.json")
+    assert project.run("eval", "--eval-id", "greets").code == 0
+    error = "'.agentv/baseline.json' would lose 1 case run all cases, or write another file with --out"
+    project.refuses("baseline", "accept", error=error)
+    assert project.text(".agentv/baseline.json") == before
+    assert project.run("baseline", "accept", "--out", "greets.json").code == 0
+    assert project.run("baseline", "accept", "--out", "greets.json").code == 0
+
+
 def test_a_dry_run_leaves_no_latest_results(project: Project) -> None:
     assert project.run("eval", "--dry-run").code == 0
     assert not project.path(LATEST).is_symlink()

@@ -81,6 +81,19 @@ def test_only_cases_that_did_not_pass_run(named: list[str], project: Project) ->
     assert (done.code, "gate: nothing ran" in done.out) == (0, True)
 
 
+def test_cases_that_a_stopped_run_did_not_begin_did_not_pass(project: Project) -> None:
+    project.documents(
+        {"id": "leaves", "evaluators": [{**HELLO, "value": "Bye"}]}, "greets", "waves", name="evals/x.yaml"
+    )
+    assert project.eval("--fail-fast").code == 1
+    cases = listed(project, "eval", "evals/x.yaml", "--failed", "r.jsonl")
+    assert [case for case, *_ in cases] == ["leaves", "greets", "waves"]
+
+
+def test_folder_is_not_results(project: Project) -> None:
+    project.refuses("eval", "--failed", "evals/", error="is a directory put --failed last, or name a file")
+
+
 @pytest.mark.parametrize(("named", "said"), [([], "there are no results in"), (["no.jsonl"], "No such file")])
 def test_results_of_failed_cases_must_exist(named: list[str], said: str, project: Project) -> None:
     project.refuses("eval", "evals/x.yaml", "--failed", *named, error=said)

@@ -37,6 +37,8 @@ def problems(source: Source) -> list[tuple[str, str]]:
         *((name, "a: 1\n", "config", ["AV102"]) for name in (".agentv.yaml", ".agentv/config.yaml")),
         ("x.yaml", "evalcases: 5\n", "eval", ["AV102"]),
         ("x.yaml", "targets: [{provider: mock}]\n", "targets", ["AV102"]),
+        ("x.test.yaml", "evalcase: 5\n", "eval", ["AV102"]),
+        ("x.eval.yml", "$shema: agentv-eval-v2\neval_cases: 5\n", "eval", []),
         *(("x.yaml", f"{key}: []\n", "config", ["AV102"]) for key in ("guideline_patterns", "guidelinePatterns")),
     ],
 )
@@ -87,11 +89,18 @@ def test_evaluation_in_another_format_is_never_skipped(
         ("play.yaml", "- {hosts: all, vars: {a: 1}}\n"),
         ("eval.yaml", "checkpoint: a.pt\n"),
         ("a.eval.yaml", "a: 1\n"),
+        ("a.test.yaml", "suite: x\ntests: [{asserts: []}]\n"),
+        ("x.yaml", "evalcase: 5\n"),
     ],
 )
 def test_ordinary_yaml_is_skipped(tmp_path: Path, name: str, text: str) -> None:
     source = loaded(tmp_path, text, name, named=False)
     assert (source.kind, source.diagnostics) == (None, ())
+
+
+@pytest.mark.parametrize("name", ["a.test.yaml", "a.eval.yml", "EVAL.yaml"])
+def test_empty_file_with_the_name_of_eval_files_is_an_error(tmp_path: Path, name: str) -> None:
+    assert problems(loaded(tmp_path, "", name, named=False)) == [("AV103", "the file is empty")]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def test_newest_run_that_has_the_artifact(github: FakeGitHub) -> None:
         ([Run(n, FILES if n == 6 else {}) for n in range(1, 7)], {}, "no run of main has an artifact"),
         # A branch of a fork may have the name of the base branch.
         ([Run(1, FILES, event="pull_request")], {}, "no run of main has an artifact"),
+        *(([Run(1, FILES, event=each)], {}, "no run of main") for each in ("issue_comment", "workflow_run")),
         ([Run(1, FILES, repository="stranger/demo")], {}, "no run of main has an artifact"),
         ([Run(1, FILES)], {"base_branches": ("release", "main")}, "no run of release has an artifact"),
         ([Run(1, FILES)], {"base_branches": ()}, "the base branch or the file of the workflow is unknown"),

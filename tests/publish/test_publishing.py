@@ -25,7 +25,7 @@ from agentv_ci.publish.publishing import (
     selected,
     summary,
 )
-from tests.action.github_api import FakeGitHub
+from tests.action.github_api import Failure, FakeGitHub
 from tests.publish.workflows import HEAD, PULL_REQUEST, PUSH, past
 from tests.support import FakeClock
 
@@ -219,6 +219,16 @@ def test_token_without_checks_write_changes_nothing_else() -> None:
         assert (lines[1:], comment) == published(workflow=workflow, token=TOKEN)
     refusal = "GitHub returned 403: Resource not accessible by integration (the job needs `checks: write`"
     assert lines[0].startswith(f"::notice title=No check run::{refusal}")
+
+
+def test_check_run_whose_annotations_are_refused_is_completed() -> None:
+    github = FakeGitHub(permissions={"checks": "write"}, failures=[Failure(422, "Validation Failed", "PATCH")])
+    with github.running() as url:
+        workflow = replace(PULL_REQUEST, api_url=url)
+        lines, _ = published(workflow=workflow, token=TOKEN, check=True, comment="never", shown=remarks("warning", 60))
+    (check,) = github.checks
+    assert (check["status"], check["conclusion"]) == ("completed", "failure")
+    assert lines[0].startswith("::notice title=No check run::GitHub returned 422: Validation Failed")
 
 
 @pytest.mark.parametrize(
