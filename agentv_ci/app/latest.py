@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 from agentv_ci.app.report_files import report_path
@@ -16,9 +17,12 @@ NAMES = (LATEST.name, "latest.yaml")
 
 def latest_results(root: Path) -> Path | None:
     """Return the results of the last run in a repository, by their own name; None without any."""
-    links = (root / RESULTS / name for name in NAMES)
-    latest = next((link for link in links if link.is_file()), None)
-    return latest.parent / latest.readlink() if latest is not None and latest.is_symlink() else latest
+    for link in (root / RESULTS / name for name in NAMES):
+        # Another run may be replacing it.
+        with contextlib.suppress(OSError):
+            if link.is_file():
+                return link.parent / link.readlink() if link.is_symlink() else link
+    return None
 
 
 def link_latest(results: Path) -> None:
@@ -30,7 +34,20 @@ def link_latest(results: Path) -> None:
     if any(link.exists() and not link.is_symlink() for link in links):
         return
     with contextlib.suppress(OSError):
-        for link in links:
-            link.unlink(missing_ok=True)
-        results.with_name(f"latest.{form_of(results)}").symlink_to(results.name)
-        links[-1].symlink_to(report_path(results).name)
+        latest = results.with_name(f"latest.{form_of(results)}")
+        _link(latest, results.name)
+        _link(links[-1], report_path(results).name)
+        for other in links[:-1]:
+            if other != latest:
+                other.unlink(missing_ok=True)
+
+
+def _link(link: Path, name: str) -> None:
+    """Replace a link atomically; raises OSError."""
+    scratch = link.with_name(f".{link.name}.{os.getpid()}.new")
+    scratch.unlink(missing_ok=True)
+    scratch.symlink_to(name)
+    try:
+        scratch.replace(link)
+    finally:
+        scratch.unlink(missing_ok=True)

@@ -66,7 +66,7 @@ class RunFiles:
     form: ResultsFormat
     reports: Reports = NO_REPORTS
     is_latest: bool = False
-    """Whether `latest.jsonl` beside the results is to lead to them."""
+    """Whether `latest.jsonl` beside the results is to lead to them, if any case runs."""
 
     @property
     def report(self) -> Path:

@@ -169,7 +169,7 @@ async def run_trials(
         form(files.form).encode,
         keeps=finished.kept,
         outdates=files.report,
-        on_begin=partial(link_latest, files.results) if files.is_latest else lambda: None,
+        on_begin=partial(link_latest, files.results) if files.is_latest and plan.cases else lambda: None,
     )
     with Materials(plan.files, options.root) as materials, journal:
         grade = _grader(plan, options, materials, clean)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.app.latest import latest_results, link_latest
+from tests.support import write
 from tests.support.evals import tool
 from tests.support.projects import Project
 
@@ -73,6 +75,29 @@ def test_part_of_the_cases_does_not_shrink_a_baseline(project: Project) -> None:
 def test_a_dry_run_leaves_no_latest_results(project: Project) -> None:
     assert project.run("eval", "--dry-run").code == 0
     assert not project.path(LATEST).is_symlink()
+
+
+@pytest.mark.parametrize("skips", [["--failed"], ["--only-changed", "plan.json"]])
+def test_a_run_without_cases_leaves_the_latest_results(skips: list[str], project: Project) -> None:
+    assert project.run("compile", "--out", "plan.json").code == 0
+    assert project.run("eval").code == 0
+    latest = project.path(LATEST).resolve()
+    project.run("eval", *skips)
+    assert project.path(LATEST).resolve() == latest
+
+
+def test_results_that_cannot_be_linked_leave_the_latest_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError
+
+    for name in ("eval_1.jsonl", "eval_2.jsonl"):
+        write(tmp_path, {f"{RESULTS}/{name}": "{}"})
+    link_latest(tmp_path / RESULTS / "eval_1.jsonl")
+    monkeypatch.setattr(Path, "symlink_to", fail)
+    link_latest(tmp_path / RESULTS / "eval_2.jsonl")
+    assert latest_results(tmp_path) == tmp_path / RESULTS / "eval_1.jsonl"
+    monkeypatch.setattr(Path, "readlink", fail)
+    assert latest_results(tmp_path) is None
 
 
 def test_a_file_that_is_called_like_the_latest_results_stays(project: Project) -> None:
