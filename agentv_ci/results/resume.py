@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from agentv_ci.results.journal import KeptRows, claim
 from agentv_ci.results.rows import TrialKey, stored_response
 from agentv_ci.results.trials import Result, is_settled
 from agentv_ci.text import counted
+
+OLD_DATA = re.compile(rb'"metadata": ?\{')
+"""Data in a JSON line of an earlier version; this one has JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class _LastRow:
     is_answered: bool
     result: Result
     is_stale: bool
-    """Whether fields that the row repeats from the plan have changed there."""
+    """Whether it is written as by an earlier version, or the plan has other values of fields that the row repeats."""
     unpriced: tuple[str, ...]
     """Models whose cost is unknown."""
 
@@ -168,6 +172,7 @@ class ResumedResults:
             "require": case.require,
             "stop_when": case.stop_when,
             "source": RowSource(path=case.source.path, line=case.source.line),
+            "tags": case.tags or (),
             "metadata": case.metadata,
         }
 
@@ -185,18 +190,19 @@ class ResumedResults:
                 index.cost_usd[case.suite] = index.cost_usd.get(case.suite, 0.0) + cost_usd
                 known = index.last.get(_trial_of(row))
                 if known is None or not known.is_answered:
-                    index.last[_trial_of(row)] = self._last_row(place, row, case)
+                    index.last[_trial_of(row)] = self._last_row(place, item, row, case)
         for case in self._cases.values():
             if case.stop_when is not None:
                 _forget_unneeded(case, index)
         return index
 
-    def _last_row(self, place: int, row: ResultRow, case: PlanCase) -> _LastRow:
+    def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
         return _LastRow(
             place=place,
             is_answered=row.status == "ok",
             result=Result(row.verdict, row.score),
-            is_stale=any(getattr(row, name) != value for name, value in self._repeated(case).items()),
+            is_stale=OLD_DATA.search(item) is not None
+            or any(getattr(row, name) != value for name, value in self._repeated(case).items()),
             unpriced=() if self._dry_run else tuple(self._unpriced(row, case)),
         )
 

@@ -148,6 +148,10 @@ def test_texts_in_rows_of_earlier_versions_stay_texts(text: str) -> None:
     assert row_of(json.loads(jsonl.encode(given))) == given
 
 
+def test_usage_that_is_null_is_empty() -> None:
+    assert row_of({**ROW, "usage": None}) == row_of({**ROW, "usage": {}})
+
+
 def test_every_row_is_read_back_from_both_formats_and_by_the_reader_of_documents(tmp_path: Path) -> None:
     more = {
         "seed": -7,

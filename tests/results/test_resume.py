@@ -222,7 +222,10 @@ def test_rows_of_cases_that_are_not_selected_are_not_lost(path: Path) -> None:
     [
         ([ERROR, row(of=case("gone")), *FITTING, LAST, row("fail", of=WHOLE.cases[2])], [*FITTING, LAST]),
         ([ERROR, ERROR.model_copy(update={"error": "again"})], [ERROR.model_copy(update={"error": "again"})]),
-        ([FITTING[0].model_copy(update={"trials": 3, "dataset": "old", "metadata": {"a": 1}})], FITTING[:1]),
+        (
+            [FITTING[0].model_copy(update={"trials": 3, "dataset": "old", "metadata": {"a": 1}, "tags": ("old",)})],
+            FITTING[:1],
+        ),
     ],
     ids=["first answer", "last error", "fields of the plan"],
 )
@@ -235,6 +238,13 @@ def test_finished_file_has_one_row_per_trial(rows: list[ResultRow], kept: list[R
     before = path.stat()
     resumable(path).remove_other_rows()
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_rows_of_earlier_versions_are_written_as_those_of_this_one(separators: tuple[str, str], path: Path) -> None:
+    path.write_text("".join(f"{json.dumps(each.model_dump(mode='json'), separators=separators)}\n" for each in FITTING))
+    resumable(path).remove_other_rows()
+    assert path.read_text("utf-8") == "".join(map(form("jsonl").encode, FITTING))
 
 
 def test_finished_file_behind_a_link_is_rewritten_in_place_and_keeps_its_permissions(path: Path) -> None:
