@@ -85,7 +85,7 @@ class Engine:
             write_error=self._journal.write_error or self._targets.stores.write_error,
             unrecorded=self._targets.unrecorded,
             replayed=self._options.replay is not None,
-            again=self._options.again,
+            again=tuple(map(self._services.redactor.text, self._options.again)),
             filtered=self._options.is_filtered,
             stopped=self._trials.stopped,
             max_cost_usd=self._options.max_cost_usd,

@@ -104,12 +104,16 @@ class RunView:
     def errors(self) -> list[CaseOutcome]:
         """The cases that ran and have no verdict."""
         errors = (each for each in self.outcomes if each.verdict == "error" and not each.not_run)
-        return [each for each in errors if not _is_unknown(each)]
+        return [each for each in errors if not self._is_unknown(each)]
 
     @property
     def unknown(self) -> list[CaseOutcome]:
         """The cases of a dry run that have no reference answer."""
-        return [each for each in self.outcomes if _is_unknown(each)]
+        return [each for each in self.outcomes if self._is_unknown(each)]
+
+    def _is_unknown(self, outcome: CaseOutcome) -> bool:
+        says_so = outcome.verdict == "error" and outcome.summary.endswith(f": {NO_REFERENCE_ANSWER}")
+        return self.report.dry_run and says_so
 
     @property
     def failures(self) -> list[CaseOutcome]:
@@ -127,10 +131,6 @@ class RunView:
         """The trials without a verdict of cases that have one; they count as errors, too."""
         cases = [each for each in self.outcomes if each.verdict != "error"]
         return [(case, trial) for case in cases for trial in case.trials if trial.verdict == "error"]
-
-
-def _is_unknown(outcome: CaseOutcome) -> bool:
-    return outcome.verdict == "error" and outcome.summary.endswith(f": {NO_REFERENCE_ANSWER}")
 
 
 def unknown_text(run: RunView) -> str | None:

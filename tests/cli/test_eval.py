@@ -44,6 +44,9 @@ def test_run_report_has_the_command_without_secrets(project: Project) -> None:
     origin = json.loads(project.text("a b.report.json"))["origin"]
     command = "agentv-ci eval evals --dump-traces --dump-dir *** --out 'a b.jsonl'"
     assert origin == {"command": command, "version": __version__, "commit": None}
+    project.path("sk-not-to-be-seen.yaml").write_text(project.text("targets.yaml"))
+    project.run("eval", "evals", "--targets", "sk-not-to-be-seen.yaml", "--out", "b.jsonl")
+    assert json.loads(project.text("b.report.json"))["again"] == ["--targets=***.yaml"]
 
 
 @pytest.mark.parametrize(

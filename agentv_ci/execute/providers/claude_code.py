@@ -59,7 +59,8 @@ def _usage(result: JsonObject) -> Usage | None:
     """Return the tokens of the result; where it counts none, the sum of those by model."""
     usage = anthropic_usage(value_at(result, "usage"))
     by_model = value_at(result, "modelUsage")
-    if (usage is None or not usage.input_tokens) and isinstance(by_model, dict):
+    if (usage is None or not usage.input_tokens) and isinstance(by_model, dict) and by_model:
+        usage = None
         for model in by_model.values():
             of_model = anthropic_usage({name: count_at(model, theirs) for name, theirs in BY_MODEL.items()})
             usage = of_model if usage is None else usage.plus(of_model)

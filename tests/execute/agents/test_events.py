@@ -115,13 +115,19 @@ def test_tokens_are_read_if_they_are_reported(recording: str, tokens: tuple[int,
     assert replay(recording).usage == expected
 
 
-@pytest.mark.parametrize("usage", [{}, {"usage": {"input_tokens": 0, "output_tokens": 0}}])
+@pytest.mark.parametrize(
+    "usage",
+    [{}, {"usage": {"input_tokens": 0, "output_tokens": 0}}, {"usage": {"input_tokens": 0, "output_tokens": 6}}],
+)
 def test_claude_counts_by_model_where_the_sum_is_zero(usage: dict[str, Any]) -> None:
     counts = {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 3, "cacheCreationInputTokens": 2}
     by_model = {"opus": {**counts, "costUSD": 0.1}, "haiku": {"inputTokens": 1, "outputTokens": 1}}
     found = read("claude", lines(events("claude", "x", modelUsage=by_model, **usage)))
     assert found is not None
     assert found.usage == Usage(input_tokens=16, output_tokens=6, total_tokens=22, cached_tokens=3)
+    without = read("claude", lines(events("claude", "x", modelUsage={}, usage={"output_tokens": 6})))
+    assert without is not None
+    assert without.usage == Usage(output_tokens=6)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, InputMessageRecord,
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
 from agentv_ci.report.view import Links, RunView
+from agentv_ci.text import counted
 from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
 from tests.support.runs import NASTY, any_text, case, finding, reported, row, well_formed, well_formed_text, whole
 
@@ -87,6 +88,8 @@ def test_cases_without_a_reference_answer_are_unknown(number: int, names: str) -
     rows = [row("error", of=case(f"c{each}", line=each + 1)).model_copy(update=unknown) for each in range(number)]
     said = shown(reported(rows, Ending(dry_run=True)))
     assert (f"0 errors, {number} unknown**" in said, names in said, "⚠️" in said) == (True, True, False)
+    said = shown(reported(rows))
+    assert (counted(number, "error") in said, "unknown" in said) == (True, False)
 
 
 @pytest.mark.parametrize(
