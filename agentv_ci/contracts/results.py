@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from agentv_ci.contracts.base import (
     ErrorKind,
@@ -139,11 +139,6 @@ class RowSource(Recorded):
     line: int = Field(description="First line of the case.")
 
 
-def _without_null(written: object) -> object:
-    """Return an empty usage for null, which other programs may write."""
-    return Usage() if written is None else written
-
-
 NO_REFERENCE_ANSWER = "the case has no reference answer"
 """The error of a row in a dry run."""
 OutcomeKey = tuple[str, str, str]
@@ -188,9 +183,7 @@ class ResultRow(Recorded):
     attempts: Annotated[int, Field(ge=1)] = Field(description="Attempts of the trial.")
     requests: Annotated[int, Field(ge=0)] = Field(description="Requests in all attempts, including retries.")
     duration_ms: Annotated[int, Field(ge=0)] = Field(description="Duration of the last attempt's answer.")
-    usage: Annotated[Usage, BeforeValidator(_without_null)] = Field(
-        default_factory=Usage, description="Tokens of the answer."
-    )
+    usage: Usage = Field(default_factory=Usage, description="Tokens of the answer.")
     cost_usd: Dollars | None = Field(None, description="Cost of the answer, as reported or by the price of its tokens.")
     cached: bool = Field(False, description="Whether the answer comes from the cache or a recording, without cost.")
     judge_usage: Usage | None = Field(None, description="Tokens of the judges.")

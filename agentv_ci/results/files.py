@@ -108,6 +108,9 @@ def row_of(data: object, *, free_data_is_text: bool = True) -> ResultRow:
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > RESULT_VERSION:
         raise ValueError(f"schema_version {version} is not supported; this version of agentv-ci reads {RESULT_VERSION}")
+    if isinstance(data, dict) and data.get("usage", ...) is None:
+        # The schema of earlier versions allows it.
+        data = {**data, "usage": {}}
     # Rows of earlier versions hold the data itself, in which a text is a text.
     has_texts = free_data_is_text and isinstance(data, dict) and isinstance(data.get("metadata"), str)
     try:
