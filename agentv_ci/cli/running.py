@@ -26,6 +26,8 @@ from agentv_ci.process import kill_all
 T = TypeVar("T")
 
 MANY_FILES = 65_536
+TWICE_S = 0.5
+"""Signals that come so soon after the first one are the same one."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -92,8 +94,14 @@ def _end_on_signals() -> None:
     def end() -> None:
         for number in handled:
             loop.remove_signal_handler(number)
-            signal.signal(number, _end_at_once)
+            signal.signal(number, lambda *_: None)
+        # `timeout` of coreutils sends its signal to the process and to its group.
+        loop.call_later(TWICE_S, listen_again)
         task.cancel()
+
+    def listen_again() -> None:
+        for number in handled:
+            signal.signal(number, _end_at_once)
 
     for number in handled:
         with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on the loop

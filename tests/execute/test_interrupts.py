@@ -56,11 +56,11 @@ class Started:
         texts = [path.read_text(encoding="utf-8") for path in (self.repository / "evals").glob("*.pid")]
         return [int(text) for text in texts if text.strip()]
 
-    def end(self, *numbers: signal.Signals) -> tuple[int, str, str]:
+    def end(self, *numbers: signal.Signals, pause_s: float = 0.02) -> tuple[int, str, str]:
         """Send signals; return the exit status and what the run printed."""
         for number in numbers:
             self.process.send_signal(number)
-            time.sleep(0.02)
+            time.sleep(pause_s)
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
@@ -124,10 +124,20 @@ def test_a_second_signal_leaves_no_process_either(repository: Path) -> None:
     with started(repository, "--workers", "2") as run:
         run.wait_until(lambda: len(run.pids()) == 4)
         pids = run.pids()
-        code, _, err = run.end(signal.SIGTERM, signal.SIGTERM)
+        code, _, err = run.end(signal.SIGTERM, signal.SIGTERM, pause_s=0.7)
         # The process may be ending already when the second one comes.
         assert (code in (130, -signal.SIGTERM), "Traceback" in err) == (True, False)
         assert all(map(has_ended, pids))
+
+
+@pytest.mark.slow
+def test_a_signal_that_comes_twice_is_one(repository: Path) -> None:
+    # As from coreutils' `timeout`, which signals its command and the group.
+    documents(repository, CASES[:2], tool(HANGING["ignores-signals"]))
+    with started(repository, "--workers", "2") as run:
+        run.wait_until(lambda: len(run.pids()) == 4)
+        code, _, err = run.end(signal.SIGTERM, signal.SIGTERM)
+    assert (code, err) == (130, "error: interrupted before the first row; nothing was written\n")
 
 
 @pytest.mark.slow
