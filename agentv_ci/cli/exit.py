@@ -51,6 +51,10 @@ def end(work: Callable[[], object]) -> Ended:
     except (click.exceptions.Abort, KeyboardInterrupt):
         show_error("interrupted", None)
         return Ended(INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        # Its message is the help.
+        click.echo(error.format_message(), err=True)
+        return Ended(2, error)
     except click.ClickException as error:
         message = error.format_message()
         path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else None

@@ -39,6 +39,12 @@ def test_help_has_defaults(command: str, default: str, tmp_path: Path) -> None:
     assert default in " ".join(run_command(*command.split(), "--help", cwd=tmp_path).out.split())
 
 
+@pytest.mark.parametrize("group", [[], ["baseline"], ["cache"], ["github"]])
+def test_group_without_a_command_shows_its_help(group: list[str], tmp_path: Path) -> None:
+    done = run_command(*group, cwd=tmp_path)
+    assert (done.code, done.out, done.err) == (2, "", run_command(*group, "--help", cwd=tmp_path).out)
+
+
 def test_version_with_and_without_other_options(tmp_path: Path) -> None:
     version = f"agentv-ci {__version__}\n"
     assert run_process("--version", cwd=tmp_path).out == version
