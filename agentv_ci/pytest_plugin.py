@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".test.yaml", ".test.yml", ".eval.yaml", ".eval.yml")
 MAX_ANSWER = 2_000
+ACTING_MARKS = frozenset(
+    ("skip", "skipif", "xfail", "usefixtures", "parametrize", "filterwarnings", "tryfirst", "trylast")
+)
+"""Marks that change what pytest does; as tags of a case they are keywords alone."""
+_MARK = re.compile(r"[^\W_][\w.-]*")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -78,9 +84,11 @@ class EvalItem(pytest.Item):
         self._compiled = compiled
         self._case = case
         for tag in case.tags or ():
-            # Marks have to be known before they are used.
-            self.config.addinivalue_line("markers", f"{tag}: tag of an eval case")
-            self.add_marker(tag)
+            self.extra_keyword_matches.add(tag)
+            if tag not in ACTING_MARKS and _MARK.fullmatch(tag):
+                # Marks have to be known before they are used.
+                self.config.addinivalue_line("markers", f"{tag}: tag of an eval case")
+                self.add_marker(tag)
 
     def runtest(self) -> None:
         """Run the case alone; raises CaseFailed."""

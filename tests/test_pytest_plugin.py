@@ -63,6 +63,16 @@ def test_cases_are_tests(
     assert outcomes(pytester, *options) == expected
 
 
+@pytest.mark.parametrize("tag", ["skip", "xfail", "usefixtures", "filterwarnings", "_internal", "slow: 5", "quick(b)"])
+def test_tag_that_cannot_be_a_mark_is_a_keyword(pytester: pytest.Pytester, tag: str) -> None:
+    Project(pytester.path).documents({"id": "one", "tags": [tag]}, "two", name="x.test.yaml")
+    assert outcomes(pytester, "--agentv", "--strict-markers") == {"passed": 2}
+    assert outcomes(pytester, "--agentv", "-k", tag.partition(":")[0].partition("(")[0]) == {
+        "passed": 1,
+        "deselected": 1,
+    }
+
+
 def test_other_files_are_not_collected(pytester: pytest.Pytester) -> None:
     Project(pytester.path).documents("a", name="evals/x.yaml")
     assert outcomes(pytester, "--agentv") == {}
