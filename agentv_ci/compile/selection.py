@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -13,19 +13,20 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import CaseFacts
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.errors import UsageError
-from agentv_ci.json_access import value_at
+from agentv_ci.json_access import found_at
 from agentv_ci.text import did_you_mean
 
 Predicate = Callable[[CaseFacts], bool]
 
 KEYS = ("tag", "id", "suite", "meta.KEY")
 SYNTAX = "write tag:NAME, id:GLOB, suite:GLOB or meta.KEY=VALUE, joined by and, or, not and parentheses"
+MAX_DEPTH = 100
 _TOKEN = re.compile(r"""\s*(?:([()])|((?:"[^"]*"|[^\s()"])+)|(\S))""")
 
 
 def matches_id(case_id: str, eval_ids: Sequence[str]) -> bool:
     """Whether an id is one of these, or matches one of these globs."""
-    return any(case_id == each or fnmatchcase(case_id, each) for each in eval_ids)
+    return any(_matches(case_id, each) for each in eval_ids)
 
 
 def facts_of(case: PlanCase) -> CaseFacts:
@@ -75,7 +76,12 @@ EVERY_CASE = CaseFilter()
 
 
 def _has_one(tags: Collection[str], patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(tag, pattern) for tag in tags for pattern in patterns)
+    return any(_matches(tag, pattern) for tag in tags for pattern in patterns)
+
+
+def _matches(text: str, pattern: str) -> bool:
+    """Whether a text is this one or matches this glob: `[wip]` is a glob, too."""
+    return text == pattern or fnmatchcase(text, pattern)
 
 
 class _Parser:
@@ -85,6 +91,7 @@ class _Parser:
         self._text = text
         self._tokens = [(found[1] or found[2] or found[3], found.end()) for found in _TOKEN.finditer(text)]
         self._next = 0
+        self._depth = 0
 
     def parse(self) -> Predicate:
         found = self._or()
@@ -113,10 +120,10 @@ class _Parser:
             raise self._error("a condition is missing" + (f" before '{word}'" if word else " at the end"))
         self._next += 1
         if word == "not":
-            inner = self._not()
+            inner = self._nested(self._not)
             return lambda case: not inner(case)
         if word == "(":
-            inner = self._or()
+            inner = self._nested(self._or)
             if self._peek() != ")":
                 raise self._error("')' is missing")
             self._next += 1
@@ -124,13 +131,24 @@ class _Parser:
         assert word is not None, "checked above"
         return self._condition(word)
 
+    def _nested(self, part: Callable[[], Predicate]) -> Predicate:
+        if self._depth == MAX_DEPTH:
+            raise self._error(f"more than {MAX_DEPTH} conditions are nested")
+        self._depth += 1
+        found = part()
+        self._depth -= 1
+        return found
+
     def _condition(self, word: str) -> Predicate:
-        key, separator, value = word.replace('"', "").partition("=" if word.startswith("meta.") else ":")
-        if not separator or not value:
+        key, separator, quoted = word.partition("=" if word.startswith("meta.") else ":")
+        key, value = key.replace('"', ""), quoted.replace('"', "")
+        if not separator or not value or key.endswith("!") or quoted.startswith("="):
             raise self._error(f"'{word}' is not a condition")
         if key.startswith("meta."):
             path = key.split(".")[1:]
-            return lambda case: fnmatchcase(_as_text(value_at(case.metadata, *path)), value)
+            return lambda case: any(
+                _matches(text, value) for found in found_at(case.metadata, *path) for text in _texts(found)
+            )
         match key:
             case "tag":
                 return lambda case: _has_one(case.tags, [value])
@@ -150,16 +168,23 @@ class _Parser:
 
 def _is_suite(path: str, pattern: str) -> bool:
     """Whether a pattern matches the path of an eval file, or its name without suffixes."""
-    return fnmatchcase(path, pattern) or fnmatchcase(PurePosixPath(path).name.split(".")[0], pattern)
+    return _matches(path, pattern) or _matches(PurePosixPath(path).name.split(".")[0], pattern)
 
 
-def _as_text(value: JsonValue) -> str:
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Yield what a value of metadata is matched as; one of a list suffices."""
     match value:
+        case list():
+            yield from (text for each in value for text in _texts(each))
         case str():
-            return value
+            yield value
         case bool():
-            return str(value).lower()
+            yield str(value).lower()
         case None:
-            return ""
+            yield ""
+        case int():
+            yield from (str(value), f"{value}.0")
+        case float() if value.is_integer():
+            yield from (str(value), str(int(value)))
         case _:
-            return str(value)
+            yield str(value)

@@ -9,6 +9,8 @@ import pytest
 
 from agentv_ci.compile.overrides import narrowed
 from agentv_ci.compile.selection import CaseFilter, facts_of, matches_id
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.documents import CaseFacts
 from agentv_ci.errors import NothingToRun, UsageError
 from tests.compile.builders import (
     EVAL,
@@ -137,6 +139,51 @@ def test_cases_are_selected_by_conditions(repository: Path, given: dict[str, Any
 
 
 @pytest.mark.parametrize(
+    ("expression", "selected"),
+    [
+        ("tag:[wip]", True),
+        ("tag:w", False),
+        ("suite:evals/[a].yaml", True),
+        ("suite:[a]", True),
+        ("meta.label=[x]", True),
+        ("meta.missing=*", False),
+        ("not meta.missing=*", True),
+        ("meta.nothing=*", True),
+        ("meta.teams=pay", True),
+        ("meta.teams=sh*", True),
+        ("meta.teams=none", False),
+        ("meta.n=1", True),
+        ("meta.n=1.0", True),
+        ("meta.x=1", True),
+        ("meta.x=1.0", True),
+        ("meta.x=1.5", False),
+        ("meta.ready=1", False),
+        ('meta.sign="=="', True),
+        ("(" * 100 + "tag:[wip]" + ")" * 100, True),
+        ("not " * 100 + "tag:[wip]", True),
+    ],
+)
+def test_condition(expression: str, selected: bool) -> None:
+    metadata: JsonObject = {
+        "label": "[x]",
+        "nothing": None,
+        "teams": ["pay", "shop"],
+        "n": 1,
+        "x": 1.0,
+        "ready": True,
+        "sign": "==",
+    }
+    facts = CaseFacts("one", "evals/[a].yaml", ("[wip]",), metadata)
+    assert CaseFilter(expression=expression).selects(facts) is selected
+
+
+@pytest.mark.parametrize("expression", ["(" * 101 + "tag:a" + ")" * 101, "(" * 9_000, "not " * 9_000 + "tag:a"])
+def test_deeply_nested_expression_is_refused(expression: str) -> None:
+    with pytest.raises(UsageError, match="more than 100 conditions are nested"):
+        _ = CaseFilter(expression=expression).predicate
+
+
+@pytest.mark.parametrize(
     ("expression", "said"),
     [
         ("", "a condition is missing at the end"),
@@ -148,6 +195,8 @@ def test_cases_are_selected_by_conditions(repository: Path, given: dict[str, Any
         ("smoke", "'smoke' is not a condition"),
         ("tag:", "'tag:' is not a condition"),
         ("meta.team:x", "'meta.team:x' is not a condition"),
+        ("meta.team!=x", "'meta.team!=x' is not a condition"),
+        ("meta.team==x", "'meta.team==x' is not a condition"),
         ("tags:a", "unknown condition 'tags' (did you mean 'tag'?)"),
         ('tag:"a', "'tag:' is not a condition"),
     ],
