@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from typing_extensions import Unpack
 
@@ -19,7 +20,7 @@ from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.compile.selection import CaseFilter
-from agentv_ci.contracts.base import Verdict
+from agentv_ci.contracts.base import JsonObject, Verdict
 from agentv_ci.contracts.report import GateVerdict, RunReport
 from agentv_ci.contracts.results import OutcomeKey, ResultRow
 from agentv_ci.errors import Interrupted, UsageError
@@ -74,7 +75,7 @@ class Results:
 
 
 class RunKeywords(TypedDict, total=False):
-    """The options of a run; those not described here mean the same as for `agentv-ci eval`."""
+    """The options of a run, None for absent ones; those not described here mean the same as for `agentv-ci eval`."""
 
     targets: str | Path
     target: str
@@ -110,6 +111,7 @@ async def run_async(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
     """Run evals and return their results, like `run`, in a running event loop; raises CancelledError when cancelled."""
     if not evals:
         raise UsageError("no evals are given")
+    options = cast("RunKeywords", {name: each for name, each in options.items() if each is not None})
     folder = _folder(options)
     return await run_compiled(compile_paths(_selection(evals, options), cwd=folder), options, folder)
 
@@ -152,10 +154,30 @@ def _selection(evals: Sequence[Evals], options: RunKeywords) -> Selection:
         targets=str(options["targets"]) if "targets" in options else None,
         target=options.get("target"),
         only=CaseFilter(
-            options.get("eval_ids", ()), options.get("tags", ()), options.get("not_tags", ()), options.get("filter")
+            _items(options.get("eval_ids", ())),
+            _items(options.get("tags", ())),
+            _items(options.get("not_tags", ())),
+            options.get("filter"),
         ),
-        documents=tuple(dict(each) for each in evals if isinstance(each, Mapping)),
+        documents=tuple(_as_json(each) for each in evals if isinstance(each, Mapping)),
     )
+
+
+def _items(given: Sequence[str]) -> Sequence[str]:
+    return [given] if isinstance(given, str) else given
+
+
+def _as_json(document: Mapping[str, Any]) -> JsonObject:
+    def as_dict(value: object) -> dict[Any, Any]:
+        if isinstance(value, Mapping):
+            return dict(value)
+        raise TypeError(f"{value!r} is not JSON")
+
+    try:
+        found: JsonObject = json.loads(json.dumps(document, default=as_dict, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"a document given as a mapping is not JSON: {error}") from error
+    return found
 
 
 def _results(outcome: RunOutcome, rows: Sequence[ResultRow], warnings: Sequence[str]) -> Results:

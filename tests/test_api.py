@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import re
+from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 import agentv_ci
-from agentv_ci.api import Results
+from agentv_ci.api import Results, RunKeywords
 from agentv_ci.errors import InvalidInput, MissingVariables, NothingToRun, TargetUnavailable, UsageError
 from tests.support.projects import GREETS, HELLO, Project
 
@@ -21,7 +25,7 @@ SAYS_BYE = {**HELLO, "name": "bye", "value": "bye"}
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     found = Project(tmp_path)
-    found.documents("greets", {"id": "leaves", "evaluators": [SAYS_BYE]})
+    found.documents({"id": "greets", "tags": ["polite"]}, {"id": "leaves", "evaluators": [SAYS_BYE]})
     return found
 
 
@@ -50,13 +54,17 @@ def test_verdicts_and_reasons(project: Project, capfd: pytest.CaptureFixture[str
         ({"eval_ids": ["greets"], "repeat": 3, "seed": 5, "workers": 2}, 1, 3),
         ({"dry_run": True}, 2, 1),
         ({"target": "judge"}, 2, 1),
+        ({"eval_ids": "greets"}, 1, 1),
+        ({"tags": "polite"}, 1, 1),
+        ({"not_tags": "polite"}, 1, 1),
+        (dict.fromkeys(RunKeywords.__annotations__.keys() - {"cwd"}), 2, 1),
     ],
 )
 def test_options(project: Project, options: dict[str, Any], cases: int, trials: int) -> None:
     results = ran(project, **options)
     assert len(results.cases) == cases
     assert {len(each.rows) for each in results.cases} == {trials}
-    if "seed" in options:
+    if options.get("seed"):
         assert [row.seed for row in results.cases[0].rows] == [5, 6, 7]
 
 
@@ -66,6 +74,29 @@ def test_documents_are_as_good_as_files(project: Project) -> None:
     results = ran(project, {"evalcases": [CASE]}, "evals/x.yaml", {"evalcases": [{**CASE, "input": [question]}]})
     assert [each.suite for each in results.cases] == [*["evals/x.yaml"] * 2, "document-1.yaml", "document-2.yaml"]
     assert [each.verdict for each in results.cases] == ["pass", "fail", "pass", "pass"]
+
+
+def test_plan_cannot_be_combined_with_documents(project: Project) -> None:
+    project.run("compile", "evals/", "--out", "plan.json")
+    with pytest.raises(UsageError, match="is a plan, which cannot be combined"):
+        ran(project, "plan.json", {"evalcases": [CASE]})
+
+
+def test_documents_are_named_like_no_file(project: Project) -> None:
+    project.write({"document-1.yaml": project.text("evals/x.yaml")})
+    results = ran(project, "document-1.yaml", {"evalcases": [CASE]}, {"evalcases": [CASE]})
+    assert [each.suite for each in results.cases] == [*["document-1.yaml"] * 2, "document-2.yaml", "document-3.yaml"]
+
+
+def test_documents_are_json(project: Project) -> None:
+    question = MappingProxyType({"role": "user", "content": "Hi"})
+    assert ran(project, MappingProxyType({"evalcases": ({**CASE, "input": (question,)},)})).passed
+    for value, said in {
+        date(2026, 1, 2): "datetime.date(2026, 1, 2) is not JSON",
+        math.inf: "not JSON compliant",
+    }.items():
+        with pytest.raises(UsageError, match=re.escape(said)):
+            ran(project, {"evalcases": [{**CASE, "metadata": {"value": value}}]})
 
 
 def test_diagnostics_of_documents_are_raised(project: Project) -> None:

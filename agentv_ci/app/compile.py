@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,11 +48,11 @@ class Selection:
     """Eval documents in memory, as if they were files of the working directory."""
 
     def sources(self, cwd: Path) -> tuple[Source, ...]:
-        """Return the documents in memory as sources."""
-        return tuple(
-            in_memory(each, cwd / f"document-{number}.yaml", find_root(cwd / "document", cwd))
-            for number, each in enumerate(self.documents, 1)
-        )
+        """Return the documents in memory as sources, named like no file."""
+        names = (cwd / f"document-{number}.yaml" for number in count(1))
+        free = (each for each in names if not os.path.lexists(each))
+        root = find_root(cwd / "document", cwd)
+        return tuple(in_memory(each, path, root) for each, path in zip(self.documents, free, strict=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:
     Raises InvalidInput with all diagnostics, UsageError, or NothingToRun when nothing is selected.
     """
     files = discover(selection.patterns, cwd)
-    if _is_plan(files):
+    if _is_plan(files, selection):
         return _read_plan(files[0].path, selection, cwd)
     reading = _Reading(files, selection, cwd)
     plan = reading.compilation.plan()
@@ -110,7 +112,7 @@ def write_plan(
     `compile_paths` raises, and OSError.
     """
     files = discover(selection.patterns, cwd)
-    if _is_plan(files):
+    if _is_plan(files, selection):
         compiled = _read_plan(files[0].path, selection, cwd)
         return plan_document(compiled.plan, scratch), compiled.origin
     writer = PlanWriter(schema_id("plan-v1"), scratch)
@@ -127,10 +129,10 @@ def plan_document(plan: Plan, scratch: BinaryIO) -> PlanDocument:
     return writer.end(plan)
 
 
-def _is_plan(files: Sequence[DiscoveredFile]) -> bool:
+def _is_plan(files: Sequence[DiscoveredFile], selection: Selection) -> bool:
     named = [each.path for each in files if each.path.suffix == ".json" and each.named]
-    if named and len(files) > 1:
-        raise UsageError(f"'{named[0]}' is a plan, which cannot be combined with other paths")
+    if named and len(files) + len(selection.documents) > 1:
+        raise UsageError(f"'{named[0]}' is a plan, which cannot be combined with other paths or documents")
     return len(files) == 1 and files[0].path.suffix == ".json"
 
 
