@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypedDict, cast
@@ -27,6 +28,7 @@ from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.results.files import form_of, read_rows
+from agentv_ci.text import did_you_mean
 
 __all__ = ["CaseResult", "Results", "RunKeywords", "run", "run_async"]
 
@@ -111,7 +113,7 @@ async def run_async(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
     """Run evals and return their results, like `run`, in a running event loop; raises CancelledError when cancelled."""
     if not evals:
         raise UsageError("no evals are given")
-    options = cast("RunKeywords", {name: each for name, each in options.items() if each is not None})
+    options = _checked(options)
     folder = _folder(options)
     return await run_compiled(compile_paths(_selection(evals, options), cwd=folder), options, folder)
 
@@ -142,6 +144,34 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
             raise asyncio.CancelledError
         rows = tuple(read_rows(files.results, files.form))
     return _results(outcome, rows, warnings)
+
+
+def _checked(options: RunKeywords) -> RunKeywords:
+    """Return the options that are given; raises TypeError for unknown ones, UsageError for impossible values."""
+    for name in options.keys() - RunKeywords.__annotations__.keys():
+        close = did_you_mean(name, RunKeywords.__annotations__)
+        raise TypeError(f"run() got an unexpected option '{name}'{close}")
+    given = {name: each for name, each in options.items() if each is not None}
+    for name, is_valid, expected in LIMITS:
+        if name in given and not is_valid(given[name]):
+            raise UsageError(f"{name}: {given[name]!r} is not {expected}")
+    return cast("RunKeywords", given)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_number(value: object, most: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
+
+
+LIMITS: Sequence[tuple[str, Callable[[object], bool], str]] = (
+    ("workers", _is_count, "a whole number of at least 1"),
+    ("repeat", _is_count, "a whole number of at least 1"),
+    ("threshold", partial(_is_number, most=1.0), "a number from 0 to 1"),
+    ("max_cost_usd", partial(_is_number, most=float("inf")), "a number of at least 0"),
+)
 
 
 def _folder(options: RunKeywords) -> Path:

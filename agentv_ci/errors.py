@@ -98,6 +98,12 @@ class InvalidInput(CannotGoOn):
         super().__init__(f"the documents have {errors} {'error' if errors == 1 else 'errors'}; nothing ran")
         self.diagnostics = tuple(diagnostics)
 
+    def __str__(self) -> str:
+        """Return the message and all diagnostics, for tracebacks."""
+        return "\n".join(
+            [self.message, *(f"{each.path}:{each.line}:{each.column}: {each.message}" for each in self.diagnostics)]
+        )
+
 
 class NothingToRun(CannotGoOn):
     """Nothing was selected; a run that tests nothing is not a success."""

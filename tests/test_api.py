@@ -173,3 +173,29 @@ def test_in_a_running_loop(project: Project) -> None:
 def test_unknown_name_is_refused() -> None:
     with pytest.raises(AttributeError, match="module 'agentv_ci' has no attribute 'rnu'"):
         agentv_ci.rnu  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"dryrun": True}, TypeError, "unexpected option 'dryrun' (did you mean 'dry_run'?)"),
+        ({"max_cost": 1}, TypeError, "unexpected option 'max_cost' (did you mean 'max_cost_usd'?)"),
+        ({"baseline": "x"}, TypeError, "unexpected option 'baseline'"),
+        ({"threshold": 80}, UsageError, "threshold: 80 is not a number from 0 to 1"),
+        ({"repeat": 0}, UsageError, "repeat: 0 is not a whole number of at least 1"),
+        ({"workers": "2"}, UsageError, "workers: '2' is not a whole number of at least 1"),
+        ({"max_cost_usd": "1"}, UsageError, "max_cost_usd: '1' is not a number of at least 0"),
+    ],
+)
+def test_wrong_options_are_refused(
+    project: Project, options: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error) as refusal:
+        ran(project, **options)
+    assert said in str(refusal.value)
+
+
+def test_diagnostics_are_in_tracebacks(project: Project) -> None:
+    with pytest.raises(InvalidInput) as error:
+        ran(project, {"evalcases": [{**CASE, "inptu": "x"}]})
+    assert str(error.value).endswith("document-1.yaml:1:1: unknown field 'inptu' (did you mean 'input'?)")
