@@ -54,7 +54,7 @@ def outcomes(pytester: pytest.Pytester, *options: str) -> dict[str, int]:
         (("--agentv", "--agentv-target=second"), {"passed": 1, "failed": 1}),
         (("--agentv", "--agentv-target=default", "--agentv-target=second"), {"passed": 2, "failed": 2}),
         (("--agentv", "--agentv-target=default", "evals/x.test.yaml::greets[default]"), {"passed": 1}),
-        (("--agentv", "-n", "2"), {"passed": 1, "failed": 1}),
+        pytest.param(("--agentv", "-n", "2"), {"passed": 1, "failed": 1}, marks=pytest.mark.slow),
     ],
 )
 def test_cases_are_tests(

@@ -140,6 +140,7 @@ def test_nothing_that_is_committed_names_a_path_of_a_machine() -> None:
             assert f"{home}/" not in path.read_bytes().decode("utf-8", "replace"), name
 
 
+@pytest.mark.slow
 def test_python_of_the_page_about_it_runs(tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "python.md").read_text("utf-8")
     shutil.copytree(REPOSITORY / "docs" / "examples" / "simple", tmp_path / "docs" / "examples" / "simple")

@@ -169,7 +169,9 @@ def test_token_of_the_job_is_redacted(tmp_path: Path) -> None:
         assert header not in said
 
 
-@pytest.mark.parametrize(("number", "batches"), [(0, [0]), (50, [50]), (51, [50, 1]), (1_001, [50] * 20)])
+@pytest.mark.parametrize(
+    ("number", "batches"), [(0, [0]), (50, [50]), (51, [50, 1]), pytest.param(1_001, [50] * 20, marks=pytest.mark.slow)]
+)
 def test_check_run_has_all_annotations_in_batches(number: int, batches: list[int]) -> None:
     github = FakeGitHub(permissions={"checks": "write"})
     with github.running() as url:
