@@ -126,7 +126,7 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
         max_cost_usd=options.get("max_cost_usd"),
         dry_run=options.get("dry_run", False),
         replay=folder / options["replay"] if "replay" in options else None,
-        is_filtered=any(options.get(name) for name in ("eval_ids", "tags", "not_tags", "filter")),
+        is_filtered=bool(_only(options)),
     )
     overrides = Overrides(options.get("repeat"), options.get("seed"), options.get("threshold"))
     variables = with_dotenv(options.get("env", os.environ), compiled.origin.dotenv_files)
@@ -178,17 +178,21 @@ def _folder(options: RunKeywords) -> Path:
     return Path(options.get("cwd", ".")).absolute()
 
 
+def _only(options: RunKeywords) -> CaseFilter:
+    return CaseFilter(
+        _items(options.get("eval_ids", ())),
+        _items(options.get("tags", ())),
+        _items(options.get("not_tags", ())),
+        options.get("filter"),
+    )
+
+
 def _selection(evals: Sequence[Evals], options: RunKeywords) -> Selection:
     return Selection(
         [str(each) for each in evals if not isinstance(each, Mapping)],
         targets=str(options["targets"]) if "targets" in options else None,
         target=options.get("target"),
-        only=CaseFilter(
-            _items(options.get("eval_ids", ())),
-            _items(options.get("tags", ())),
-            _items(options.get("not_tags", ())),
-            options.get("filter"),
-        ),
+        only=_only(options),
         documents=tuple(_as_json(each) for each in evals if isinstance(each, Mapping)),
     )
 

@@ -7,13 +7,13 @@ import copy
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TypeVar, get_args
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, members_of
 from agentv_ci.contracts.benchmark import RunnerSpec
-from agentv_ci.contracts.evals import Role
+from agentv_ci.contracts.evals import ROLES
 from agentv_ci.contracts.exchange import ProviderError, Response
 from agentv_ci.contracts.plan import PlanMessage, TextPart
 from agentv_ci.contracts.targets import Target, TargetsDocument
@@ -144,7 +144,7 @@ def messages_of(question: str | Sequence[Message]) -> list[PlanMessage]:
     """Return a text or a conversation as messages of a plan; raises ValueError for an invalid one."""
 
     def made(role: JsonValue, content: JsonValue) -> PlanMessage:
-        if role not in get_args(get_args(Role)[0]) or not isinstance(content, str):
+        if role not in ROLES or not isinstance(content, str):
             raise ValueError("a message must be {role: system|user|assistant|tool, content: text}")
         return PlanMessage.model_validate({"role": role, "content": (TextPart(text=content),)})
 

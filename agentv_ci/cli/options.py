@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
-from click.shell_completion import CompletionItem
 
 from agentv_ci.cli.console import wants_color
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from agentv_ci.app.compile import Selection
     from agentv_ci.app.report_files import Reports
     from agentv_ci.compile.selection import CaseFilter
@@ -29,6 +30,8 @@ Options = TypeVar("Options")
 
 def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Leave the completion of a word to the shell, which knows the files."""
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(incomplete, type="file")]
 
 

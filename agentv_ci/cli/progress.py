@@ -16,7 +16,7 @@ import click
 
 from agentv_ci.analysis.outcomes import trial_outcome
 from agentv_ci.cli.console import STYLES, ignoring_lost_output, show_line
-from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress
 from agentv_ci.report.lines import Line, Style
 from agentv_ci.report.wrapping import clipped, columns
@@ -54,7 +54,7 @@ class Screen:
 
     def row(self, row: ResultRow) -> None:
         """On a terminal, show why a trial did not pass."""
-        is_failure = row.verdict != "pass" and row.error != NO_REFERENCE_ANSWER and not self._judges
+        is_failure = row.verdict != "pass" and not row.is_unknown and not self._judges
         if self._console is not None and is_failure:
             parts = failure_line(row, self._console.width, mark="✗" if _is_unicode(self._console) else "x").parts
             with ignoring_lost_output():

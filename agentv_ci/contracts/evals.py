@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
@@ -37,6 +37,7 @@ Role = Annotated[
         )
     ),
 ]
+ROLES: tuple[str, ...] = get_args(get_args(Role)[0])
 
 
 class ContentBlock(Authored):

@@ -201,6 +201,11 @@ class ResultRow(Recorded):
     dry_run: bool = Field(False, description="Whether a mock answer replaced that of the target.")
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether a dry run had no reference answer to score."""
+        return self.dry_run and self.error == NO_REFERENCE_ANSWER
+
+    @property
     def outcome_key(self) -> OutcomeKey:
         """The key of the case in a run."""
         return self.suite, self.eval_id, self.target

@@ -152,7 +152,7 @@ class Engine:
         progress.done += 1
         progress.passed += row.verdict == "pass"
         progress.failed += row.verdict in ("borderline", "fail")
-        progress.errored += row.verdict == "error" and row.error != NO_REFERENCE_ANSWER
+        progress.errored += row.verdict == "error" and not row.is_unknown
         progress.cost_usd = self._budget.spent_usd
         self._services.tell(row)
         return row
@@ -169,6 +169,7 @@ class Engine:
             return failed_row(trial, effort, response, now=now())
         if not (response.answer.strip() or self._options.dry_run):
             self._services.warn(about_case(f"{trial.target.name}: an answer is empty", trial.case.id))
+        # Also in a dry run without a reference answer, to see whether its scripts run.
         grade = await self._grade(trial, request, response, label)
         if self._options.dry_run and not has_reference(trial.case):
             return failed_row(trial, effort, ProviderError("request", NO_REFERENCE_ANSWER), now=now())

@@ -20,9 +20,9 @@ GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
 
 MAX_LOG_LINE = 4_000
 MAX_WARNINGS = 1_000
+"""Bounds the memory for telling repeated warnings apart."""
 MAX_CASES = 3
 """Cases for which a warning is shown."""
-"""Bounds the memory for telling repeated warnings apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.app.workspace import Documents
 from agentv_ci.compile.overrides import narrowed
 from agentv_ci.compile.selection import CaseFilter, facts_of, matches_id
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.documents import CaseFacts
+from agentv_ci.contracts.documents import facts_of as authored_facts
+from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.errors import NothingToRun, UsageError
 from tests.compile.builders import (
     EVAL,
@@ -181,6 +184,15 @@ def test_condition(expression: str, selected: bool) -> None:
 def test_deeply_nested_expression_is_refused(expression: str) -> None:
     with pytest.raises(UsageError, match="more than 100 conditions are nested"):
         _ = CaseFilter(expression=expression).predicate
+
+
+def test_validate_and_compile_select_by_the_same_facts(repository: Path) -> None:
+    write_repository(repository, TAGGED)
+    path = repository / "evals" / "day.yaml"
+    checked = Documents(repository, None).check(path, named=True)
+    assert isinstance(checked.document, EvalDocument)
+    authored = [authored_facts(checked.document, each, checked.source) for each in checked.document.evalcases]
+    assert authored == [facts_of(each) for each in compile_here(repository, TAGGED).cases[:2]]
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,6 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     yield Block(Rank.VERDICT, _verdict(run, last))
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
-    # The mock's answers fail for no reason.
     cases = [*run.errors, *run.failures]
     if cases:
         yield Block(Rank.TABLE, _table(cases, run))
