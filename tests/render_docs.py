@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -46,6 +46,7 @@ EVAL_PAGE, CONFIG_PAGE = DOCS / "eval-file.md", DOCS / "config.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
 SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -->", re.DOTALL)
 
+SHORT_FORMS = re.compile(r"<!-- short forms -->\n.*?<!-- /short forms -->", re.DOTALL)
 FIELDS = re.compile(r"<!-- evaluator: (?P<kind>\w+) -->\n.*?<!-- /evaluator -->", re.DOTALL)
 
 CONTRACT = re.compile(r"<!-- contract: (?P<name>[\w-]+) -->\n.*?<!-- /contract -->", re.DOTALL)
@@ -127,7 +128,20 @@ def _evaluators(page: str) -> str:
         shared = {"type"} if kind in PARTS else {"type", *EvaluatorSettings.model_fields}
         return f"<!-- evaluator: {kind} -->\n\n{_field_table(part, shared)}\n\n<!-- /evaluator -->"
 
-    return FIELDS.sub(table, page)
+    return _with_short_forms(FIELDS.sub(table, page), members)
+
+
+def _with_short_forms(page: str, members: Iterable[type[EvaluatorSettings]]) -> str:
+    rows: list[str] = []
+    for member in members:
+        kind, *_ = get_args(member.model_fields["type"].annotation)
+        if member.short_field:
+            alone = f", or only `{kind}`" if member.stands_alone else ""
+            rows.append(f"| `{kind}: …`{alone} | `{member.short_field}` |")
+        elif member.stands_alone:
+            rows.append(f"| `{kind}` | |")
+    table = "\n".join(["| in short | sets |", "|---|---|", *rows])
+    return SHORT_FORMS.sub(f"<!-- short forms -->\n\n{table}\n\n<!-- /short forms -->", page)
 
 
 def _contracts(page: str) -> str:

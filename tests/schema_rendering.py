@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import getitem
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
@@ -54,9 +54,12 @@ def render(name: SchemaName, examples: Sequence[JsonValue]) -> str:
                 definition["title"] = _words(title)
         for union in list(_unions(body)):
             _describe_kinds(union, body["$defs"])
-        for definition in body.get("$defs", {}).values():
+        for title, definition in [*body.get("$defs", {}).items()]:
             if any("if" in each for each in definition.get("allOf", [])):
                 _show_before_the_kind(definition, body["$defs"])
+                body["$defs"][title] = _with_short_forms(definition, body["$defs"])
+        for definition in body.get("$defs", {}).values():
+            definition.pop("short", None)
     _describe_values(body, shown=mode == "validation")
     for way, snippet in SNIPPETS.items() if name == "eval-v2" else ():
         reduce(getitem, way, body)["defaultSnippets"] = [snippet]
@@ -217,6 +220,51 @@ def _show_before_the_kind(union: JsonSchemaValue, definitions: Mapping[str, Json
     union["allOf"].append({"if": {"type": "object", "required": [key]}, "else": {"properties": {key: kind} | shared}})
 
 
+def _with_short_forms(union: JsonSchemaValue, definitions: dict[str, JsonSchemaValue]) -> JsonSchemaValue:
+    """Accept the kind as a key for its main field, or as the whole item."""
+    (key,) = union["required"]
+    references = [each["then"]["$ref"] for each in union["allOf"] if "$ref" in each.get("then", {})]
+    kinds = {each: definitions[each.rpartition("/")[2]] for each in references}
+    kinds = {reference: each for reference, each in kinds.items() if "short" in each}
+    if not kinds:
+        return union
+    alone = {each["short"]["kind"]: each["properties"][key] for each in kinds.values() if each["short"]["alone"]}
+    shorts = {reference: each for reference, each in kinds.items() if each["short"]["field"]}
+    before = union["allOf"].pop()
+    for reference, each in shorts.items():
+        kind, field = each["short"]["kind"], each["short"]["field"]
+        definitions[f"{reference.rpartition('/')[2]}InShort"] = _in_short(each, key, kind, field)
+        condition = {"type": "object", "required": [kind], "properties": {key: False}}
+        union["allOf"].append({"if": condition, "then": {"$ref": f"{reference}InShort"}})
+        about = each["properties"][key]["description"] + " " + each["properties"][field]["description"]
+        before["else"]["properties"][kind] = {"description": about}
+    known = [{"required": [each]} for each in (key, *(each["short"]["kind"] for each in shorts.values()))]
+    union["allOf"].append({"if": {"anyOf": known}, "else": before["else"] | {"required": [key]}})
+    title = union.pop("title")
+    del union["required"]
+    descriptions = [each["description"] for each in alone.values()]
+    text = {"type": "string", "enum": [*alone], "enumDescriptions": descriptions}
+    return {"title": title, "anyOf": [text, union]}
+
+
+def _in_short(long: JsonSchemaValue, key: str, kind: str, field: str) -> JsonSchemaValue:
+    fields = long["properties"]
+    about = f"{fields[key]['description']} {fields[field]['description']}"
+    twins = {
+        each: twin for each, twin in long.get("patternProperties", {}).items() if twin != _twin(field, fields[field])
+    }
+    rest = {name: value for name, value in fields.items() if name not in (key, field)}
+    return {
+        "additionalProperties": False,
+        "description": long["description"],
+        "patternProperties": twins,
+        "properties": {kind: fields[field] | {"description": about}} | rest,
+        "required": [kind],
+        "type": "object",
+        "title": f"{long['title']}, in short",
+    }
+
+
 def _one_of(names: list[str]) -> str:
     return f"^{names[0]}$" if len(names) == 1 else f"^({'|'.join(names)})$"
 
@@ -241,6 +289,9 @@ def _tolerant(model: type[Authored], rendered: JsonSchemaValue) -> JsonSchemaVal
         }
     for key in KINDS & fields.keys() if model.older_kinds else ():
         fields[key]["older"] = sorted(model.older_kinds)
+    if model.short_field or model.stands_alone:
+        kind, *_ = get_args(model.model_fields["type"].annotation)
+        rendered["short"] = {"kind": kind, "field": model.short_field, "alone": model.stands_alone}
     free = {"^x-": {"description": "Free: a place for YAML anchors."}} if model.free_keys else {}
     if twins or free:
         rendered["patternProperties"] = free | twins

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer, Source, locate
-from agentv_ci.json_access import objects_at, text_at, value_at
+from agentv_ci.json_access import text_at, value_at
 from agentv_ci.load.document import load
 
 MAX_SUITE_BYTES = 4 * 1024 * 1024
@@ -56,7 +56,8 @@ class EvaluatorLines:
 def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:
     for rest in (("evaluators",), ("execution", "evaluators")):
         pointer: Pointer = ("evalcases", index, *rest)
-        for place, each in enumerate(objects_at(source.data, *pointer)):
+        listed = value_at(source.data, *pointer)
+        for place, each in enumerate(listed if isinstance(listed, list) else ()):
             if text_at(each, "name") == evaluator:
                 return (*pointer, place)
     rubrics: Pointer = ("evalcases", index, "rubrics")

@@ -55,6 +55,38 @@ def members_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
     return {kind: each for each, literal in kinds for kind in get_args(literal)}
 
 
+@cache
+def short_fields(union: TypeAliasType, key: str) -> Mapping[str, str]:
+    """Return kind → the field whose value may be written under the kind itself, of the members that have one."""
+    members = {kind: each for kind, each in members_of(union, key).items() if issubclass(each, Authored)}
+    return {
+        kind: each.short_field for kind, each in members.items() if each.short_field and kind not in each.older_kinds
+    }
+
+
+def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
+    """Return the kind that an item names as a key, or as a text of its own; None for any other item."""
+    if isinstance(item, str):
+        member = members_of(union, key).get(item)
+        return item if member is not None and issubclass(member, Authored) and member.stands_alone else None
+    if not isinstance(item, dict) or key in item:
+        return None
+    named = [each for each in item if each in short_fields(union, key)]
+    return named[0] if len(named) == 1 else None
+
+
+def _in_full(item: object, union: TypeAliasType, key: str) -> dict[str, object] | None:
+    """Return an item in short with its kind and main field apart; None for any other item."""
+    kind = kind_in_short(item, union, key)
+    if kind is None or not isinstance(item, dict):
+        return None if kind is None else {key: kind}
+    field, member = short_fields(union, key)[kind], members_of(union, key)[kind]
+    names = spellings(member) if issubclass(member, Authored) else {}
+    if any(names[each][0] == field for each in item if each in names):
+        return None
+    return {key: kind} | {field if each == kind else each: value for each, value in item.items()}
+
+
 class ByKind:
     """Validates a named union by a key, and builds only the members that occur in documents.
 
@@ -68,9 +100,11 @@ class ByKind:
         def validate(value: object) -> BaseModel:
             kind = value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
             members = members_of(source, self._key)
-            if not isinstance(kind, str) or kind not in members:
-                raise PydanticCustomError("kind", "Input has an unknown kind")
-            return members[kind].model_validate(value)
+            if isinstance(kind, str) and kind in members:
+                return members[kind].model_validate(value)
+            if (full := _in_full(value, source, self._key)) is not None:
+                return members[str(full[self._key])].model_validate(full)
+            raise PydanticCustomError("kind", "Input has an unknown kind")
 
         return no_info_plain_validator_function(validate, metadata={"union": source})
 
@@ -121,6 +155,10 @@ class Authored(_Contract):
     """Fields that may be absent in documents and are always in plans."""
     older_kinds: ClassVar[frozenset[str]] = frozenset()
     """Names of its kind that are still accepted, but not offered."""
+    short_field: ClassVar[str | None] = None
+    """The field whose value may be written under the kind: `contains: Ada` is `type: contains` with that `value`."""
+    stands_alone: ClassVar[bool] = False
+    """Whether the kind as a text, without any field, is enough."""
     hoists_settings: ClassVar[bool] = False
     """Whether fields may also be in a `settings` mapping."""
 

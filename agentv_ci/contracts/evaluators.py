@@ -170,6 +170,7 @@ class Script(Authored):
 class CodeEvaluator(Script, EvaluatorSettings):
     """A script that reads the case as JSON on stdin and prints a score as JSON on stdout."""
 
+    short_field: ClassVar[str | None] = "script"
     older_kinds: ClassVar[frozenset[str]] = frozenset({"code_judge"})
 
     type: Literal["code", "code_judge"] = Field(description="Score with a script.")
@@ -181,6 +182,9 @@ class CodeEvaluator(Script, EvaluatorSettings):
 
 class LlmJudgeEvaluator(EvaluatorSettings):
     """A judge that replies with a score as JSON."""
+
+    short_field: ClassVar[str | None] = "prompt"
+    stands_alone: ClassVar[bool] = True
 
     type: Literal["llm_judge"] = Field(description="Score with a model.")
     prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it.")
@@ -199,6 +203,8 @@ class LlmJudgeEvaluator(EvaluatorSettings):
 
 class RubricEvaluator(EvaluatorSettings):
     """Criteria that a judge checks one by one."""
+
+    short_field: ClassVar[str | None] = "rubrics"
 
     type: Literal["rubric"] = Field(description="Score with a list of criteria.")
     rubrics: Rubrics = Field(description="Criteria: texts, or objects with id, description, weight, required.")
@@ -254,6 +260,8 @@ class TextEvaluator(EvaluatorSettings):
 class ContainsEvaluator(TextEvaluator):
     """Whether the answer contains a text."""
 
+    short_field: ClassVar[str | None] = "value"
+
     type: Literal["contains"] = Field(description="Look for a text in the answer.")
     value: Name = Field(description="Text to find.")
 
@@ -261,12 +269,16 @@ class ContainsEvaluator(TextEvaluator):
 class ContainsAnyEvaluator(TextEvaluator):
     """Whether the answer contains at least one of several texts."""
 
+    short_field: ClassVar[str | None] = "value"
+
     type: Literal["contains_any"] = Field(description="Look for one of several texts in the answer.")
     value: Annotated[Items[Name], Field(min_length=1)] = Field(description="Texts to find.")
 
 
 class ContainsAllEvaluator(TextEvaluator):
     """How many of several texts the answer contains."""
+
+    short_field: ClassVar[str | None] = "value"
 
     type: Literal["contains_all"] = Field(description="Look for all of several texts in the answer.")
     value: Annotated[Items[Name], Field(min_length=1)] = Field(
@@ -277,6 +289,8 @@ class ContainsAllEvaluator(TextEvaluator):
 class EqualsEvaluator(TextEvaluator):
     """Whether the answer equals a text, ignoring surrounding white space."""
 
+    short_field: ClassVar[str | None] = "value"
+
     type: Literal["equals"] = Field(description="Compare the answer with a text.")
     value: str = Field(description="Text to compare with.")
 
@@ -284,6 +298,7 @@ class EqualsEvaluator(TextEvaluator):
 class RegexEvaluator(TextEvaluator):
     """Whether a pattern matches somewhere in the answer."""
 
+    short_field: ClassVar[str | None] = "value"
     waits: ClassVar[bool] = True
 
     type: Literal["regex"] = Field(description="Search the answer with a regular expression.")
@@ -293,12 +308,16 @@ class RegexEvaluator(TextEvaluator):
 class StartsWithEvaluator(TextEvaluator):
     """Whether the answer starts with a text."""
 
+    short_field: ClassVar[str | None] = "value"
+
     type: Literal["starts_with"] = Field(description="Check the start of the answer.")
     value: Name = Field(description="Text to find.")
 
 
 class EndsWithEvaluator(TextEvaluator):
     """Whether the answer ends with a text."""
+
+    short_field: ClassVar[str | None] = "value"
 
     type: Literal["ends_with"] = Field(description="Check the end of the answer.")
     value: Name = Field(description="Text to find.")
@@ -307,11 +326,15 @@ class EndsWithEvaluator(TextEvaluator):
 class IsJsonEvaluator(EvaluatorSettings):
     """Whether the answer is JSON."""
 
+    stands_alone: ClassVar[bool] = True
+
     type: Literal["is_json"] = Field(description="Parse the answer as JSON.")
 
 
 class SchemaEvaluator(EvaluatorSettings):
     """Whether the answer is valid JSON or YAML according to a JSON Schema."""
+
+    short_field: ClassVar[str | None] = "schema_file"
 
     type: Literal["schema"] = Field(description="Check the answer against a JSON Schema.")
     schema_file: Maybe[Name] = Field(None, description="Path to the schema: a .json, .yaml or .yml file.")
@@ -401,6 +424,8 @@ PACKAGE_HINT = "python -m pip install sacrebleu, or install agentv-ci with the e
 class SimilarityEvaluator(EvaluatorSettings):
     """The similarity of the answer to a text."""
 
+    short_field: ClassVar[str | None] = "metric"
+
     type: Literal["similarity"] = Field(description="Measure the similarity to a text.")
     metric: Literal["levenshtein", "rouge_l", "bleu", "token_f1"] = Field(
         description="Similarity metric.",
@@ -422,6 +447,7 @@ class SimilarityEvaluator(EvaluatorSettings):
 class LatencyEvaluator(EvaluatorSettings):
     """Whether the answer was fast enough."""
 
+    short_field: ClassVar[str | None] = "max_ms"
     measures: ClassVar[Measure | None] = "time"
 
     type: Literal["latency"] = Field(description="Limit the time of the answer.")
@@ -431,6 +457,7 @@ class LatencyEvaluator(EvaluatorSettings):
 class CostEvaluator(EvaluatorSettings):
     """Whether the answer was cheap enough."""
 
+    short_field: ClassVar[str | None] = "max_usd"
     measures: ClassVar[Measure | None] = "cost"
 
     type: Literal["cost"] = Field(description="Limit the cost of the answer.")
@@ -440,6 +467,7 @@ class CostEvaluator(EvaluatorSettings):
 class TokenUsageEvaluator(EvaluatorSettings):
     """Whether the answer stayed within limits of tokens."""
 
+    short_field: ClassVar[str | None] = "max_total"
     measures: ClassVar[Measure | None] = "tokens"
 
     type: Literal["token_usage"] = Field(description="Limit the tokens of the answer.")
@@ -452,6 +480,7 @@ class TokenUsageEvaluator(EvaluatorSettings):
 class ToolCallsEvaluator(EvaluatorSettings):
     """Whether the agent stayed within a limit of tool calls."""
 
+    short_field: ClassVar[str | None] = "max"
     measures: ClassVar[Measure | None] = "tool_calls"
     reads_trace: ClassVar[bool] = True
 

@@ -14,6 +14,7 @@ from agentv_ci.contracts.documents import DocumentContext, ReferencedFile
 from agentv_ci.contracts.source import Pointer, Source, diagnostic_at, locate, spell
 from agentv_ci.json_access import text_at
 from agentv_ci.text import shortened
+from agentv_ci.validate.walk import as_written
 
 STAND_IN = "(missing)"
 """The value of a missing string."""
@@ -76,7 +77,7 @@ class Finder:
 
         `pointer` is in the checked document.
         """
-        pointer = self.authored(pointer)
+        pointer = as_written(self.source.data, self.authored(pointer))
         return diagnostic_at(
             locate(self.source.mark, pointer, key=key),
             rule,

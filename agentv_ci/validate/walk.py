@@ -7,10 +7,19 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
 
-from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of, spellings
+from agentv_ci.contracts.base import (
+    Authored,
+    JsonObject,
+    JsonValue,
+    fields_of,
+    kind_in_short,
+    short_fields,
+    spellings,
+)
 from agentv_ci.contracts.evals import CaseExecution, EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator
 from agentv_ci.contracts.source import Pointer
+from agentv_ci.json_access import value_at
 
 
 def mappings(
@@ -71,7 +80,26 @@ def _is_other_kind(branch: object, data: JsonValue) -> bool:
     if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):
         return False
     kinds = ((key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider"))
-    return any(get_origin(kind) is Literal and data.get(key) not in get_args(kind) for key, kind in kinds)
+    return any(
+        get_origin(kind) is Literal
+        and data.get(key) not in get_args(kind)
+        and not (branch.short_field and _is_in_short(key, kind, data))
+        for key, kind in kinds
+    )
+
+
+def _is_in_short(key: str, kind: object, data: JsonObject) -> bool:
+    return key not in data and get_args(kind)[0] in data
+
+
+def as_written(data: JsonValue, pointer: Pointer) -> Pointer:
+    """Return a pointer to where the author wrote the value: the main field of an evaluator may be under its kind."""
+    way: Pointer = ()
+    for step in pointer:
+        kind = kind_in_short(value_at(data, *way), AuthoredEvaluator, "type") if way[-2:-1] == ("evaluators",) else None
+        is_main = kind is not None and short_fields(AuthoredEvaluator, "type").get(kind) == step
+        way = (*way, kind if kind is not None and is_main else step)
+    return way
 
 
 Evaluators = Sequence[tuple[Pointer, AuthoredEvaluator]]

@@ -6,15 +6,13 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import ValidationError
-from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.base import Authored, JsonValue, members_of, spellings
+from agentv_ci.contracts.base import JsonValue, kind_in_short, members_of, short_fields
 from agentv_ci.contracts.diagnostics import SPACE_HINT, Diagnostic
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
 from agentv_ci.contracts.evaluators import FIELD_PATH, AuthoredEvaluator
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import Target
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.jsonschema.schemas import SchemaName
 from agentv_ci.jsonschema.violations import Violation, violations
@@ -22,6 +20,17 @@ from agentv_ci.model_errors import refusals
 from agentv_ci.text import did_you_mean, listed, nearest, shortened
 from agentv_ci.validate.equivalents import instead_of_field, instead_of_type
 from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.kinds import (
+    beside_an_unknown_kind,
+    in_the_style_of,
+    misspelt_kind,
+    one_type,
+    several_types,
+    snake,
+    spellings_of_main_field,
+    union_of_kind,
+)
+from agentv_ci.validate.walk import as_written
 
 MANY = 8
 """A longer list is shown in the hint."""
@@ -64,8 +73,8 @@ def _refused_by_the_model(error: ValidationError, data: JsonValue) -> Iterator[V
         pointer: Pointer = ()
         for step in each.place:
             # pydantic adds the branch of a union as a step.
-            if value_at(data, *pointer, step) is not None:
-                pointer = (*pointer, step)
+            if value_at(data, *(way := as_written(data, (*pointer, step)))) is not None:
+                pointer = way
         found.setdefault(pointer, each.message)
     for pointer, message in found.items():
         # A list whose only item is invalid is also reported as too short.
@@ -77,6 +86,9 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
     """Yield one diagnostic per mistake."""
     listed_values = {each.pointer for each in refused if each.keyword in ("enum", "const")}
     refused = [each for each in refused if each.keyword != "type" or each.pointer not in listed_values]
+    several = several_types(find, refused)
+    yield from (one_type(find, item, types) for item, types in several.items())
+    refused = [each for each in refused if each.pointer[:-1] not in several]
     fields = _by_mapping(refused)
     misspelt = _misspelt(fields.values())
     joint = _joint_mistakes(refused, fields, misspelt)
@@ -85,14 +97,14 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
     for violation in refused:
         if violation.keyword in ("required", "unknown") and violation.pointer[:-1] in joint:
             continue
-        if (meant := _misspelt_kind(find, violation)) is not None:
-            key, pointer = str(violation.pointer[-1]), (*violation.pointer[:-1], meant)
-            yield find.at("AV202", f"unknown field '{meant}' (did you mean '{key}'?)", pointer, key=True)
+        if (wrong_kind := misspelt_kind(find, violation)) is not None:
+            yield wrong_kind
+            yield from beside_an_unknown_kind(find, violation, wrong_kind)
             continue
         if violation.keyword == "required" and violation.pointer in meant_fields:
             continue
         yield _diagnostic(find, violation, misspelt)
-        yield from _beside_an_unknown_kind(find, violation)
+        yield from beside_an_unknown_kind(find, violation)
 
 
 Fields = tuple[list[Violation], list[Violation]]
@@ -143,14 +155,6 @@ def _joint(find: Finder, missing: Sequence[Violation], unknown: Sequence[Violati
     return find.at("AV202", message, unknown[0].pointer, key=True, hint=hint)
 
 
-def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
-    """Return the key that is a misspelt `type` or `provider`; the other keys depend on it."""
-    if violation.keyword != "required" or violation.pointer[-1] not in ("type", "provider"):
-        return None
-    mapping = value_at(find.source.data, *violation.pointer[:-1])
-    return nearest(str(violation.pointer[-1]), mapping) if isinstance(mapping, dict) else None
-
-
 def _misspelt(fields: Iterable[Fields]) -> dict[Pointer, tuple[Pointer, str]]:
     """Return the unknown keys that are misspelt missing ones: pointer → the pointer and spelling of the missing key."""
     pairs: dict[Pointer, tuple[Pointer, str]] = {}
@@ -160,9 +164,14 @@ def _misspelt(fields: Iterable[Fields]) -> dict[Pointer, tuple[Pointer, str]]:
             meant = {
                 str(spelling): each.pointer
                 for each in missing
-                for spelling in _in_the_style_of(key, each.expected or each.pointer[-1:])
+                for spelling in in_the_style_of(key, each.expected or each.pointer[-1:])
             }
-            if close := nearest(key, meant):
+            short = (
+                short_fields(AuthoredEvaluator, "type").get(key)
+                if violation.pointer[-3:-2] == ("evaluators",)
+                else None
+            )
+            if close := short if short in meant else nearest(key, meant):
                 pairs[violation.pointer] = (meant[close], close)
     return pairs
 
@@ -198,45 +207,27 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
 
 
 def _meant_value(found: str, pointer: Pointer, expected: Sequence[JsonValue]) -> str:
-    instead = instead_of_type(found) if _union(pointer) is AuthoredEvaluator else ""
+    if pointer[-2:-1] == ("evaluators",) and found in members_of(AuthoredEvaluator, "type"):
+        return (
+            f"; write '{found}: …'" if found in short_fields(AuthoredEvaluator, "type") else f"; write 'type: {found}'"
+        )
+    instead = instead_of_type(found) if union_of_kind(pointer) is AuthoredEvaluator else ""
     return instead or did_you_mean(found, map(str, expected))
-
-
-def _union(pointer: Pointer) -> TypeAliasType | None:
-    """Return the union of all evaluators or targets, if this is the kind of one of them."""
-    match pointer:
-        case (*_, "evaluators", int(), "type"):
-            return AuthoredEvaluator
-        case (*_, "targets", int(), "provider"):
-            return Target
-        case _:
-            return None
-
-
-def _beside_an_unknown_kind(find: Finder, violation: Violation) -> Iterator[Diagnostic]:
-    """Yield the fields that no kind has."""
-    pointer = violation.pointer
-    if violation.keyword != "enum" or (union := _union(pointer)) is None:
-        return
-    members = members_of(union, str(pointer[-1])).values()
-    known = {spelling for each in members if issubclass(each, Authored) for spelling in spellings(each)}
-    mapping = value_at(find.source.data, *pointer[:-1])
-    for key in mapping if isinstance(mapping, dict) else ():
-        if key not in known | {"settings"}:
-            close = did_you_mean(key, _in_the_style_of(key, sorted(known)))
-            yield find.at("AV202", f"unknown field '{key}'{close}", (*pointer[:-1], key), key=True)
 
 
 def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]) -> Diagnostic:
     pointer, key = violation.pointer, _key(violation)
     if key.startswith("-"):
         return find.at("AV202", f"unknown field '{key}'", pointer, key=True, hint=SPACE_HINT)
-    if pointer in misspelt:
+    short = kind_in_short(value_at(find.source.data, *pointer[:-1]), AuthoredEvaluator, "type")
+    if short is not None and key in spellings_of_main_field(short):
+        close = f"; '{short}' gives it already"
+    elif pointer in misspelt:
         close = f" (did you mean '{misspelt[pointer][1]}'?)"
     else:
         known = list(map(str, violation.expected))
-        close = instead_of_field(key, known) or did_you_mean(key, _in_the_style_of(key, known))
-    hint = None if close else _place_hint(find, pointer) or f"known fields: {listed(_snake(violation.expected))}"
+        close = instead_of_field(key, known) or did_you_mean(key, in_the_style_of(key, known))
+    hint = None if close else _place_hint(find, pointer) or f"known fields: {listed(snake(violation.expected))}"
     return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
 
 
@@ -264,7 +255,8 @@ def _owner(find: Finder, pointer: Pointer) -> str:
     """Name the evaluator of a field; cases and targets are in the label."""
     if pointer[-3:-2] != ("evaluators",):
         return ""
-    name = next(filter(None, (text_at(find.source.data, *pointer[:-1], key) for key in ("name", "type"))), None)
+    item = value_at(find.source.data, *pointer[:-1])
+    name = text_at(item, "name") or text_at(item, "type") or kind_in_short(item, AuthoredEvaluator, "type")
     return f" of evaluator '{name}'" if name is not None else ""
 
 
@@ -285,15 +277,6 @@ def _bound(violation: Violation) -> str:
     if violation.keyword == "pattern" and isinstance(limit, str):
         sentence = PATTERNS.get(limit, sentence)
     return sentence.format(limit=limit, found=_quoted(violation.found), message=violation.message)
-
-
-def _in_the_style_of(key: str, names: Iterable[JsonValue]) -> list[str]:
-    """Return the spellings of names to suggest for `key`: snake_case unless it has capitals."""
-    return _snake(names) if key == key.lower() else list(map(str, names))
-
-
-def _snake(keys: Iterable[JsonValue]) -> list[str]:
-    return [str(key) for key in keys if str(key) == str(key).lower()]
 
 
 def _quoted(value: JsonValue) -> str:

@@ -15,6 +15,8 @@ import rfc8785
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.diff import diff
+from agentv_ci.contracts.base import short_fields
+from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.plan import Plan
 from tests.compile.builders import (
     EVAL,
@@ -82,6 +84,16 @@ def spelled_otherwise(files: Repository) -> None:
     part(files, "evaluator p")["type"] = "code_judge"
 
 
+def evaluators_in_short(files: Repository) -> None:
+    fields = short_fields(AuthoredEvaluator, "type")
+    evaluators = part(files, "case")["evaluators"]
+    for index, each in enumerate(evaluators):
+        if (field := fields.get(each["type"])) in each:
+            kind = each["type"]
+            evaluators[index] = {kind if key == field else key: each[key] for key in each if key != "type"}
+    assert sum("type" not in each for each in evaluators) > 5
+
+
 def with_defaults(files: Repository) -> None:
     content = part(files, "question")["content"]
     content[0] = {"type": "text", "value": content[0]}
@@ -111,6 +123,7 @@ REASONS: Mapping[str, tuple[Change, list[str]]] = {
     ),
     "path of the suite": (lambda files: files.update({"evals/renamed.yaml": files.pop(EVAL)}), []),
     "spellings": (spelled_otherwise, []),
+    "evaluators in short": (evaluators_in_short, []),
     "explicit defaults": (with_defaults, []),
     "evaluators of the file": (evaluators_of_the_file, []),
     "name of the target": (renamed_target, []),

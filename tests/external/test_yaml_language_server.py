@@ -105,7 +105,9 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
 def published(contract: str, field: str) -> Any:
     """Return a field of a contract in the published schemas."""
     contracts: Any = {**document("eval-v2")["$defs"], **document("targets-v2")["$defs"]}  # type: ignore[dict-item]
-    return contracts[contract]["properties"][field]
+    found = contracts[contract]
+    # An evaluator may also be a text.
+    return (found if "properties" in found else found["anyOf"][1])["properties"][field]
 
 
 def kinds(union: str, key: str) -> Any:
@@ -120,7 +122,9 @@ def kinds(union: str, key: str) -> Any:
         (IN_CASE, "expected_outcome input_messages expected_messages evaluators metadata", "id"),
         (f"{EVAL}input_messages:\n      - role: user\n        {HERE}", "name content", ""),
         (f"{EVALUATORS}type: contains\n        {HERE}", "name value case_sensitive", "script prompt schema_file mode"),
-        (f"{EVALUATORS}name: says-hi\n        {HERE}", "type weight required", ""),
+        (f"{EVALUATORS}name: says-hi\n        {HERE}", "type weight required contains", "script"),
+        (f"{EVALUATORS}{HERE}", "type is_json llm_judge", "script composite"),
+        (f"{EVALUATORS}contains: Ada\n        {HERE}", "weight case_sensitive", "value regex script"),
         (f"{CASE}execution:\n      {HERE}", "threshold", ""),
         (f"{TARGET}provider: cli\n    {HERE}", "command_template", "model base_url responses"),
         (f"{TARGET}provider: openai\n    {HERE}", "model", "command_template"),
@@ -216,6 +220,7 @@ def test_real_defaults_are_inserted(editor: Editor, text: str, inserted: Mapping
         (f"{CASE}execution: {{thresh{HERE}old: 0.9}}", "CaseExecution", "threshold"),
         (f"{CASE}evaluators: [{{type: contains, val{HERE}ue: Hi}}]", "ContainsEvaluator", "value"),
         (f"{CASE}evaluators: [{{na{HERE}me: says-hi}}]", "ContainsEvaluator", "name"),
+        (f"{CASE}evaluators: [{{cont{HERE}ains: Hi}}]", "ContainsEvaluator", "value"),
         (f"{TARGET}provider: cli\n    command_temp{HERE}late: x", "CliTarget", "command_template"),
     ],
 )
@@ -243,6 +248,7 @@ EVALUATOR = f"{CASE}evaluators: [{{name: shape, type: regex"
         ),
         (f"{EVALUATOR}, value: Hi, script: x}}]", [(6, 55, "Property script is not allowed.")]),
         (f"{EVALUATOR}}}]", [(6, 17, 'Missing property "value".')]),
+        (f"{CASE}evaluators: [{{contains: Hi, value: x}}]", [(6, 32, "Property value is not allowed.")]),
         (f"{TARGET}provider: cli", [(2, 4, 'Missing property "command_template".')]),
         # Other spellings of keys.
         (CASE.replace("expected_outcome", "expectedOutcome"), []),

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from agentv_ci.app.workspace import read_yaml
+from agentv_ci.contracts.base import short_fields
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import DocumentContext
+from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.source import NOWHERE, Kind, Pointer, Source
 from agentv_ci.load.files import inspect_file
 from agentv_ci.validate.document import validate
@@ -32,6 +34,10 @@ def documents() -> Iterator[tuple[str, Document]]:
     (case,) = eval_file["evalcases"]
     for each in case.pop("evaluators"):
         yield each["name"], ("eval", {"evalcases": [{**case, "evaluators": [each]}]}, ("evalcases", 0, "evaluators"))
+        if (field := short_fields(AuthoredEvaluator, "type").get(each["type"])) in each:
+            short = {each["type"] if key == field else key: each[key] for key in each if key != "type"}
+            data = {"evalcases": [{**case, "evaluators": [short]}]}
+            yield f"{each['name']} in short", ("eval", data, ("evalcases", 0, "evaluators"))
     yield "case", ("eval", eval_file, ())
     messages: Any = read_yaml((CORPUS / "valid/conversation-with-every-role/support.test.yaml").read_text("utf-8"))
     yield "messages", ("eval", {**messages, "evalcases": messages["evalcases"][:1]}, ())
@@ -123,7 +129,7 @@ def test_missing_key_hides_no_other_mistake(kind: Kind, data: dict[str, Any], pa
     hidden = [
         (way, key)
         for way, key in keys(kind, data, part)
-        if key not in ("name", "type")
+        if key not in ("name", "type", *short_fields(AuthoredEvaluator, "type"))
         and "AV301" not in {each.rule for each in check(kind, changed(twin, way, lambda each: each.pop(key)))}  # noqa: B023
     ]
     assert hidden == []

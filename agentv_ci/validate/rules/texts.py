@@ -40,7 +40,7 @@ def _is_plain(find: Finder, pointer: Pointer, text: str) -> bool:
 def _check_reference(pointer: Pointer, text: str, find: Finder) -> Iterator[Diagnostic]:
     if find.source.kind == "eval":
         # In a prompt it may be a variable of the prompt.
-        if pointer[-1] != "prompt" and (names := variables_in(text)):
+        if pointer[-1] not in ("prompt", "llm_judge") and (names := variables_in(text)):
             hint = "environment references are only replaced in targets files"
             yield find.at("AV327", f"${{{{ {names[0]} }}}} stays literal in an eval file", pointer, hint=hint)
     elif find.source.kind != "targets" or variable_of(text) is not None:
