@@ -22,8 +22,9 @@ from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.compile.selection import CaseFilter
 from agentv_ci.contracts.base import JsonObject, Verdict
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.report import GateVerdict, RunReport
-from agentv_ci.contracts.results import OutcomeKey, ResultRow
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.load.files import with_dotenv
@@ -80,7 +81,7 @@ class RunKeywords(TypedDict, total=False):
     """The options of a run, None for absent ones; those not described here mean the same as for `agentv-ci eval`."""
 
     targets: str | Path
-    target: str
+    target: str | Sequence[str]
     eval_ids: Sequence[str]
     tags: Sequence[str]
     not_tags: Sequence[str]
@@ -191,7 +192,7 @@ def _selection(evals: Sequence[Evals], options: RunKeywords) -> Selection:
     return Selection(
         [str(each) for each in evals if not isinstance(each, Mapping)],
         targets=str(options["targets"]) if "targets" in options else None,
-        target=options.get("target"),
+        target_names=tuple(_items(options.get("target", ()))),
         only=_only(options),
         documents=tuple(_as_json(each) for each in evals if isinstance(each, Mapping)),
     )
@@ -215,9 +216,9 @@ def _as_json(document: Mapping[str, Any]) -> JsonObject:
 
 
 def _results(outcome: RunOutcome, rows: Sequence[ResultRow], warnings: Sequence[str]) -> Results:
-    trials: dict[OutcomeKey, list[ResultRow]] = {}
+    trials: dict[CaseKey, list[ResultRow]] = {}
     for row in rows:
-        trials.setdefault(row.outcome_key, []).append(row)
+        trials.setdefault(row.case_key, []).append(row)
     gate = outcome.report.gate
     return Results(
         verdict=gate.verdict,

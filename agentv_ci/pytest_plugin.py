@@ -1,4 +1,4 @@
-"""The pytest plugin: with `--agentv`, each case of an eval file is a test. See docs/pytest.md."""
+"""The pytest plugin: with `--agentv`, each case of an eval file is a test, for each target. See docs/pytest.md."""
 
 from __future__ import annotations
 
@@ -58,22 +58,25 @@ class EvalFile(pytest.File):
 
     def collect(self) -> Iterator[EvalItem]:
         """Yield the cases, for each target."""
-        for name in self.config.getoption("--agentv-target") or [None]:
-            try:
-                compiled = self._compiled(name)
-            except InvalidInput as error:
-                lines = [f"{each.path}:{each.line}:{each.column}: {each.message}" for each in error.diagnostics]
-                raise self.CollectError("\n".join(lines)) from error
-            except CannotGoOn as error:
-                raise self.CollectError(error.message) from error
-            for case in compiled.plan.cases:
-                target = compiled.plan.targets[case.target].name
-                yield EvalItem.from_parent(self, name=f"{case.id}[{target}]", compiled=compiled, case=case)
+        try:
+            compiled = self._compiled()
+        except InvalidInput as error:
+            lines = [f"{each.path}:{each.line}:{each.column}: {each.message}" for each in error.diagnostics]
+            raise self.CollectError("\n".join(lines)) from error
+        except CannotGoOn as error:
+            raise self.CollectError(error.message) from error
+        keys = [compiled.plan.key_of(case) for case in compiled.plan.cases]
+        has_several = len({target for *_, target in keys}) > 1
+        for case, (_, case_id, target) in zip(compiled.plan.cases, keys, strict=True):
+            name = f"{case_id}[{target}]" if has_several else case_id
+            yield EvalItem.from_parent(self, name=name, compiled=compiled, case=case)
 
-    def _compiled(self, target: str | None) -> CompiledPlan:
+    def _compiled(self) -> CompiledPlan:
         from agentv_ci.app.compile import Selection, compile_paths
 
-        return compile_paths(Selection([str(self.path)], target=target), cwd=self.config.invocation_params.dir)
+        names = self.config.getoption("--agentv-target") or ()
+        selection = Selection([str(self.path)], target_names=names)
+        return compile_paths(selection, cwd=self.config.invocation_params.dir)
 
 
 class EvalItem(pytest.Item):
@@ -97,8 +100,7 @@ class EvalItem(pytest.Item):
         from agentv_ci.api import run_compiled
         from agentv_ci.compile.overrides import narrowed
 
-        key = self._case.suite, self._case.id
-        plan = narrowed(self._compiled.plan, lambda case: (case.suite, case.id) == key)
+        plan = narrowed(self._compiled.plan, lambda case: case is self._case)
         alone = type(self._compiled)(plan, self._compiled.origin)
         results = asyncio.run(run_compiled(alone, self._options(), self.config.invocation_params.dir))
         (result,) = results.cases

@@ -69,7 +69,7 @@ class Case(Project):
         rows = [json.loads(line) for line in self.steady(name).splitlines()]
         for row in rows:
             row |= {"timestamp": "2030-01-02T03:04:05.000Z", "duration_ms": 0}
-        return sorted(rows, key=lambda row: (row["suite"], row["source"]["line"], row["trial"]))
+        return sorted(rows, key=lambda row: (row["suite"], row["source"]["line"], row["target"], row["trial"]))
 
 
 def folders(kind: str) -> list[Path]:

@@ -13,6 +13,7 @@ from tests.support.projects import GREETS, HELLO, Project
 pytest_plugins = ("pytester",)
 
 BYE = {"name": "bye", "type": "contains", "value": "bye"}
+THIRD = {**GREETS, "name": "third"}
 SECOND = {"name": "second", "provider": "mock", "response": "bye"}
 
 
@@ -31,7 +32,7 @@ def project(pytester: pytest.Pytester) -> Project:
     found.documents(
         {"id": "greets", "tags": ["smoke"]},
         {"id": "leaves", "evaluators": [BYE], "tags": ["slow-one"]},
-        targets=(GREETS, SECOND),
+        targets=(GREETS, SECOND, THIRD),
         name="evals/x.test.yaml",
     )
     return found
@@ -52,8 +53,12 @@ def outcomes(pytester: pytest.Pytester, *options: str) -> dict[str, int]:
         (("--agentv", "--strict-markers", "-m", "smoke"), {"passed": 1, "deselected": 1}),
         (("--agentv", "-m", "not slow-one"), {"passed": 1, "deselected": 1}),
         (("--agentv", "--agentv-target=second"), {"passed": 1, "failed": 1}),
-        (("--agentv", "--agentv-target=default", "--agentv-target=second"), {"passed": 2, "failed": 2}),
-        (("--agentv", "--agentv-target=default", "evals/x.test.yaml::greets[default]"), {"passed": 1}),
+        (("--agentv", "--agentv-target=third", "--agentv-target=second"), {"passed": 2, "failed": 2}),
+        (("--agentv", "--agentv-target=third", "evals/x.test.yaml::greets"), {"passed": 1}),
+        (
+            ("--agentv", "--agentv-target=third", "--agentv-target=second", "evals/x.test.yaml::greets[third]"),
+            {"passed": 1},
+        ),
         pytest.param(("--agentv", "-n", "2"), {"passed": 1, "failed": 1}, marks=pytest.mark.slow),
     ],
 )
@@ -84,7 +89,7 @@ def test_failure_says_why_and_where(project: Project, pytester: pytest.Pytester)
     line = 1 + text.splitlines().index('   "id": "leaves",') - 1
     result = pytester.runpytest_inprocess("--agentv", "-p", "no:cacheprovider", "--junitxml=junit.xml")
     expected = [
-        "*leaves[[]default]*",
+        "*_ leaves _*",
         f"evals/x.test.yaml:{line}: leaves fail 0.000 (target default)",
         "  bye: does not contain 'bye'",
         "answer:",

@@ -8,7 +8,7 @@ two paired tests over the cases that are graded on both sides find changes that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -18,6 +18,7 @@ from agentv_ci.analysis.inference import change_interval
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.statistics import apart, mean_score_change, p_text, pass_rate_change
 from agentv_ci.contracts.base import Verdict
+from agentv_ci.contracts.case_key import CaseKey, matching
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, Figure, Rate
 from agentv_ci.text import counted, shortened
 
@@ -57,8 +58,9 @@ def compare(against: BaselineComparison, outcomes: Iterable[CaseOutcome]) -> Com
     """Compare the cases of a run with an older run."""
     base, head = against.base, Side(against.head, tuple(outcomes))
     if against.is_part:
-        in_head = {each.key[:2] for each in head.cases}
-        base = replace(base, cases=tuple(each for each in base.cases if each.key[:2] in in_head))
+        match = _match(base, head)
+        in_head = {match(each.key) for each in head.cases}
+        base = replace(base, cases=tuple(each for each in base.cases if match(each.key) in in_head))
     return compare_sides(base, head, now=against.now, is_part=against.is_part)
 
 
@@ -89,18 +91,14 @@ def compare_sides(
     )
 
 
+def _match(*sides: Side) -> Callable[[CaseKey], tuple[str, ...]]:
+    return matching(*([each.key for each in side.cases] for side in sides))
+
+
 def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcome | None]]:
-    """Return the cases of both sides in pairs, those of the newer side first.
-
-    Targets must match only when a side asks several targets the same case; otherwise two targets are compared.
-    """
-    asked = [Counter(each.key[:2] for each in side.cases) for side in (base, head)]
-    by_target = {case for counts in asked for case, targets in counts.items() if targets > 1}
-
-    def by_key(side: Side) -> dict[tuple[str, ...], CaseOutcome]:
-        return {each.key if each.key[:2] in by_target else each.key[:2]: each for each in side.cases}
-
-    older, newer = by_key(base), by_key(head)
+    """Return the cases of both sides in pairs, those of the newer side first."""
+    match = _match(base, head)
+    older, newer = ({match(each.key): each for each in side.cases} for side in (base, head))
     return [
         *((older.get(key), case) for key, case in newer.items()),
         *((case, None) for key, case in older.items() if key not in newer),

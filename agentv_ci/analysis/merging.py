@@ -10,6 +10,7 @@ from typing import get_args
 from agentv_ci.analysis.comparison import BaselineComparison, compare, first_few
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.run_report import run_report_of
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
@@ -20,7 +21,7 @@ from agentv_ci.contracts.report import (
     Stop,
     Validation,
 )
-from agentv_ci.contracts.results import OutcomeKey, ResultRow
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.text import counted
 
 
@@ -91,17 +92,17 @@ class _Rows:
     """The trials in each file."""
 
     def __init__(self) -> None:
-        self._trials: set[tuple[OutcomeKey, int]] = set()
+        self._trials: set[tuple[CaseKey, int]] = set()
         self._doubled: dict[str, None] = {}
         self._counts: Counter[Part] = Counter()
         self._dry_runs: dict[Part, set[bool]] = {}
-        self._cases: dict[tuple[Part, str], set[OutcomeKey]] = {}
+        self._cases: dict[tuple[Part, str], set[CaseKey]] = {}
 
     def is_new(self, part: Part, row: ResultRow) -> bool:
         self._counts[part] += 1
         self._dry_runs.setdefault(part, set()).add(row.dry_run)
-        self._cases.setdefault((part, row.suite), set()).add(row.outcome_key)
-        trial = (row.outcome_key, row.trial)
+        self._cases.setdefault((part, row.suite), set()).add(row.case_key)
+        trial = (row.case_key, row.trial)
         if trial in self._trials:
             self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
             return False

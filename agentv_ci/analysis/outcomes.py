@@ -9,8 +9,9 @@ from typing import Literal
 
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import Require, Verdict
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import EvaluatorResult, OutcomeKey, ResultRow, RowSource
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
 from agentv_ci.results.trials import Result, is_settled, verdict_of_trials
 from agentv_ci.text import shortened
 
@@ -54,7 +55,7 @@ class TrialOutcome:
     """The shortened answer; empty when it passed."""
 
 
-_Rank = tuple[bool, float, OutcomeKey, int]
+_Rank = tuple[bool, float, CaseKey, int]
 """A sort key of trials, the worst first: errors, then scores, then the trial."""
 
 
@@ -93,7 +94,7 @@ class CaseOutcome:
     """Whether the run was stopped before its first trial; its verdict is `error`."""
 
     @property
-    def key(self) -> OutcomeKey:
+    def key(self) -> CaseKey:
         """Suite, id and target, unique in a run."""
         return self.case.suite, self.case.id, self.target
 
@@ -169,8 +170,8 @@ class Tally:
         """Trials with findings, the worst first, each with its index among the trials of its case."""
         self._spending: dict[tuple[str, str], Spending] = {}
         """Spending by suite and target."""
-        self._cases: dict[OutcomeKey, Case] = {}
-        self._trials: dict[OutcomeKey, list[TrialOutcome]] = {}
+        self._cases: dict[CaseKey, Case] = {}
+        self._trials: dict[CaseKey, list[TrialOutcome]] = {}
         self._learns = True
 
     @classmethod
@@ -182,13 +183,13 @@ class Tally:
             tally._expect((case.suite, case.id, plan.targets[case.target].name), case)
         return tally
 
-    def _expect(self, key: OutcomeKey, case: Case) -> None:
+    def _expect(self, key: CaseKey, case: Case) -> None:
         self._cases[key] = case
         self._trials[key] = []
 
     def add(self, row: ResultRow) -> None:
         """Add a row; without a plan, it also describes its case."""
-        key = row.outcome_key
+        key = row.case_key
         if self._learns:
             self._learn(row)
         elif key not in self._cases:
@@ -203,7 +204,7 @@ class Tally:
 
     def _learn(self, row: ResultRow) -> None:
         """Describe a case by a row; when rows disagree, the one that expects most counts, in any order."""
-        key = row.outcome_key
+        key = row.case_key
         case = RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
         known = self._cases.get(key)
         if known is None:
@@ -239,13 +240,13 @@ class Tally:
 
         `leaves_cases`: whether cases without rows did not run.
         """
-        cases: Iterable[tuple[OutcomeKey, Case]] = self._cases.items()
+        cases: Iterable[tuple[CaseKey, Case]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
         return tuple(_outcome(case, key, self._trials[key], leaves_cases=leaves_cases) for key, case in cases)
 
 
-def _outcome(case: Case, key: OutcomeKey, trials: Iterable[TrialOutcome], *, leaves_cases: bool) -> CaseOutcome:
+def _outcome(case: Case, key: CaseKey, trials: Iterable[TrialOutcome], *, leaves_cases: bool) -> CaseOutcome:
     ran = tuple(sorted(trials, key=lambda each: each.number))
     verdict, score = verdict_of_trials([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
     return CaseOutcome(case, key[2], verdict, score, ran, not_run=leaves_cases and not ran)

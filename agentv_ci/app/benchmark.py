@@ -22,7 +22,7 @@ from agentv_ci.compile.references import compiled_target
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import RunnerSpec
 from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response, Warn
-from agentv_ci.contracts.plan import Plan, case_key, seed_of
+from agentv_ci.contracts.plan import Plan, seed_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.errors import UsageError
@@ -87,8 +87,8 @@ class BenchmarkEngine:
             if ending.write_error is not None:
                 raise UsageError(f"cannot write the runs: {ending.write_error}")
             rows = list(read_rows(files.results, files.form))
-        places = {case_key(case): place for place, case in enumerate(plan.cases)}
-        rows.sort(key=lambda row: (places[row.suite, row.eval_id], row.trial))
+        places = {plan.key_of(case): place for place, case in enumerate(plan.cases)}
+        rows.sort(key=lambda row: (places[row.case_key], row.trial))
         return [(row, run_of(row, plan.digest)) for row in rows]
 
     @asynccontextmanager
@@ -137,7 +137,7 @@ class BenchmarkEngine:
         known = Documents(self.cwd, None).valid_context(file).target_list
         target = _target(runner, known)
         more = () if target in known else (target,)
-        return compile_paths(Selection([str(file)], target=target.name, more_targets=more), cwd=self.cwd)
+        return compile_paths(Selection([str(file)], target_names=(target.name,), more_targets=more), cwd=self.cwd)
 
     def _with_dotenv(self, files: Sequence[Path]) -> Environment:
         return replace(self.environment, variables=with_dotenv(self.environment.variables, files))

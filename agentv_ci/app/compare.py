@@ -13,9 +13,9 @@ from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_side
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.app.report_files import read_run_report, report_path, require_writable
 from agentv_ci.atomic import write_whole
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineDocument, Comparison
 from agentv_ci.contracts.report import RunReport
-from agentv_ci.contracts.results import OutcomeKey
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
@@ -75,8 +75,8 @@ def _refuse_losses(results: Path, document: BaselineDocument, out: Path) -> None
     """Raise UsageError if a baseline has cases that a part of the cases would drop."""
     if not out.exists():
         return
-    kept = {(case.suite, case.id, case.target) for case in document.cases}
-    lost = sum((case.suite, case.id, case.target) not in kept for case in _baseline(out).cases)
+    kept = {case.key for case in document.cases}
+    lost = sum(case.key not in kept for case in _baseline(out).cases)
     if lost:
         raise UsageError(
             f"only some cases ran for '{results}'; '{out}' would lose {counted(lost, 'case')}",
@@ -113,9 +113,9 @@ def _read(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], str, RunRe
     if report is not None and (reason := _incomplete(report)):
         raise UsageError(f"cannot compare an incomplete run: '{name}' {reason}")
     tally, measured = Tally(), ""
-    seen: set[tuple[OutcomeKey, int]] = set()
+    seen: set[tuple[CaseKey, int]] = set()
     for row in read_rows(results):
-        key = row.outcome_key, row.trial
+        key = row.case_key, row.trial
         if key in seen:
             raise UsageError(f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice")
         if row.dry_run:
@@ -148,9 +148,9 @@ def _baseline(path: Path) -> BaselineDocument:
         document = BaselineDocument.model_validate(data)
     except ValidationError as error:
         raise UsageError(f"'{path}' is not a valid baseline: {sentence(error)}") from error
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[CaseKey] = set()
     for case in document.cases:
-        key = (case.suite, case.id, case.target)
+        key = case.key
         trials = (*case.passed, *case.missed)
         if key in seen or not trials or len({*trials}) < len(trials):
             what = "appears twice" if key in seen else "has no trials or a repeated one"

@@ -36,16 +36,25 @@ from agentv_ci.text import did_you_mean, listed
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which cases to compile, and for which target."""
+    """Which cases to compile, and for which targets."""
 
     patterns: Sequence[str]
     targets: str | None = None
-    target: str | None = None
+    target_names: Sequence[str] = ()
+    """Targets that answer every case instead of its own; `default` alone changes nothing."""
     only: CaseFilter = EVERY_CASE
     more_targets: tuple[Target, ...] = ()
     """Targets in addition to those of the document."""
     documents: tuple[JsonObject, ...] = ()
     """Eval documents in memory, as if they were files of the working directory."""
+
+    @property
+    def overriding(self) -> tuple[str, ...]:
+        """The targets of all cases, each once, or none; raises UsageError."""
+        names = tuple(dict.fromkeys(self.target_names))
+        if "default" in names and len(names) > 1:
+            raise UsageError("--target default means the targets of the documents, and cannot be combined with others")
+        return () if names == ("default",) else names
 
     def sources(self, cwd: Path) -> tuple[Source, ...]:
         """Return the documents in memory as sources, named like no file."""
@@ -149,7 +158,7 @@ class _Reading:
         self._documents = Documents(
             cwd,
             selection.targets,
-            selection.target,
+            selection.overriding,
             selection.more_targets,
             given=given,
             is_selected=selection.only.selects,
@@ -224,15 +233,16 @@ def _missing_target(checked: CheckedDocument, context: DocumentContext) -> Usage
     if context.targets is None:
         return no_targets(checked.source.path)
     names = [target.name for target in context.target_list]
-    override = context.target_override
-    if override is None or override in names:
+    unknown = [each for each in context.target_names if each not in names]
+    if not unknown:
         return None
-    close = did_you_mean(override, names)
-    return UsageError(f"unknown target '{override}'{close}; {context.targets.source.path} defines {listed(names)}")
+    named = listed(f"'{each}'{did_you_mean(each, names)}" for each in unknown)
+    what = "target" if len(unknown) == 1 else "targets"
+    return UsageError(f"unknown {what} {named}; {context.targets.source.path} defines {listed(names)}")
 
 
 def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
-    if selection.target not in (None, "default") or selection.targets is not None:
+    if selection.overriding or selection.targets is not None:
         raise UsageError("--target and --targets cannot be combined with a plan; set them when compiling it")
     plan = read_plan(path)
     if selection.only:

@@ -89,7 +89,7 @@ def _compiled(
     )
     targets = replace(context.targets, document=TargetsDocument(targets=(*context.target_list, answers)))
     compilation = Compilation(
-        [(evals, replace(context, targets=targets, target_override=name))],
+        [(evals, replace(context, targets=targets, target_names=(name,)))],
         read_text=lambda path: path.read_bytes().decode("utf-8"),
     )
     plan = compilation.plan()

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.report import RunReport
-from agentv_ci.contracts.results import OutcomeKey, ResultRow
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
@@ -208,11 +209,11 @@ def _write(path: Path, name: ReportFormat | None, run: RunView, reports: Reports
     return None
 
 
-def _counted(rows: Iterable[ResultRow], cases: set[OutcomeKey]) -> Iterator[ResultRow]:
+def _counted(rows: Iterable[ResultRow], cases: set[CaseKey]) -> Iterator[ResultRow]:
     """Yield the rows that count for the verdict: those of known cases, the first of each trial."""
-    seen: set[tuple[OutcomeKey, int]] = set()
+    seen: set[tuple[CaseKey, int]] = set()
     for row in rows:
-        trial = row.outcome_key, row.trial
+        trial = row.case_key, row.trial
         if trial[0] in cases and trial not in seen:
             seen.add(trial)
             yield row

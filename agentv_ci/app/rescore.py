@@ -10,7 +10,8 @@ from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import conclude, run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
-from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key, flat
+from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.plan import Plan, PlanCase, flat
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
@@ -18,7 +19,7 @@ from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import tool_calls_are_known
 from agentv_ci.text import counted, listed
 
-ONE_RUN = "rescore the results of one run, with one target per case"
+ONE_RUN = "rescore the results of one run"
 
 
 @dataclass(slots=True)
@@ -26,7 +27,6 @@ class _Contents:
     """The contents of a results file, without its answers."""
 
     trials: dict[CaseKey, set[int]] = field(default_factory=dict)
-    target_of: dict[CaseKey, str] = field(default_factory=dict)
     is_dry_run: bool = False
     without_messages: int = 0
     """Rows whose tool calls were reported but not kept."""
@@ -57,16 +57,20 @@ def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Resc
     root = find_root(cwd / "results", cwd)
     patterns = selection.patterns or _suites(contents, root)
     is_plan = any(pattern.endswith(".json") for pattern in patterns)
-    target = selection.target
-    targets = set(contents.target_of.values())
-    if target is None and not is_plan and len(targets) == 1:
-        (target,) = targets
-    compiled = compile_paths(replace(selection, patterns=patterns, target=target), cwd=cwd)
+    names = selection.target_names or (() if is_plan else _targets_of_all(contents))
+    compiled = compile_paths(replace(selection, patterns=patterns, target_names=names), cwd=cwd)
     return _matched(compiled, contents, results)
 
 
+def _targets_of_all(contents: _Contents) -> Sequence[str]:
+    """Return the targets that answered if each answered every case; not `default`, which only documents can name."""
+    targets = tuple(dict.fromkeys(target for _, _, target in contents.trials))
+    cases = {key[:2] for key in contents.trials}
+    return targets if "default" not in targets and len(targets) * len(cases) == len(contents.trials) else ()
+
+
 def _suites(contents: _Contents, root: Path) -> Sequence[str]:
-    suites = list(dict.fromkeys(suite for suite, _ in contents.trials))
+    suites = list(dict.fromkeys(suite for suite, *_ in contents.trials))
     gone = [suite for suite in suites if not (root / suite).is_file()]
     if gone:
         raise UsageError(f"cannot find {listed(gone)} in '{root}'", hint="name eval files or a plan after the results")
@@ -76,36 +80,36 @@ def _suites(contents: _Contents, root: Path) -> Sequence[str]:
 def _matched(compiled: CompiledPlan, contents: _Contents, results: Path) -> Rescoring:
     """Return the cases whose target answered, with as many trials as there are answers."""
     plan = compiled.plan
-    scored = [case for case in plan.cases if contents.target_of.get(case_key(case)) == plan.targets[case.target].name]
+    scored = [case for case in plan.cases if plan.key_of(case) in contents.trials]
     left_out = tuple(_left_out(plan, scored, contents))
     if not scored:
         raise NothingToRun(f"no row of '{results}' matches a case", hint="; ".join(left_out) or None)
     trials = {
-        case_key(case): max((*contents.trials[case_key(case)], case.trials if case.stop_when is not None else 1))
+        (key := plan.key_of(case)): max((*contents.trials[key], case.trials if case.stop_when is not None else 1))
         for case in scored
     }
     answers = StoredAnswers(
-        lambda: (row for row in read_rows(results) if (row.suite, row.eval_id) in trials),
+        lambda: (row for row in read_rows(results) if row.case_key in trials),
         sum(len(contents.trials[key]) for key in trials),
     )
     origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
-    part = with_trials(narrowed(plan, lambda case: case_key(case) in trials), trials)
+    part = with_trials(narrowed(plan, lambda case: plan.key_of(case) in trials), trials)
     return Rescoring(CompiledPlan(part, origin), answers, left_out, contents.is_dry_run)
 
 
 def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> Iterator[str]:
     """Yield warnings about cases that are not scored, or with fewer trials than set."""
-    planned = {case_key(case): case.id for case in plan.cases}
-    if unknown := [case_id for suite, case_id in contents.trials if (suite, case_id) not in planned]:
+    planned, stored = ({key[:2]: key[1] for key in keys} for keys in (map(plan.key_of, plan.cases), contents.trials))
+    if unknown := [name for case, name in stored.items() if case not in planned]:
         yield f"skipped, no longer a case: {listed(unknown)}"
-    keys = {case_key(case) for case in scored}
-    if others := [name for key, name in planned.items() if key in contents.trials and key not in keys]:
+    keys = {plan.key_of(case) for case in scored}
+    if others := dict.fromkeys(key[1] for key in contents.trials if key not in keys and key[:2] in planned):
         yield f"skipped, answered by another target: {listed(others)}"
-    if missing := [name for key, name in planned.items() if key not in contents.trials]:
+    if missing := [name for case, name in planned.items() if case not in stored]:
         yield f"skipped, no stored answer: {listed(missing)}"
     # A case that stops when it is decided may have fewer; whether they still suffice shows when they are scored.
     whole = [case for case in scored if case.stop_when is None]
-    if fewer := [case.id for case in whole if len(contents.trials[case_key(case)]) < case.trials]:
+    if fewer := [case.id for case in whole if len(contents.trials[plan.key_of(case)]) < case.trials]:
         yield f"fewer stored trials than the case requires: {listed(fewer)}"
     if contents.without_messages and any(each.reads_trace for case in scored for each in flat(case.evaluators)):
         rows = counted(contents.without_messages, "row")
@@ -128,12 +132,9 @@ async def rescore(
 def _contents(results: Path) -> _Contents:
     contents = _Contents()
     for row in read_rows(results):
-        key = (row.suite, row.eval_id)
-        trials = contents.trials.setdefault(key, set())
+        trials = contents.trials.setdefault(row.case_key, set())
         if row.trial in trials:
             raise UsageError(f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice", hint=ONE_RUN)
-        if contents.target_of.setdefault(key, row.target) != row.target:
-            raise UsageError(f"'{results}' contains answers of two targets to case '{row.eval_id}'", hint=ONE_RUN)
         trials.add(row.trial)
         contents.is_dry_run |= row.dry_run
         contents.without_messages += row.trace_summary is not None and not tool_calls_are_known(row)

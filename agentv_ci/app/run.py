@@ -22,6 +22,7 @@ from agentv_ci.app.report_files import RunFiles, RunOutcome, read_run_report, wh
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.case_key import CaseKey, matching
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
@@ -91,10 +92,12 @@ def only_failed(compiled: CompiledPlan, results: Path) -> CompiledPlan:
     tally = Tally()
     for row in read_rows(results, allow_torn=True):
         tally.add(row)
-    passed = {(each.case.suite, each.case.id): each.verdict == "pass" for each in tally.outcomes()}
+    known, plan = tally.outcomes(), compiled.plan
+    match = matching((each.key for each in known), map(plan.key_of, plan.cases))
+    passed = {match(each.key): each.verdict == "pass" for each in known}
     ran = read_run_report(results)
     otherwise = ran is not None and ran.leaves_cases and not ran.filtered
-    plan = narrowed(compiled.plan, lambda case: not passed.get((case.suite, case.id), not otherwise))
+    plan = narrowed(plan, lambda case: not passed.get(match(plan.key_of(case)), not otherwise))
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results)))
 
 
@@ -105,7 +108,7 @@ def list_run(compiled: CompiledPlan, overrides: Overrides, options: RunOptions, 
     if options.resume is not None:
         results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
         finished = results.read_earlier(options.resume, is_part=options.is_part)
-    return planned_cases(plan, lambda case: trials_left(case, finished.results))
+    return planned_cases(plan, lambda case: trials_left(plan, case, finished.results))
 
 
 def _require_recordings(options: RunOptions) -> None:
@@ -124,12 +127,12 @@ def _part(plan: Plan, options: RunOptions) -> tuple[Plan, ShardRecord | None]:
     shard = options.shard
     if shard is None:
         return plan, None
-    durations: dict[tuple[str, str], list[int]] = {}
+    durations: dict[CaseKey, list[int]] = {}
     if options.balance is not None:
         try:
             for row in read_rows(options.balance, allow_torn=True):
                 if row.status == "ok":
-                    durations.setdefault((row.suite, row.eval_id), []).append(row.duration_ms)
+                    durations.setdefault(row.case_key, []).append(row.duration_ms)
         except UnreadableResults as error:
             raise UsageError(f"--balance: {error}") from error
     part = part_of(plan, shard, {key: sum(each) / len(each) / 1000 for key, each in durations.items()})

@@ -29,7 +29,7 @@ class Documents:
         self,
         cwd: Path,
         targets: str | None,
-        target_override: str | None = None,
+        target_names: tuple[str, ...] = (),
         more_targets: tuple[Target, ...] = (),
         given: Sequence[Source] = (),
         is_selected: Callable[[CaseFacts], bool] = lambda _: True,
@@ -39,7 +39,7 @@ class Documents:
         self._is_selected = is_selected
         self._more_targets = more_targets
         self._targets = _named_targets(targets, cwd) if targets is not None else None
-        self._target_override = None if target_override == "default" else target_override
+        self._target_names = target_names
         self._inspect_file = file_inspector()
         self._given = {each.path: each for each in given}
         """Documents that are not in files, by their paths."""
@@ -92,7 +92,7 @@ class Documents:
                 inspect_file=self._inspect_file,
                 targets=self._extended(self._targets_at(targets) if targets else None, path),
                 configs=self._configs(path),
-                target_override=self._target_override,
+                target_names=self._target_names,
                 is_selected=self._is_selected,
                 plugin_validators=_known_validators,
             )

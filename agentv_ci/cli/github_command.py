@@ -56,7 +56,9 @@ class PassedOn:
     """Inputs that are passed to `eval` unchanged; `eval` validates them."""
 
     targets: str | None = eval_input("--targets", metavar="FILE", help="Use this targets file.")
-    target: str | None = eval_input("--target", metavar="NAME", help="Run every case against this target.")
+    target: str | None = eval_input(
+        "--target", metavar="NAME", help="Run every case against this target; several, one per line."
+    )
     workers: str | None = eval_input("--workers", metavar="N", help="Run N cases in parallel.")
     repeat: str | None = eval_input("--repeat", metavar="N", help="Run N trials of every case.")
     threshold: str | None = eval_input("--threshold", metavar="X", help="Pass a case that scores at least X.")
@@ -135,15 +137,20 @@ class StepOptions:
     @property
     def paths(self) -> Sequence[str]:
         """The paths in `evals`."""
-        return [path for line in self.evals.splitlines() if (path := line.strip())]
+        return _lines(self.evals)
 
     def flags(self) -> Iterator[str]:
         """Yield the inputs that are flags of `eval` or `validate`."""
         for name, value in vars(self.passed_on).items():
             if value and (not self.validate_only or name == "targets"):
-                yield f"--{name.replace('_', '-')}={value}"
+                flag = f"--{name.replace('_', '-')}"
+                yield from (f"{flag}={each}" for each in (_lines(value) if name == "target" else [value]))
         if self.dry_run and not self.validate_only:
             yield "--dry-run"
+
+
+def _lines(text: str) -> list[str]:
+    return [each for line in text.splitlines() if (each := line.strip())]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -212,23 +212,16 @@ workers_option = partial(
 )
 
 
-def _one(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> str | None:
-    if len(names) > 1:
-        raise click.BadParameter("can be given once; run each target separately, then `compare`", ctx, param)
-    return names[0] if names else None
-
-
 @dataclass(frozen=True)
 class SelectionOptions:
-    """Which cases to run, and against which target."""
+    """Which cases to run, and against which targets."""
 
     targets: str | None = targets_option()
-    target: str | None = selection_option(
+    target: tuple[str, ...] = selection_option(
         "--target",
         metavar="NAME",
         multiple=True,
-        callback=_one,
-        help="Run every case against this target; the name 'default' changes nothing.",
+        help="Run every case against this target; repeatable. The name 'default' changes nothing.",
     )
     eval_ids: tuple[str, ...] = selection_option(
         "--eval-id", metavar="ID", multiple=True, help="Run only cases with this id or glob; repeatable."

@@ -64,7 +64,7 @@ def compile_suite(
     suite = _suite(document, source, context)
     compiler = _CaseCompiler(document, source, context, files, targets)
     # Compile all cases: keys of targets must not depend on the selection.
-    cases = (compiler.compile(index, case) for index, case in enumerate(document.evalcases))
+    cases = (each for index, case in enumerate(document.evalcases) for each in compiler.compile(index, case))
     return suite, (compiler.sealed(case) for case in cases if context.is_selected(facts_of(case)))
 
 
@@ -105,41 +105,43 @@ class _CaseCompiler:
         self._digests = CaseDigests(targets.compiled, {self._path: context.config.prices or {}})
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml)
 
-    def compile(self, index: int, case: EvalCase) -> PlanCase:
+    def compile(self, index: int, case: EvalCase) -> Iterator[PlanCase]:
+        """Yield a case for each of its targets."""
         execution = self._document.execution_of(case)
-        name = self._context.target_override or execution.target or DEFAULT_TARGET
-        target = find_target(self._context.target_list, name)
-        judge = judge_of(self._context.target_list, target, None)
+        own = [name for _, name in self._document.targets_of(index)]
         inputs = tuple(map(self._input_message, case.inputs))
         expected = tuple(map(self._expected_message, case.expectations))
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
         seeds = execution.seeds or ()
         start, end, _ = self._marks[index]
-        return PlanCase(
-            id=case.id,
-            suite=self._path,
-            digest=UNSEALED,
-            source=PlanSource(path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1),
-            conversation_id=case.conversation_id,
-            target=self._add(target),
-            judge_target=self._add(judge) if judge else None,
-            system_prompt=self._system_prompt,
-            input_messages=inputs,
-            expected_messages=expected,
-            expected_outcome=case.expected_outcome,
-            reference_answer=_reference_answer(expected, self._files),
-            guidelines=_guidelines(inputs),
-            evaluators=self._compile_evaluators(case, execution, target),
-            trials=max(repeat.max, len(seeds)),
-            require=repeat.require,
-            stop_when=repeat.stop_when,
-            seeds=seeds,
-            timeout_seconds=_given(execution.timeout_seconds, DEFAULT_TIMEOUT_S),
-            max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
-            threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
-            tags=self._document.tags_of(case) or None,
-            metadata=case.metadata,
-        )
+        for name in self._context.target_names or own or [DEFAULT_TARGET]:
+            target = find_target(self._context.target_list, name)
+            judge = judge_of(self._context.target_list, target, None)
+            yield PlanCase(
+                id=case.id,
+                suite=self._path,
+                digest=UNSEALED,
+                source=PlanSource(path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1),
+                conversation_id=case.conversation_id,
+                target=self._add(target),
+                judge_target=self._add(judge) if judge else None,
+                system_prompt=self._system_prompt,
+                input_messages=inputs,
+                expected_messages=expected,
+                expected_outcome=case.expected_outcome,
+                reference_answer=_reference_answer(expected, self._files),
+                guidelines=_guidelines(inputs),
+                evaluators=self._compile_evaluators(case, execution, target),
+                trials=max(repeat.max, len(seeds)),
+                require=repeat.require,
+                stop_when=repeat.stop_when,
+                seeds=seeds,
+                timeout_seconds=_given(execution.timeout_seconds, DEFAULT_TIMEOUT_S),
+                max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
+                threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
+                tags=self._document.tags_of(case) or None,
+                metadata=case.metadata,
+            )
 
     def sealed(self, case: PlanCase) -> PlanCase:
         """Return a case with its digest."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from agentv_ci.canonical import exact
 from agentv_ci.compile.digest import CaseDigests, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.case_key import matching
 from agentv_ci.contracts.plan import (
     FilePart,
     Plan,
@@ -39,29 +40,36 @@ UNSHOWN = frozenset({"headers", "env"})
 
 def diff(old: Plan, new: Plan) -> PlanDiff:
     """Return the added, removed and changed cases. A case that only moved to another file is unchanged."""
-    before = {(case.suite, case.id): case for case in old.cases}
-    after = {(case.suite, case.id): case for case in new.cases}
+    match = matching(*(map(plan.key_of, plan.cases) for plan in (old, new)))
+    before, after = ({match(plan.key_of(case)): case for case in plan.cases} for plan in (old, new))
     older, newer = (CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new))
     changed = [
-        ChangedCase(id=case.id, suite=case.suite, reasons=_reasons(older, newer, before[key], case))
+        ChangedCase(**_named(key), reasons=_reasons(older, newer, before[key], case))
         for key, case in after.items()
         if key in before and before[key].digest != case.digest
     ]
-    gone = [case for key, case in before.items() if key not in after]
-    come = [case for key, case in after.items() if key not in before]
+    gone = {key: case for key, case in before.items() if key not in after}
+    come = {key: case for key, case in after.items() if key not in before}
     return PlanDiff(added=_unmoved(come, gone), removed=_unmoved(gone, come), changed=tuple(changed))
 
 
-def _unmoved(cases: Iterable[PlanCase], others: Iterable[PlanCase]) -> tuple[NamedCase, ...]:
+_Cases = Mapping[tuple[str, ...], PlanCase]
+
+
+def _unmoved(cases: _Cases, others: _Cases) -> tuple[NamedCase, ...]:
     """Return the cases that are not among the others under another path."""
-    left = Counter((case.id, case.digest) for case in others)
+    left = Counter((case.id, case.digest) for case in others.values())
     unmoved: list[NamedCase] = []
-    for case in cases:
+    for key, case in cases.items():
         if left[case.id, case.digest]:
             left[case.id, case.digest] -= 1
         else:
-            unmoved.append(NamedCase(id=case.id, suite=case.suite))
+            unmoved.append(NamedCase(**_named(key)))
     return tuple(unmoved)
+
+
+def _named(key: tuple[str, ...]) -> dict[str, str]:
+    return dict(zip(("suite", "id", "target"), key, strict=False))
 
 
 def _reasons(older: CaseDigests, newer: CaseDigests, old: PlanCase, new: PlanCase) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agentv_ci.compile.document import resealed, sealed
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import FileText, Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
 
 
@@ -71,9 +72,9 @@ def override(plan: Plan, flags: Overrides) -> Plan:
     return resealed(plan.model_copy(update={"cases": cases, "suites": suites}))
 
 
-def with_trials(plan: Plan, trials: Mapping[tuple[str, str], int]) -> Plan:
-    """Return the plan with new numbers of trials: suite and id of a case → number."""
-    cases = tuple(case.model_copy(update={"trials": trials[case.suite, case.id]}) for case in plan.cases)
+def with_trials(plan: Plan, trials: Mapping[CaseKey, int]) -> Plan:
+    """Return the plan with new numbers of trials."""
+    cases = tuple(case.model_copy(update={"trials": trials[plan.key_of(case)]}) for case in plan.cases)
     return resealed(plan.model_copy(update={"cases": cases}))
 
 

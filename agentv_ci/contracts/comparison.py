@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import GradedVerdict, Items, Name, Recorded, Share, Verdict
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import Sha256
 
 BASELINE_SCHEMA = "agentv-baseline-v1"
@@ -31,7 +32,7 @@ class OfCase(Recorded):
     target: str = Field(description="Name of the target; in a comparison, of the newer side.")
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> CaseKey:
         """The key of the case in a run."""
         return self.suite, self.id, self.target
 
@@ -83,10 +84,9 @@ class Comparison(Recorded):
 TrialNumber = Annotated[int, Field(ge=1)]
 
 
-class BaselineCase(Recorded):
+class BaselineCase(OfCase):
     """A case and the results of its trials."""
 
-    suite: str = Field(description="The eval file.")
     id: Name = Field(description="The case's id.")
     target: str = Field(description="The target's name.")
     verdict: GradedVerdict = Field(description="Verdict of the case.")

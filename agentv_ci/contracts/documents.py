@@ -104,8 +104,8 @@ class DocumentContext:
     """None without a targets file; then rules about targets are skipped."""
     configs: tuple[CheckedDocument, ...] = ()
     """Nearest first; for each key the nearest file that has it wins."""
-    target_override: str | None = None
-    """The command line's target for all cases."""
+    target_names: tuple[str, ...] = ()
+    """The command line's targets for all cases."""
     is_selected: Callable[[CaseFacts], bool] = lambda _: True
     """Whether a case will run; a judge that only others need may be missing."""
     plugin_validators: Callable[[], frozenset[str]] = frozenset

@@ -22,7 +22,7 @@ from agentv_ci.contracts.base import (
     meanings,
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
-from agentv_ci.contracts.source import SHORT_FORMS
+from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 
 EVAL_SCHEMA = "agentv-eval-v2"
 
@@ -130,10 +130,14 @@ class ValidatorUse(Authored):
     key: Name = Field(description="Name of the validator; all other keys are its settings.")
 
 
+TargetNames = Annotated[Items[Name], Field(min_length=1)]
+
+
 class CaseExecution(Authored):
     """How a case is run and scored."""
 
     target: Maybe[Name] = Field(None, description="Target that answers.")
+    targets: Maybe[TargetNames] = Field(None, description="Targets that each answer every case; instead of `target`.")
     evaluators: Maybe[Evaluators] = Field(None, description="Evaluators that score the answer.")
     repeat: Maybe[AtLeastOne | Repeat] = Field(None, description="Trials per case; default 1.", examples=[1])
     seeds: Maybe[Items[Integer]] = Field(None, description="Seeds of the trials; the n-th trial uses the n-th seed.")
@@ -213,6 +217,7 @@ class EvalDocument(Authored):
     tags: Maybe[Items[Name]] = Field(None, description="Labels of every case, in addition to its own.")
     dataset: Maybe[Name] = Field(None, description="Name in the results; default: the file name.")
     target: Maybe[Name] = Field(None, description="Same as `execution.target`, which wins.")
+    targets: Maybe[TargetNames] = Field(None, description="Same as `execution.targets`, which wins.")
     system_prompt: Maybe[Name] = Field(
         None, description="System prompt of model APIs, instead of the target's: a text, a path, or `none`."
     )
@@ -222,6 +227,16 @@ class EvalDocument(Authored):
     def tags_of(self, case: EvalCase) -> tuple[str, ...]:
         """Return the tags of the file and of a case, each once."""
         return tuple(dict.fromkeys((*(self.tags or ()), *(case.tags or ()))))
+
+    def targets_of(self, index: int) -> list[tuple[Pointer, str]]:
+        """Return the targets that a case names, each with its place: those of the case, else of the file."""
+        execution = self.evalcases[index].execution
+        owners = ((("evalcases", index, "execution"), execution), (("execution",), self.execution), ((), self))
+        for place, owner in owners:
+            if owner is not None and (owner.target or owner.targets):
+                several = [((*place, "targets", number), name) for number, name in enumerate(owner.targets or ())]
+                return several or [((*place, "target"), owner.target or "")]
+        return []
 
     def execution_of(self, case: EvalCase) -> CaseExecution:
         """Return the settings of a case: merged with the file's key by key, its evaluators after the file's."""
@@ -243,7 +258,7 @@ class EvalDocument(Authored):
     @cached_property
     def _defaults(self) -> dict[str, Any]:
         """The settings of the file."""
-        return ({"target": self.target} if self.target else {}) | _given(self.execution)
+        return _given(self.execution)
 
     @cached_property
     def _evaluators(self) -> tuple[AuthoredEvaluator, ...]:

@@ -27,6 +27,7 @@ from agentv_ci.contracts.base import (
     Require,
     Share,
 )
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
 from agentv_ci.contracts.evaluators import EmbeddedEvaluator, EvaluatorFacts
@@ -294,7 +295,7 @@ class PlanSource(Compiled):
 class PlanCase(Compiled):
     """One case, with all defaults filled in."""
 
-    id: Name = Field(description="Id, unique in the suite.")
+    id: Name = Field(description="Id, unique in the suite for each target.")
     suite: str = Field(description="Path of its suite.")
     digest: Sha256 = Field(description="Changes if and only if something changes that can affect a result.")
     source: PlanSource = Field(description="Position in the eval file.")
@@ -334,16 +335,11 @@ class Plan(Compiled):
     suites: Items[PlanSuite] = Field(description="The eval files, in order.")
     targets: dict[str, Target] = Field(description="Key → target, with environment references.")
     files: dict[Sha256, FileText] = Field(description="SHA-256 → text of a referenced file.")
-    cases: Items[PlanCase] = Field(description="The cases, in order.")
+    cases: Items[PlanCase] = Field(description="The cases, in order; one for each target that is asked.")
 
-
-CaseKey = tuple[str, str]
-"""Suite and case id."""
-
-
-def case_key(case: PlanCase) -> CaseKey:
-    """Return the key of a case in its plan."""
-    return case.suite, case.id
+    def key_of(self, case: PlanCase) -> CaseKey:
+        """Return the key of a case."""
+        return case.suite, case.id, self.targets[case.target].name
 
 
 def seed_of(case: PlanCase, trial: int) -> int | None:

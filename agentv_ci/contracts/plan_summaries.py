@@ -12,6 +12,7 @@ class NamedCase(Recorded):
 
     id: str = Field(description="Id of the case.")
     suite: str = Field(description="Eval file of the case.")
+    target: str | None = Field(None, description="Name of the target; null if only one answers the case.")
 
 
 class ChangedCase(NamedCase):

@@ -19,6 +19,7 @@ from agentv_ci.contracts.base import (
     Share,
     Verdict,
 )
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.row_texts import CountsByName, FreeObject, FreeValue
 
 N = TypeVar("N", int, float)
@@ -141,8 +142,6 @@ class RowSource(Recorded):
 
 NO_REFERENCE_ANSWER = "the case has no reference answer"
 """The error of a row in a dry run."""
-OutcomeKey = tuple[str, str, str]
-"""Suite, case id and the name of the target that answers."""
 
 
 class ResultRow(Recorded):
@@ -206,6 +205,6 @@ class ResultRow(Recorded):
         return self.dry_run and self.error == NO_REFERENCE_ANSWER
 
     @property
-    def outcome_key(self) -> OutcomeKey:
-        """The key of the case in a run."""
+    def case_key(self) -> CaseKey:
+        """The key of its case."""
         return self.suite, self.eval_id, self.target

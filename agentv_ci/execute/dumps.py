@@ -15,7 +15,7 @@ from agentv_ci.contracts.exchange import Request, Response, Warn
 from agentv_ci.contracts.targets import Target
 from agentv_ci.json_access import MAX_DEPTH, well_formed
 from agentv_ci.redaction import MASK, Redactor
-from agentv_ci.results.rows import Trial
+from agentv_ci.results.rows import Trial, TrialKey
 
 MAX_NAME = 40
 """Characters of a case's id in a file name; each may take four bytes."""
@@ -29,7 +29,7 @@ class Dumps:
     traces: Path | None
     redactor: Redactor
     warn: Warn
-    _asked: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    _asked: Counter[TrialKey] = field(default_factory=Counter)
 
     def prompt(self, trial: Trial, target: Target, request: Request) -> None:
         """Write a question before it is asked."""
@@ -91,4 +91,4 @@ def _shown(target: Target) -> JsonObject:
 def _name(trial: Trial) -> str:
     """Return a readable file name that is unique in the run."""
     readable = re.sub(r"[^\w.-]+", "-", trial.case.id).strip(".")[:MAX_NAME] or "unnamed"
-    return f"{readable}-{digest_of(json.dumps([trial.case.suite, trial.case.id]))[:8]}.trial-{trial.number}"
+    return f"{readable}-{digest_of(json.dumps(trial.key[0]))[:8]}.trial-{trial.number}"

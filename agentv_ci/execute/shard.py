@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import heapreplace
 from statistics import median
 
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import (
     FilePart,
     Plan,
@@ -35,14 +36,14 @@ class Shard:
     total: int
 
 
-def part_of(plan: Plan, shard: Shard, durations_s: Mapping[tuple[str, str], float]) -> Plan:
+def part_of(plan: Plan, shard: Shard, durations_s: Mapping[CaseKey, float]) -> Plan:
     """Return the plan with the cases of one shard, in order; its digest stays that of the whole plan.
 
     The longest case goes first, to the shard with the least to do: Graham's rule (1969), at most a third longer than
-    the best split. `durations_s` has seconds by suite and case id; cases without a duration count as the median, and
+    the best split. `durations_s` has seconds by case; cases without a duration count as the median, and
     without any durations the size of questions and the kinds of evaluators decide.
     """
-    weights = _weights(plan.cases, durations_s)
+    weights = _weights(plan, durations_s)
     # By load, then number of cases, then index: cases that take no time are spread too.
     loads = [(0.0, 0, index) for index in range(1, shard.total + 1)]
     chosen: list[int] = []
@@ -54,12 +55,12 @@ def part_of(plan: Plan, shard: Shard, durations_s: Mapping[tuple[str, str], floa
     return plan.model_copy(update={"cases": tuple(plan.cases[place] for place in sorted(chosen))})
 
 
-def _weights(cases: Sequence[PlanCase], durations_s: Mapping[tuple[str, str], float]) -> list[float]:
-    known = [durations_s[case.suite, case.id] for case in cases if (case.suite, case.id) in durations_s]
+def _weights(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
+    known = [durations_s[key] for key in map(plan.key_of, plan.cases) if key in durations_s]
     if not known:
-        return [case.trials * _size(case) for case in cases]
+        return [case.trials * _size(case) for case in plan.cases]
     usual = median(known)
-    return [case.trials * durations_s.get((case.suite, case.id), usual) for case in cases]
+    return [case.trials * durations_s.get(plan.key_of(case), usual) for case in plan.cases]
 
 
 def _size(case: PlanCase) -> float:

@@ -9,7 +9,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
-from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key, seed_of, targets_of
+from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, targets_of
 from agentv_ci.contracts.report import Stop
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
@@ -21,9 +22,9 @@ from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.results.trials import Result, enough, needed
 
 
-def first_trials(case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequence[int]:
+def first_trials(plan: Plan, case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequence[int]:
     """Return the numbers of the trials that a case begins with, except those that are finished."""
-    known = _known(case, finished)
+    known = _known(plan, case, finished)
     if case.stop_when is None:
         return _without(case, known)
     # Trials that an earlier run skipped or could not answer come first.
@@ -31,14 +32,14 @@ def first_trials(case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequenc
     return gaps or _next(case, known)
 
 
-def trials_left(case: PlanCase, finished: Mapping[TrialKey, Result]) -> int:
+def trials_left(plan: Plan, case: PlanCase, finished: Mapping[TrialKey, Result]) -> int:
     """Return how many trials of a case may still run."""
-    return case.trials - len(_known(case, finished)) if first_trials(case, finished) else 0
+    return case.trials - len(_known(plan, case, finished)) if first_trials(plan, case, finished) else 0
 
 
 def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
     """Return the keys of the targets that are still to be asked."""
-    left = (case for case in plan.cases if first_trials(case, finished))
+    left = (case for case in plan.cases if first_trials(plan, case, finished))
     return {key for case in left for key in targets_of(case)}
 
 
@@ -82,7 +83,7 @@ class TrialSchedule:
         self._limits = limits
         self._budget = budget
         self._suites = {suite.path: suite for suite in plan.suites}
-        self._places = {case_key(case): place for place, case in enumerate(plan.cases)}
+        self._places = {plan.key_of(case): place for place, case in enumerate(plan.cases)}
         self._finished = finished.results
         self._waiting: dict[str, list[tuple[int, int, Iterator[int]]]] = {case.target: [] for case in plan.cases}
         """By target, a heap of cases with trials to begin: index in the plan, next trial number, further numbers."""
@@ -99,13 +100,14 @@ class TrialSchedule:
             limits.of(target).on_room = self._room.set
 
     def _add(self, place: int, case: PlanCase) -> None:
-        known, numbers = _known(case, self._finished), first_trials(case, self._finished)
-        self._missed[case_key(case)] = sum(result.verdict != "pass" for result in known.values())
+        known, numbers = _known(self._plan, case, self._finished), first_trials(self._plan, case, self._finished)
+        key = self._plan.key_of(case)
+        self._missed[key] = sum(result.verdict != "pass" for result in known.values())
         if numbers:
-            self.number += trials_left(case, self._finished)
+            self.number += trials_left(self._plan, case, self._finished)
             self._begin(place, case, numbers)
         if numbers and case.stop_when is not None:
-            self._undecided[case_key(case)] = _UndecidedCase(known, len(numbers))
+            self._undecided[key] = _UndecidedCase(known, len(numbers))
 
     def _begin(self, place: int, case: PlanCase, numbers: Sequence[int]) -> None:
         others = iter(numbers)
@@ -115,11 +117,11 @@ class TrialSchedule:
         """Yield the trials that the cases of a target begin with, as far as the budget allows."""
         for place, case in enumerate(self._plan.cases):
             if case.target == target and not self._is_stopped and not self._budget.is_exhausted(case.suite):
-                yield from (self._trial(place, number) for number in first_trials(case, self._finished))
+                yield from (self._trial(place, number) for number in first_trials(self._plan, case, self._finished))
 
     def of_row(self, row: ResultRow) -> Trial:
         """Return the trial of a stored answer."""
-        return replace(self._trial(self._places[row.suite, row.eval_id], row.trial), seed=row.seed)
+        return replace(self._trial(self._places[row.case_key], row.trial), seed=row.seed)
 
     def _trial(self, place: int, number: int) -> Trial:
         case = self._plan.cases[place]
@@ -158,23 +160,23 @@ class TrialSchedule:
 
     def finish(self, trial: Trial, row: ResultRow) -> int:
         """Take in a trial's row; returns how many further trials of its case are not needed."""
-        case, key = trial.case, case_key(trial.case)
+        case, (key, _) = trial.case, trial.key
         # A trial that waits for a slow judge takes no worker from another target.
         self._under_way[case.target] -= 1
         self._room.set()
-        unneeded = self._decide(case, row) if key in self._undecided else 0
+        unneeded = self._decide(case, key, row) if key in self._undecided else 0
         if row.verdict != "pass":
             self._missed[key] += 1
             if self._options.fail_fast and not can_pass(case, self._missed[key]):
                 self._stop()
         return unneeded
 
-    def _decide(self, case: PlanCase, row: ResultRow) -> int:
+    def _decide(self, case: PlanCase, key: CaseKey, row: ResultRow) -> int:
         """Schedule more trials of a case while it is undecided; returns how many are not needed once it is decided.
 
         Waits for trials that are running, so that the number of workers does not change which trials run.
         """
-        state = self._undecided[case_key(case)]
+        state = self._undecided[key]
         state.known[row.trial] = Result(row.verdict, row.score)
         state.under_way -= 1
         if state.under_way:
@@ -182,18 +184,18 @@ class TrialSchedule:
         numbers = _next(case, state.known)
         state.under_way = len(numbers)
         if not numbers:
-            del self._undecided[case_key(case)]
+            del self._undecided[key]
             return case.trials - len(state.known)
         if self._is_stopped:
             self.stopped = self.stopped or "fail-fast"
             return 0
-        self._begin(self._places[case_key(case)], case, numbers)
+        self._begin(self._places[key], case, numbers)
         return 0
 
     def stop_if_failed(self) -> None:
         """With --fail-fast, begin nothing when a case of an earlier run can no longer pass."""
         if self._options.fail_fast and not all(
-            can_pass(case, self._missed[case_key(case)]) for case in self._plan.cases
+            can_pass(case, self._missed[self._plan.key_of(case)]) for case in self._plan.cases
         ):
             self._stop()
 
@@ -208,9 +210,9 @@ class TrialSchedule:
         self._room.set()
 
 
-def _known(case: PlanCase, finished: Mapping[TrialKey, Result]) -> dict[int, Result]:
+def _known(plan: Plan, case: PlanCase, finished: Mapping[TrialKey, Result]) -> dict[int, Result]:
     numbers = range(1, case.trials + 1) if finished else ()
-    return {number: finished[key] for number in numbers if (key := (*case_key(case), number)) in finished}
+    return {number: finished[key] for number in numbers if (key := (plan.key_of(case), number)) in finished}
 
 
 def _next(case: PlanCase, known: Mapping[int, Result]) -> Sequence[int]:

@@ -96,11 +96,11 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
     suites = {suite.path for suite in plan.suites}
     if len(suites) < len(plan.suites):
         yield ("suites",), "duplicate suite"
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
     for index, case in enumerate(plan.cases):
-        if (case.suite, case.id) in seen:
-            yield ("cases", index, "id"), f"duplicate case '{case.id}' in '{case.suite}'"
-        seen.add((case.suite, case.id))
+        if (key := (case.suite, case.id, case.target)) in seen:
+            yield ("cases", index, "id"), f"duplicate case '{case.id}' in '{case.suite}' for target '{case.target}'"
+        seen.add(key)
         if case.suite not in suites:
             yield ("cases", index, "suite"), f"'{case.suite}' is not in 'suites'"
         yield from ((("cases", index), f"case '{case.id}': {what}") for what in _dangling_in(case, plan))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentv_ci.atomic import replacing
-from agentv_ci.contracts.plan import Plan, PlanCase, case_key, judges_of, seed_of
+from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.plan import Plan, PlanCase, judges_of, seed_of
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.errors import UsageError
@@ -64,6 +65,8 @@ class _Index:
     rows: int = 0
     other_rows: Counter[str] = field(default_factory=Counter)
     """Number of rows of cases that are not in the plan, by suite."""
+    other_targets: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Number of rows of a case of the plan, by suite and id, that another target answered."""
     whole_bytes: int = 0
     cost_usd: dict[str, float] = field(default_factory=dict)
     """Cost of the plan's rows by suite, including rows that do not count."""
@@ -80,7 +83,7 @@ class ResumedResults:
         self._plan = plan
         self._root = root
         self._dry_run = dry_run
-        self._cases = {case_key(case): case for case in plan.cases}
+        self._cases = {plan.key_of(case): case for case in plan.cases}
         self._datasets = {suite.path: suite.dataset for suite in plan.suites}
 
     def read_earlier(self, earlier: Path, *, is_part: bool) -> EarlierRun:
@@ -112,10 +115,13 @@ class ResumedResults:
                 hint="to run everything, leave out --resume and write to another file",
             )
         lost = sum(number for suite, number in index.other_rows.items() if is_part or self._is_left_out(suite))
+        of_targets = sum(index.other_targets[case] for case in {key[:2] for key, _ in index.last})
+        lost += of_targets
         if lost and earlier == self._path:
+            what = "cases" if lost > of_targets else "targets"
             raise UsageError(
-                f"'{earlier}' has {counted(lost, 'row')} of cases that are not selected and would be removed",
-                hint="set --out to another file, or select all cases",
+                f"'{earlier}' has {counted(lost, 'row')} of {what} that are not selected and would be removed",
+                hint=f"set --out to another file, or select all {what}",
             )
 
     def _is_left_out(self, suite: str) -> bool:
@@ -155,11 +161,11 @@ class ResumedResults:
     def _last_rows(self, index: _Index) -> Iterator[tuple[bytes | None, ResultRow]]:
         """Yield the rows that count, with their bytes unless they are stale."""
         for place, (item, row) in enumerate(read_items(self._path, self._form, allow_torn=True)):
-            last = index.last.get(_trial_of(row))
+            last = index.last.get((row.case_key, row.trial))
             if last is None or last.place != place:
                 continue
             if last.is_stale:
-                yield None, row.model_copy(update=self._repeated(self._cases[row.suite, row.eval_id]))
+                yield None, row.model_copy(update=self._repeated(self._cases[row.case_key]))
             else:
                 yield item, row
 
@@ -179,21 +185,25 @@ class ResumedResults:
     def _index(self, path: Path) -> _Index:
         """Find the row of every trial that counts: the first with an answer, else the last one."""
         index = _Index()
+        asked = {key[:2] for key in self._cases}
         for place, (item, row) in enumerate(read_items(path, self._form, allow_torn=True)):
             index.rows += 1
             index.whole_bytes += len(item)
-            case = self._cases.get((row.suite, row.eval_id))
-            if case is None:
+            case = self._cases.get(row.case_key)
+            if case is None and row.case_key[:2] in asked:
+                index.other_targets[row.case_key[:2]] += 1
+            elif case is None:
                 index.other_rows[row.suite] += 1
             elif self._fits(row, case):
                 cost_usd = (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
                 index.cost_usd[case.suite] = index.cost_usd.get(case.suite, 0.0) + cost_usd
-                known = index.last.get(_trial_of(row))
+                key = row.case_key, row.trial
+                known = index.last.get(key)
                 if known is None or not known.is_answered:
-                    index.last[_trial_of(row)] = self._last_row(place, item, row, case)
-        for case in self._cases.values():
+                    index.last[key] = self._last_row(place, item, row, case)
+        for case_key, case in self._cases.items():
             if case.stop_when is not None:
-                _forget_unneeded(case, index)
+                _forget_unneeded(case, case_key, index)
         return index
 
     def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
@@ -216,8 +226,7 @@ class ResumedResults:
     def _fits(self, row: ResultRow, case: PlanCase) -> bool:
         return (
             row.trial <= case.trials
-            and (row.digest, row.target, row.seed)
-            == (case.digest, self._plan.targets[case.target].name, seed_of(case, row.trial))
+            and (row.digest, row.seed) == (case.digest, seed_of(case, row.trial))
             and row.dry_run == self._dry_run
         )
 
@@ -230,9 +239,9 @@ def _size_of(path: Path) -> int:
         raise UsageError(f"--resume: cannot read '{path}': {error.strerror}") from error
 
 
-def _forget_unneeded(case: PlanCase, index: _Index) -> None:
+def _forget_unneeded(case: PlanCase, case_key: CaseKey, index: _Index) -> None:
     """Drop errors after the last answer of a settled case: their trials do not run again."""
-    keys = [(case.suite, case.id, number) for number in range(1, case.trials + 1)]
+    keys = [(case_key, number) for number in range(1, case.trials + 1)]
     rows = {key: index.last[key] for key in keys if key in index.last}
     answered = {key: row.result for key, row in rows.items() if row.is_answered}
     if answered and is_settled(tuple(answered.values()), case.trials, case.require):
@@ -245,7 +254,3 @@ def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:
     """Yield the model of an answer whose cost is unknown."""
     if row.cost_usd is None and target.charges:
         yield unpriced_name(target, stored_response(row))
-
-
-def _trial_of(row: ResultRow) -> TrialKey:
-    return row.suite, row.eval_id, row.trial

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.results import (
@@ -19,8 +20,8 @@ from agentv_ci.contracts.results import (
 )
 from agentv_ci.contracts.targets import Target, model_name
 
-TrialKey = tuple[str, str, int]
-"""Suite, case id and number of a trial."""
+TrialKey = tuple[CaseKey, int]
+"""Case and number of a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Trial:
 
     @property
     def key(self) -> TrialKey:
-        """Suite, case id and number, unique in a run."""
-        return self.case.suite, self.case.id, self.number
+        """Case and number, unique in a run."""
+        return (self.case.suite, self.case.id, self.target.name), self.number
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tests.support.evals import tool
 from tests.support.projects import HELLO, Project
 from tests.support.runs import case, finding, row
 
-NOW = {("evals/x.yaml", f"refund-{number}", 1): f"refund-{number}" for number in range(64)}
+NOW = {(("evals/x.yaml", f"refund-{number}", "default"), 1): f"refund-{number}" for number in range(64)}
 FAR = Progress(10_000, done=1_234, now=NOW, passed=1_100, failed=100, errored=34, retries=250, cost_usd=12.34)
 FINE = Progress(40, done=10, now=dict([*NOW.items()][:2]), passed=10)
 

@@ -104,6 +104,12 @@ class TestInputs:
         assert job.step().code == 0
         assert job.json("agentv-results/results.report.json")["shard"]["total"] == 2
 
+    def test_targets_are_separated_by_lines(self, job: Job) -> None:
+        job.targets(*({**PASSES, "name": name} for name in ("one", "two")))
+        job.env |= {"AGENTV_TARGET": "one\n  two\n"}
+        assert job.step().code == 0
+        assert [row["target"] for row in job.rows("agentv-results/results.jsonl")] == ["one", "two"]
+
     @pytest.mark.parametrize(
         ("option", "error"),
         [

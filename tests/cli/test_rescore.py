@@ -190,14 +190,20 @@ class TestCases:
         assert project.eval().code == 0
         assert [row["target"] for row in rescored(project)] == ["default", "other"]
 
-    @pytest.mark.parametrize("order", [1, -1])
-    @pytest.mark.parametrize("target", ["default", "other"])
-    def test_answers_of_two_targets_to_one_case_are_an_error(self, order: int, target: str, project: Project) -> None:
-        row = answered(project)
-        project.documents("one", targets=(GREETS, OTHER))
-        project.store("r.jsonl", *[row, {**row, "trial": 2, "target": "other"}][::order])
-        error = "contains answers of two targets to case 'one'"
-        project.refuses("rescore", "r.jsonl", "--target", target, error=error)
+    @pytest.mark.parametrize("given", [(), ("--target", "own", "--target", "other"), ("--target", "own")])
+    def test_answers_of_several_targets_to_one_case(self, given: tuple[str, ...], project: Project) -> None:
+        project.documents("one", "two", targets=({**GREETS, "name": "own"}, OTHER))
+        assert project.eval("--target", "own", "--target", "other").code == 0
+        rows = rescored(project, *given)
+        names = ["own", "other"] if len(given) != 2 else ["own"]
+        assert [row["eval_id"] for row in rows] == [each for each in ("one", "two") for _ in names]
+        assert [row["target"] for row in rows] == names * 2
+
+    def test_targets_of_a_document_keep_their_answers(self, project: Project) -> None:
+        own = {"id": "two", "execution": {"target": "other"}}
+        project.documents({"id": "one", "execution": {"targets": ["default", "other"]}}, own, targets=(GREETS, OTHER))
+        assert project.eval().code == 0
+        assert [row["target"] for row in rescored(project)] == ["default", "other", "other"]
 
     def test_suites_with_the_same_ids_are_distinguished(self, project: Project) -> None:
         project.documents("same")

@@ -251,9 +251,19 @@ OWN: Document = {"target": "own"}
 
 
 @pytest.mark.parametrize(
-    ("own", "option", "target"), [({}, "other", "other"), (OWN, "other", "other"), (OWN, "default", "own")]
+    ("own", "option", "expected"),
+    [
+        ({}, ["other"], ["other"]),
+        (OWN, ["other"], ["other"]),
+        (OWN, ["default"], ["own"]),
+        (OWN, ["other", "own", "other"], ["other", "own"]),
+        ({"targets": ["other", "own"]}, ["default", "default"], ["other", "own"]),
+        ({"targets": ["other", "own"]}, ["own"], ["own"]),
+    ],
 )
-def test_option_replaces_the_target_of_every_case(repository: Path, own: Document, option: str, target: str) -> None:
+def test_option_replaces_the_targets_of_every_case(
+    repository: Path, own: Document, option: list[str], expected: list[str]
+) -> None:
     listed = targets(MOCK, *({**MOCK, "name": name} for name in ("own", "other")))
     files = {EVAL: evals(case(execution=own), execution=own), "targets.yaml": listed}
-    assert compile_here(repository, files, target=option).cases[0].target == target
+    assert [each.target for each in compile_here(repository, files, target_names=option).cases] == expected

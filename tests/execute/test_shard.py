@@ -25,7 +25,7 @@ def text(size: int) -> tuple[PlanMessage, ...]:
 
 
 def parts(whole: Plan, total: int, durations_s: dict[str, float] | None = None) -> list[list[str]]:
-    known = {("evals/a.yaml", name): seconds for name, seconds in (durations_s or {}).items()}
+    known = {("evals/a.yaml", name, "default"): seconds for name, seconds in (durations_s or {}).items()}
     return [[each.id for each in part_of(whole, Shard(index, total), known).cases] for index in range(1, total + 1)]
 
 

@@ -60,7 +60,7 @@ def adaptive(id: str = "one", trials: int = 5, require: Require = "majority", **
 
 
 def finished(results: Mapping[int, Result], id: str = "one") -> dict[TrialKey, Result]:  # noqa: A002  # its name
-    return {(SUITE, id, number): result for number, result in results.items()}
+    return {((SUITE, id, "default"), number): result for number, result in results.items()}
 
 
 def schedule_of(*cases: PlanCase, known: Mapping[TrialKey, Result] = NOTHING) -> TrialSchedule:
@@ -108,15 +108,18 @@ async def begin_and_finish(
 )
 def test_a_case_begins_with(trials: int, require: Require, known: dict[int, Result], first: list[int]) -> None:
     one = adaptive(trials=trials, require=require)
-    others = finished({1: PASS, 2: PASS, 3: PASS}, "other") | {("other.yaml", "one", 1): PASS}
-    assert list(first_trials(one, finished(known) | others)) == first
+    others = finished({1: PASS, 2: PASS, 3: PASS}, "other") | {
+        (("other.yaml", "one", "default"), 1): PASS,
+        ((SUITE, "one", "other"), 2): PASS,
+    }
+    assert list(first_trials(plan(one), one, finished(known) | others)) == first
     assert schedule_of(one, known=finished(known)).number == (trials - len(known) if first else 0)
 
 
 async def test_a_case_that_runs_to_its_end_begins_with_all_that_are_left() -> None:
     one = adaptive(stop_when=None)
     known = finished({1: PASS, 2: PASS, 3: PASS})
-    assert (list(first_trials(one, known)), schedule_of(one, known=known).number) == ([4, 5], 2)
+    assert (list(first_trials(plan(one), one, known)), schedule_of(one, known=known).number) == ([4, 5], 2)
     fails: list[tuple[int, Verdict]] = [(number, "fail") for number in range(1, 6)]
     assert await begin_and_finish(schedule_of(one), one, *fails) == [(0, [1, 2, 3, 4, 5])] + [(0, [])] * 5
 
@@ -309,9 +312,7 @@ def test_a_resumed_run_ends_with_the_rows_of_an_uninterrupted_one(
 ) -> None:
     uninterrupted = go(*scripted, workers=workers, chance=chance)
     kept = uninterrupted.rows[: data.draw(st.integers(0, len(uninterrupted.rows)))]
-    known = {
-        (each.suite, each.eval_id, each.trial): Result(each.verdict, each.score) for each in kept if each.status == "ok"
-    }
+    known = {(each.case_key, each.trial): Result(each.verdict, each.score) for each in kept if each.status == "ok"}
     rest = go(*scripted, workers=data.draw(st.sampled_from(WORKERS)), known=known)
     last = {(each.eval_id, each.trial): each.verdict for each in (*kept, *rest.rows)}
     assert last == {(each.eval_id, each.trial): each.verdict for each in uninterrupted.rows}

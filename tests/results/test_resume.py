@@ -47,7 +47,7 @@ def earlier_of(path: Path, rows: Sequence[ResultRow], of: Plan = WHOLE, **given:
 
 
 def keys(earlier: EarlierRun) -> list[tuple[str, int]]:
-    return sorted((case_id, trial) for _, case_id, trial in earlier.results)
+    return sorted((case_id, trial) for (_, case_id, _), trial in earlier.results)
 
 
 def whole_bytes(earlier: EarlierRun) -> int:

@@ -91,7 +91,10 @@ def plan(*cases: PlanCase, suites: Iterable[PlanSuite] | None = None) -> Plan:
         schema_=schema_id("plan-v1"),
         digest=DIGEST,
         suites=tuple(suites) if suites is not None else tuple(map(suite, dict.fromkeys(each.suite for each in cases))),
-        targets={"default": MockTarget(name="default", provider="mock")},
+        targets={
+            name: MockTarget(name=name, provider="mock")
+            for name in dict.fromkeys(["default", *(each.target for each in cases)])
+        },
         files={},
         cases=cases,
     )

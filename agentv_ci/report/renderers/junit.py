@@ -147,7 +147,7 @@ def _entries(run: RunView) -> Iterator[_Entry]:
     """Yield a test for every trial, and one for all missing trials of a case."""
     made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.flaky}
     for row in run.rows():
-        yield _of_row(row, is_made_up_for=row.outcome_key in made_up_for)
+        yield _of_row(row, is_made_up_for=row.case_key in made_up_for)
     for outcome in run.outcomes:
         if outcome.missing > 0:
             yield _of_missing(outcome, run.report)

@@ -12,10 +12,11 @@ from enum import IntEnum
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Finding, TrialOutcome
 from agentv_ci.contracts.action import PastRun
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.plan import PlanSource
 from agentv_ci.contracts.report import RunReport
-from agentv_ci.contracts.results import OutcomeKey, ResultRow, RowSource
+from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report import view
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
@@ -238,7 +239,7 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
     yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
 
 
-def _changed(case: ComparedCase, sources: Mapping[OutcomeKey, Source], links: Links) -> str:
+def _changed(case: ComparedCase, sources: Mapping[CaseKey, Source], links: Links) -> str:
     source = sources.get(case.key)
     name = cell_code(shortened(case.id, MAX_ID))
     place = "" if source is None else _place(source, links, cell_code)
@@ -278,13 +279,13 @@ def _finding(finding: Finding) -> str:
     return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.title)} {score}{text}"
 
 
-def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[OutcomeKey, ResultRow]:
+def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[CaseKey, ResultRow]:
     """Return the row of the worst trial of each case."""
     worst_trials = {each.key: each.worst.number for each in outcomes if each.worst is not None}
-    rows_by_case: dict[OutcomeKey, ResultRow] = {}
+    rows_by_case: dict[CaseKey, ResultRow] = {}
     for row in rows if worst_trials else ():
-        if worst_trials.get(row.outcome_key) == row.trial:
-            rows_by_case.setdefault(row.outcome_key, row)
+        if worst_trials.get(row.case_key) == row.trial:
+            rows_by_case.setdefault(row.case_key, row)
             if len(rows_by_case) == len(worst_trials):
                 break
     return rows_by_case

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import ROLE_MARKER
-from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
+from agentv_ci.contracts.evals import CaseExecution, ContentBlock, EvalDocument, ExpectedMessage, InputMessage
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.text import did_you_mean, listed
@@ -17,9 +17,11 @@ MARKER_HINT = "agents that get the conversation as one text read it as a turn; w
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 for case ids and rubrics, AV308, AV321 and AV328 for messages, AV311 and AV323 for validators."""
+    """AV301 and AV320 for ids, targets and rubrics; AV308, AV321, AV328 for messages; AV311, AV323 for validators."""
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
     yield from find.duplicates("case id", ids)
+    yield from _check_targets((), document, find)
+    yield from _check_targets(("execution",), document.execution, find)
     yield from _check_validators(document, find)
     for index, case in enumerate(document.evalcases):
         if case.rubrics:
@@ -28,9 +30,19 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
             if any(each.name == RUBRICS_NAME for each in document.evaluators_of(case)):
                 message = f"an evaluator is named '{RUBRICS_NAME}', the name reserved for the case's own rubrics"
                 yield find.at("AV301", message, place, key=True, hint="rename the evaluator")
+        yield from _check_targets(("evalcases", index, "execution"), case.execution, find)
         yield from _check_messages(("evalcases", index, "input_messages"), case.inputs, find)
         for number, expected in enumerate(case.expectations):
             yield from _check_expected(("evalcases", index, "expected_messages", number), expected, find)
+
+
+def _check_targets(place: Pointer, owner: EvalDocument | CaseExecution | None, find: Finder) -> Iterator[Diagnostic]:
+    if owner is None or owner.targets is None:
+        return
+    if owner.target is not None:
+        yield find.at("AV320", "'target' and 'targets' cannot be combined", (*place, "targets"), key=True)
+    named = (((*place, "targets", number), name) for number, name in enumerate(owner.targets))
+    yield from find.duplicates("target", named)
 
 
 def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.config import Price
@@ -53,40 +53,40 @@ class _TargetUse:
         self._without_judge: set[str] = set()
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
-        place, name = self._target_of(index)
-        override = self._find.context.target_override
-        target = self._targets.get(override or name or "default")
-        if target is None and override is None:
-            yield from self._check_target(place, name)
+        overriding = self._find.context.target_names
+        own = self._document.targets_of(index)
+        if not overriding:
+            yield from self._check_targets(own)
         evaluators = evaluators_of(self._document, index)
         for pointer, each in evaluators:
             if isinstance(each, JUDGED) and each.judge_target is not None:
                 place = (*pointer, "judge_target")
                 yield from unknown_name(self._find, place, "judge target", each.judge_target, self._names)
-            elif target is not None and (missing := never_reported(each, target, self._prices)):
+        for name in overriding or [name for _, name in own] or ["default"]:
+            if (target := self._targets.get(name)) is not None:
+                yield from self._check_target(index, target, evaluators)
+
+    def _check_target(self, index: int, target: Target, evaluators: Evaluators) -> Iterator[Diagnostic]:
+        """AV312 and AV316 for a target that answers a case."""
+        for pointer, each in evaluators:
+            is_judged = isinstance(each, JUDGED) and each.judge_target is not None
+            if not is_judged and (missing := never_reported(each, target, self._prices)):
                 message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
                 yield self._find.at("AV316", message, (*pointer, "type"))
-        if target is not None and judge_name(None, target) is None and self._is_selected(index):
+        if judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 
     def _is_selected(self, index: int) -> bool:
         case = self._document.evalcases[index]
         return self._find.context.is_selected(facts_of(self._document, case, self._find.source))
 
-    def _target_of(self, index: int) -> tuple[Pointer, str | None]:
-        """Return the name of the target that answers a case, and where it is set."""
-        document, case = self._document, self._document.evalcases[index]
-        if case.execution and case.execution.target:
-            return ("evalcases", index, "execution", "target"), case.execution.target
-        if document.execution and document.execution.target:
-            return ("execution", "target"), document.execution.target
-        return ("target",), document.target
-
-    def _check_target(self, place: Pointer, name: str | None) -> Iterator[Diagnostic]:
-        if name is not None:
+    def _check_targets(self, own: Sequence[tuple[Pointer, str]]) -> Iterator[Diagnostic]:
+        """AV304 for the targets that a case names, or for the missing default one."""
+        for place, name in own:
             yield from unknown_name(self._find, place, "target", name, self._names)
-        elif (
-            self._names is not None
+        if (
+            not own
+            and self._names is not None
             and "default" not in self._names
             and not self._find.lost_part(())
             and not self._find.lost_part(("execution",))

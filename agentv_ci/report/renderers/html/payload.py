@@ -13,7 +13,8 @@ from operator import attrgetter
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import dollars, parts
 from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
-from agentv_ci.contracts.results import OutcomeKey, OutputMessage, ResultRow, sum_of_known
+from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.results import OutputMessage, ResultRow, sum_of_known
 from agentv_ci.report.renderers.html.blocks import block, encoded, fitting_block
 from agentv_ci.report.renderers.html.bounded import BoundedPieces
 from agentv_ci.report.view import RunView, started
@@ -71,7 +72,7 @@ class Trials:
     """What the page shows of the trials of a run."""
 
     texts: BoundedPieces
-    numbers: dict[OutcomeKey, int]
+    numbers: dict[CaseKey, int]
     """The number of each case in the run."""
     shown: tuple[int | None, ...]
     """The trial that explains each verdict; None: it has none."""
@@ -94,7 +95,7 @@ class Trials:
         trials = cls(BoundedPieces(limit), numbers, tuple(map(shown_trial, run.outcomes)))
         seen: set[tuple[int, int]] = set()
         for row in run.rows():
-            number = trials.numbers.get(row.outcome_key)
+            number = trials.numbers.get(row.case_key)
             if number is None:
                 continue
             trials._add(number, row)

@@ -1,0 +1,25 @@
+"""The identity of a case in a plan, in rows and in reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+
+CaseKey = tuple[str, str, str]
+"""Suite, case id and the name of the target that answers."""
+
+
+def in_matrix(keys: Iterable[CaseKey]) -> AbstractSet[tuple[str, str]]:
+    """Return suite and id of the cases that several targets answer."""
+    targets = Counter(key[:2] for key in set(keys))
+    return {case for case, number in targets.items() if number > 1}
+
+
+def matching(*sides: Iterable[CaseKey]) -> Callable[[CaseKey], tuple[str, ...]]:
+    """Return what the cases of several runs are matched by.
+
+    The target counts only where a run asks several targets the same case; otherwise two targets are compared.
+    """
+    several = {case for keys in sides for case in in_matrix(keys)}
+    return lambda key: key if key[:2] in several else key[:2]

@@ -1,0 +1,115 @@
+"""A matrix: several targets answer every case of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.projects import GREETS, HELLO, Project
+
+GOOD, BAD = {**GREETS, "name": "good"}, {**GREETS, "name": "bad", "response": "Go away."}
+BOTH = ("--target", "good", "--target", "bad")
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    found = Project(tmp_path_factory.mktemp("matrix"))
+    (found.folder / ".git").mkdir()
+    bye = {"id": "bye", "evaluators": [{**HELLO, "value": "Go"}]}
+    found.documents("hello", bye, targets=(GOOD, BAD))
+    return found
+
+
+def pairs(project: Project, name: str = "r.jsonl") -> list[tuple[str, str, str]]:
+    return [(row["eval_id"], row["target"], row["verdict"]) for row in project.rows(name)]
+
+
+def test_each_case_is_answered_by_each_target(project: Project) -> None:
+    assert project.eval(*BOTH).code == 1
+    assert pairs(project) == [
+        ("hello", "good", "pass"),
+        ("hello", "bad", "fail"),
+        ("bye", "good", "fail"),
+        ("bye", "bad", "pass"),
+    ]
+
+
+def test_listed_cases_name_their_targets(project: Project) -> None:
+    listed = project.run("eval", "evals", *BOTH, "--list").out.splitlines()
+    assert [line.split()[1:3] for line in listed[1:5]] == [
+        ["hello", "good"],
+        ["hello", "bad"],
+        ["bye", "good"],
+        ["bye", "bad"],
+    ]
+
+
+def test_failed_cases_run_again_for_the_targets_they_failed_with(project: Project) -> None:
+    project.eval(*BOTH)
+    project.run("eval", "evals", *BOTH, "--failed", "r.jsonl", "--out", "again.jsonl")
+    assert pairs(project, "again.jsonl") == [("hello", "bad", "fail"), ("bye", "good", "fail")]
+
+
+def test_resumed_run_asks_only_targets_without_an_answer(project: Project) -> None:
+    project.eval("--target", "good")
+    done = project.run("eval", "evals", *BOTH, "--resume", "r.jsonl")
+    assert "2 of 4 trials already in" in done.err
+    assert sorted(pairs(project)) == [
+        ("bye", "bad", "pass"),
+        ("bye", "good", "fail"),
+        ("hello", "bad", "fail"),
+        ("hello", "good", "pass"),
+    ]
+    error = "has 2 rows of targets that are not selected and would be removed"
+    project.refuses("eval", "evals", "--target", "good", "--resume", "r.jsonl", error=error)
+
+
+def test_shards_together_are_the_run(project: Project) -> None:
+    for number in "12":
+        project.run("eval", "evals", *BOTH, "--shard", f"{number}/2", "--out", f"{number}.jsonl")
+    assert project.run("report", "1.jsonl", "2.jsonl", "--out", "r.jsonl").code == 1
+    project.run("eval", "evals", *BOTH, "--out", "whole.jsonl")
+    assert sorted(pairs(project)) == sorted(pairs(project, "whole.jsonl"))
+
+
+def test_each_target_is_compared_with_its_own_baseline(project: Project) -> None:
+    project.eval(*BOTH)
+    project.run("baseline", "accept", "r.jsonl", "--out", "base.json")
+    project.documents("hello", "bye", targets=(GOOD, BAD))
+    done = project.run("eval", "evals", *BOTH, "--baseline", "base.json", "--out", "r.jsonl")
+    compared = project.json("r.report.json")["comparison"]["cases"]
+    assert [(each["id"], each["target"], each["change"]) for each in compared] == [
+        ("bye", "bad", "regressed"),
+        ("bye", "good", "improved"),
+    ]
+    assert done.code == 1
+
+
+@pytest.mark.parametrize("shard", ["1/2", "2/2"])
+def test_shard_is_compared_with_its_part_of_the_baseline(project: Project, shard: str) -> None:
+    project.eval(*BOTH)
+    project.run("baseline", "accept", "r.jsonl", "--out", "base.json")
+    project.run("eval", "evals", *BOTH, "--baseline", "base.json", "--shard", shard, "--out", "r.jsonl")
+    assert project.json("r.report.json")["comparison"]["counts"] | {"unchanged": 0} == dict.fromkeys(
+        ("regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"), 0
+    )
+
+
+def test_changes_of_a_plan_name_the_target(project: Project) -> None:
+    project.run("compile", "evals", *BOTH, "--out", "old.json")
+    project.targets(GOOD, {**BAD, "response": "Hello?"}, {**GOOD, "name": "third", "response": "Hi!"})
+    found = project.run("compile", "evals", *BOTH[:2], "--target", "third", "--diff", "old.json").out
+    assert found.splitlines() == [
+        "added  hello  third  (evals/x.yaml)",
+        "added  bye  third  (evals/x.yaml)",
+        "removed  hello  bad  (evals/x.yaml)",
+        "removed  bye  bad  (evals/x.yaml)",
+        "0 changed, 2 added, 2 removed, 2 unchanged",
+    ]
+    changed = project.run("compile", "evals", *BOTH, "--diff", "old.json").out
+    assert changed.splitlines()[0] == "changed  hello  bad  (evals/x.yaml)"
+
+
+def test_option_replaces_the_only_target_of_a_plan(project: Project) -> None:
+    project.run("compile", "evals", "--target", "good", "--out", "old.json")
+    found = project.run("compile", "evals", "--target", "bad", "--diff", "old.json").out
+    assert found.splitlines()[:2] == ["changed  hello  (evals/x.yaml)", "    target good → bad"]
