@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from agentv_ci.cli import cli
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.api_targets import HttpTarget
+from agentv_ci.contracts.attachments import BY_URL, FORMATS, NAMES, AttachmentType
 from agentv_ci.contracts.base import Authored
 from agentv_ci.contracts.config import ConfigDocument, Price
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES
@@ -52,6 +53,8 @@ FIELDS = re.compile(r"<!-- evaluator: (?P<kind>\w+) -->\n.*?<!-- /evaluator -->"
 CONTRACT = re.compile(r"<!-- contract: (?P<name>[\w-]+) -->\n.*?<!-- /contract -->", re.DOTALL)
 
 COMMANDS = re.compile(r"(<!-- commands: make docs -->\n).*?(<!-- /commands -->)", re.DOTALL)
+
+ATTACHMENTS = re.compile(r"(<!-- attachments: make docs -->\n).*?(<!-- /attachments -->)", re.DOTALL)
 
 PORTS = re.compile(r"<!-- (?P<of>action|workflow): (?P<kind>inputs|outputs) -->\n.*?<!-- /(?P=of) -->", re.DOTALL)
 
@@ -207,6 +210,36 @@ def _port(name: str, port: dict[str, Any], kind: str) -> str:
     return f"| `{name}` | {said} | {f'`{default}`' if default != '' else ''} |"
 
 
+def _attachments(page: str) -> str:
+    """The images and documents that the targets of each provider take."""
+    rows: dict[str, list[str]] = {}
+    for target in get_args(get_args(Target.__value__)[0]):
+        for name, settings in _variants(target):
+            taken = target.model_construct(**settings).takes
+            cells = (_taken(taken, kind) for kind in get_args(AttachmentType))
+            rows.setdefault(" | ".join(cells), []).append(name)
+    lines = "\n".join(f"| {', '.join(names)} | {cells} |" for cells, names in rows.items())
+    return ATTACHMENTS.sub(
+        lambda match: f"{match[1]}\n| provider | images | documents |\n|---|---|---|\n{lines}\n\n{match[2]}", page
+    )
+
+
+def _variants(target: type[TargetSettings]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Names and settings of targets of one provider that differ in what they take."""
+    if "api_format" in target.model_fields:
+        yield f"`{target.kind()}`", {}
+        yield f"`{target.kind()}` with `api_format: responses`", {"api_format": "responses"}
+    elif "command_template" in target.model_fields:
+        yield f"`{target.kind()}`, by path", {"command_template": "ask {PROMPT} {FILES}"}
+    else:
+        yield f"`{target.kind()}`", {}
+
+
+def _taken(taken: frozenset[str], kind: AttachmentType) -> str:
+    formats = [name for media_type, name in NAMES.items() if media_type in FORMATS[kind] & taken]
+    return ", ".join([*formats, *(["URL"] if BY_URL[kind] in taken else [])]) or "–"
+
+
 def _commands(page: str) -> str:
     """Sections of all commands, from what `--help` shows."""
     sections = "\n\n".join(_command_sections(cli, click.Context(cli, info_name="agentv-ci")))
@@ -277,7 +310,7 @@ def _cell(text: str) -> str:
 
 PAGES = {
     RULES_PAGE: _rules,
-    PROVIDERS_PAGE: _settings,
+    PROVIDERS_PAGE: lambda page: _attachments(_settings(page)),
     EVALUATORS_PAGE: _evaluators,
     EVAL_PAGE: _contracts,
     CONFIG_PAGE: _contracts,

@@ -168,7 +168,7 @@ class _Reading:
         self._dotenv: dict[Path, None] = {}
         self._beside: dict[Diagnostic, None] = {}
         self._own: dict[Diagnostic, None] = {}
-        self.compilation = Compilation(self._valid(), read_text=lambda path: path.read_bytes().decode("utf-8"))
+        self.compilation = Compilation(self._valid(), read_bytes=Path.read_bytes)
 
     def origin(self, *, cases: int) -> Origin:
         """Return the origin of the plan, after its last case; raises NothingToRun or UsageError."""

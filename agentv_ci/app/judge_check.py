@@ -90,7 +90,7 @@ def _compiled(
     targets = replace(context.targets, document=TargetsDocument(targets=(*context.target_list, answers)))
     compilation = Compilation(
         [(evals, replace(context, targets=targets, target_names=(name,)))],
-        read_text=lambda path: path.read_bytes().decode("utf-8"),
+        read_bytes=Path.read_bytes,
     )
     plan = compilation.plan()
     dotenv = find_dotenv(source.path, source.root, cwd)

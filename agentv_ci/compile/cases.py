@@ -9,6 +9,7 @@ from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
 from agentv_ci.compile.references import Files, Targets, find_target, judge_of
 from agentv_ci.compile.selection import facts_of
+from agentv_ci.contracts.attachments import is_url, media_type_of, url_media_type
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import (
@@ -25,8 +26,10 @@ from agentv_ci.contracts.evals import (
 )
 from agentv_ci.contracts.evaluators import RUBRICS_NAME, prompt_path
 from agentv_ci.contracts.plan import (
+    AttachmentPart,
     FilePart,
     FileReference,
+    Part,
     PlanCase,
     PlanEvaluator,
     PlanGate,
@@ -39,6 +42,7 @@ from agentv_ci.contracts.plan import (
     PlanValidator,
     TextPart,
     json_text,
+    part_outline,
 )
 from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target
@@ -161,17 +165,22 @@ class _CaseCompiler:
             tool_calls=tuple(PlanToolCall(**call.model_dump()) for call in message.tool_calls or ()),
         )
 
-    def _parts(self, content: Content, *, guidelines: bool) -> tuple[TextPart | FilePart, ...]:
+    def _parts(self, content: Content, *, guidelines: bool) -> tuple[Part, ...]:
         if isinstance(content, str):
             return (TextPart(text=content),)
         return tuple(self._part(block, guidelines=guidelines) for block in content)
 
-    def _part(self, block: str | ContentBlock, *, guidelines: bool) -> TextPart | FilePart:
+    def _part(self, block: str | ContentBlock, *, guidelines: bool) -> Part:
         if isinstance(block, str):
             return TextPart(text=block)
         if block.type == "text":
             return TextPart(text=block.value)
+        if block.type in ("image", "document") and is_url(block.value):
+            return AttachmentPart(type=block.type, url=block.value, media_type=url_media_type(block.value))
         file = self._files.add(self._source, block.value)
+        if block.type != "file":
+            media_type = media_type_of(self._files.content(file.sha256))
+            return AttachmentPart(type=block.type, path=file.path, sha256=file.sha256, media_type=media_type)
         is_guideline = guidelines and _matches(file.path, self._guideline_patterns)
         return FilePart(type="guideline" if is_guideline else "file", path=file.path, sha256=file.sha256)
 
@@ -216,9 +225,12 @@ def _reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
         if message.value is not None:
             return json_text(message.value)
         if message.content:
-            texts = (part.text if isinstance(part, TextPart) else files.text(part.sha256) for part in message.content)
-            return "\n\n".join(texts)
+            return "\n\n".join(_text(part, files) for part in message.content)
     return ""
+
+
+def _text(part: Part, files: Files) -> str:
+    return files.text(part.sha256) if isinstance(part, FilePart) else part_outline(part)
 
 
 def _matches(path: str, patterns: list[str]) -> bool:

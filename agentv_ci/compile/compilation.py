@@ -9,7 +9,7 @@ from agentv_ci.compile.cases import compile_suite
 from agentv_ci.compile.digest import UNSEALED
 from agentv_ci.compile.document import sealed
 from agentv_ci.compile.overrides import Needs
-from agentv_ci.compile.references import Files, ReadText, Targets
+from agentv_ci.compile.references import Files, ReadBytes, Targets
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.jsonschema.schemas import schema_id
@@ -18,10 +18,10 @@ from agentv_ci.jsonschema.schemas import schema_id
 class Compilation:
     """Compiles documents case by case, so that a plan need not fit in memory."""
 
-    def __init__(self, documents: Iterable[tuple[CheckedDocument, DocumentContext]], *, read_text: ReadText) -> None:
+    def __init__(self, documents: Iterable[tuple[CheckedDocument, DocumentContext]], *, read_bytes: ReadBytes) -> None:
         """Take valid eval documents; their contexts select the cases. The plan may have no cases."""
         self._documents = documents
-        self._files = Files(read_text)
+        self._files = Files(read_bytes)
         self._targets = Targets()
         self._suites: list[PlanSuite] = []
         self._needs = Needs()
@@ -43,7 +43,7 @@ class Compilation:
             digest=UNSEALED,
             suites=tuple(self._suites),
             targets=self._targets.compiled,
-            files=self._files.texts,
+            files=self._files.compiled,
             cases=(),
         )
         return self._needs.of(everything)

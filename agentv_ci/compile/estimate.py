@@ -9,9 +9,12 @@ from math import isfinite
 
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.api_targets import HttpTarget
+from agentv_ci.contracts.attachments import TEXT
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import (
+    AttachmentPart,
     FilePart,
+    FileText,
     Part,
     Plan,
     PlanCase,
@@ -66,7 +69,7 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     """
     uses = {key: _Use(target) for key, target in plan.targets.items()}
     prices = prices_by_suite(plan)
-    sizes = {sha256: tokens(file.text) for sha256, file in plan.files.items()}
+    sizes = {sha256: tokens(file.text) for sha256, file in plan.files.items() if isinstance(file, FileText)}
     for case in plan.cases:
         _count(case, sizes, uses, prices[case.suite])
     if not isfinite(sum(use.dollars + use.seconds for use in uses.values())):
@@ -122,7 +125,7 @@ class _Use:
 
 
 Sizes = Mapping[str, float]
-"""SHA-256 → tokens of the file."""
+"""SHA-256 → tokens of the file, if it is a text."""
 
 
 def _count(case: PlanCase, sizes: Sizes, uses: Mapping[str, _Use], prices: Mapping[str, Price]) -> None:
@@ -157,7 +160,10 @@ def _part(part: Part | None, sizes: Sizes) -> float:
         case TextPart():
             return tokens(part.text)
         case FilePart():
-            return tokens(part.path) + sizes[part.sha256]
+            return tokens(part.path) + sizes.get(part.sha256, 0.0)
+        case AttachmentPart():
+            # How many tokens an image or a page takes is known only to the model.
+            return sizes.get(part.sha256 or "", 0.0) if part.media_type == TEXT else 0.0
         case None:
             return 0.0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentv_ci.compile.document import resealed, sealed
 from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.plan import FileText, Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
 
 
 def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
@@ -42,7 +42,7 @@ class Needs:
             update={
                 "suites": tuple(suite for suite in plan.suites if suite.path in self._suites),
                 "targets": {key: plan.targets[key] for key in sorted(self._targets)},
-                "files": {sha256: FileText(path=path, text=plan.files[sha256].text) for path, sha256 in files},
+                "files": {sha256: plan.files[sha256].model_copy(update={"path": path}) for path, sha256 in files},
             }
         )
 

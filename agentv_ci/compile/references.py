@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from itertools import chain, count
 from pathlib import Path
 
-from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
 from agentv_ci.contracts.api_targets import HttpTarget, OpenAITarget
 from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.evaluators import prompt_path
-from agentv_ci.contracts.plan import FileReference, FileText
+from agentv_ci.contracts.plan import FileBytes, FileReference, FileText, PlanFile
 from agentv_ci.contracts.source import Source, normal, relative
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
 from agentv_ci.source_files import find_files, fingerprint, names_of
 
-ReadText = Callable[[Path], str]
-"""Read a UTF-8 file, keeping its line ends."""
+ReadBytes = Callable[[Path], bytes]
 
 
 class Files:
-    """Referenced texts by SHA-256."""
+    """Referenced files by SHA-256."""
 
-    def __init__(self, read_text: ReadText) -> None:
-        self._read_text = read_text
+    def __init__(self, read_bytes: ReadBytes) -> None:
+        self._read_bytes = read_bytes
         self._known: dict[Path, FileReference] = {}
-        self._texts: dict[str, str] = {}
+        self._contents: dict[str, bytes] = {}
         self.paths: set[Path] = set()
         """All files read so far."""
 
@@ -34,28 +34,40 @@ class Files:
         """Add a file that a document refers to."""
         path = source.resolve(file_reference)
         if path not in self._known:
-            text = self.read(path)
-            digest = digest_of(text)
-            self._texts[digest] = text
+            content = self._content(path)
+            digest = hashlib.sha256(content).hexdigest()
+            self._contents[digest] = content
             self._known[path] = FileReference(path=relative(path, source.root), sha256=digest)
         return self._known[path]
 
     def read(self, path: Path) -> str:
         """Return the text of a file that is in the plan in another form."""
+        return self._content(path).decode("utf-8")
+
+    def _content(self, path: Path) -> bytes:
         self.paths.add(path)
-        return self._read_text(path)
+        return self._read_bytes(path)
 
     def text(self, sha256: str) -> str:
         """Return the text of an added file."""
-        return self._texts[sha256]
+        return self._contents[sha256].decode("utf-8")
+
+    def content(self, sha256: str) -> bytes:
+        """Return the content of an added file."""
+        return self._contents[sha256]
 
     @property
-    def texts(self) -> dict[str, FileText]:
-        """SHA-256 → text; files with equal content have one path."""
-        return {
-            reference.sha256: FileText(path=reference.path, text=self._texts[reference.sha256])
-            for reference in self._known.values()
-        }
+    def compiled(self) -> dict[str, PlanFile]:
+        """SHA-256 → content; files with equal content have one path."""
+        return {each.sha256: _plan_file(each.path, self._contents[each.sha256]) for each in self._known.values()}
+
+
+def _plan_file(path: str, content: bytes) -> PlanFile:
+    """Return the content as text, or as Base64 where it is none: the same in whatever way the file is used."""
+    try:
+        return FileText(path=path, text=content.decode("utf-8"))
+    except UnicodeDecodeError:
+        return FileBytes(path=path, base64=b64encode(content).decode("ascii"))
 
 
 class Targets:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import Field
 
+from agentv_ci.contracts.attachments import ALL_TAKEN, BY_URL, TEXT
 from agentv_ci.contracts.base import Authored, Items, JsonObject, JsonValue, Maybe, Name, meanings
 from agentv_ci.contracts.environment_references import EnvironmentReference
 from agentv_ci.contracts.target_settings import ApiFormat, Count, Milliseconds, Natural, StatusCode, TargetSettings
@@ -69,6 +70,11 @@ class HttpTarget(TargetSettings, RetrySettings):
     ca_bundle: Maybe[Name] = Field(None, description="PEM file with trusted certificate authorities.")
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"max_output_tokens": ("max_tokens",)}
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Everything."""
+        return ALL_TAKEN
 
     def address(self) -> str | None:
         """Return the base URL; None if it comes from the environment."""
@@ -166,6 +172,11 @@ class AzureOpenAITarget(HttpTarget):
         is_set = (field == "endpoint" and "base_url" in data) or (field == "version" and _azure_root(data)[1])
         return super().reads(field, data) and not is_set
 
+    @property
+    def takes(self) -> frozenset[str]:
+        """Chat completions take PDF files as their only documents."""
+        return ALL_TAKEN if self.api_format not in (None, "chat") else ALL_TAKEN - {TEXT, BY_URL["document"]}
+
 
 class OpenAITarget(HttpTarget):
     """OpenAI, or any server with a compatible API."""
@@ -197,6 +208,11 @@ class OpenAITarget(HttpTarget):
     )
     model: Name = Field(description="Name of the model.")
     api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.", json_schema_extra=API_FORMATS)
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Chat completions take PDF files as their only documents."""
+        return ALL_TAKEN if self.api_format not in (None, "chat") else ALL_TAKEN - {TEXT, BY_URL["document"]}
 
 
 class AnthropicTarget(HttpTarget):
@@ -247,3 +263,8 @@ class GeminiTarget(HttpTarget):
     provider: Literal["gemini", "google", "google-gemini"] = Field(description="Use the Google Gemini API.")
     model: Maybe[Name] = Field(None, description="Name of the model; default gemini-3.5-flash-lite.")
     api_version: Maybe[Name] = Field(None, description="API version in the path; default v1beta.")
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Everything but GIF."""
+        return ALL_TAKEN - {"image/gif"}

@@ -7,6 +7,8 @@ CLI_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT",
 FORMAT_PLACEHOLDERS = ("path", "basename")
 PROMPT_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE")
 """Placeholders that give the prompt to the command."""
+FILE_PLACEHOLDERS = ("FILES", "ATTACHMENTS")
+"""Placeholders that give the paths of files to the command."""
 CLI_PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Z_]+)\}\}|(?<!\$)\{(?P<name>[A-Z_]+)\}")
 FORMAT_PLACEHOLDER = re.compile(r"\{(?P<name>[a-z_]+)\}")
 
@@ -37,6 +39,11 @@ def placeholders(template: str) -> tuple[str, ...]:
 def gives_prompt(template: str) -> bool:
     """Whether a command template has a placeholder for the prompt."""
     return not set(PROMPT_PLACEHOLDERS).isdisjoint(placeholders(template))
+
+
+def gives_files(template: str) -> bool:
+    """Whether a command template has a placeholder for the paths of files."""
+    return not set(FILE_PLACEHOLDERS).isdisjoint(placeholders(template))
 
 
 def unknown_placeholders(template: str) -> tuple[str, ...]:

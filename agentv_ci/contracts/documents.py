@@ -36,6 +36,9 @@ class ReferencedFile:
     reason: str = ""
     """Why it is unreadable."""
     has_role_marker: bool = False
+    media_type: str | None = None
+    """By its first bytes; None for an unknown format."""
+    size_bytes: int = 0
 
 
 InspectFile = Callable[[Path, tuple[Path, ...]], ReferencedFile]

@@ -43,12 +43,18 @@ ROLES: tuple[str, ...] = get_args(get_args(Role)[0])
 class ContentBlock(Authored):
     """A piece of a message."""
 
-    type: Literal["text", "file"] = Field(
-        description="`text`: the value is the text; `file`: the value is a path, and the content of the file is used.",
-        json_schema_extra=meanings(text="The value is the text.", file="The value is the path of a text file."),
+    type: Literal["text", "file", "image", "document"] = Field(
+        description="`text`: the value is the text; `file`: the value is a path, and the content of the file is used; "
+        "`image` and `document`: the value is a path or a URL, and the model gets the file.",
+        json_schema_extra=meanings(
+            text="The value is the text.",
+            file="The value is the path of a text file.",
+            image="The value is the path or the URL of a PNG, JPEG, GIF or WebP image.",
+            document="The value is the path or the URL of a PDF or text file.",
+        ),
     )
     value: str = Field(
-        description="The text, or the path: relative to this file, or with a leading / to the repository."
+        description="The text, the URL, or the path: relative to this file, or with a leading / to the repository."
     )
 
 

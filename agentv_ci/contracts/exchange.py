@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from agentv_ci.contracts.base import ErrorKind, JsonValue, Verdict
+from agentv_ci.contracts.attachments import AttachmentType
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Verdict
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
 
 Log = Callable[[str], None]
@@ -35,11 +36,31 @@ def kind_of_status(status: int) -> ErrorKind:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """An image or a document of a message: a file of the plan, or a URL."""
+
+    type: AttachmentType
+    media_type: str | None
+    path: str | None
+    sha256: str | None
+    url: str | None = None
+    size_bytes: int | None = None
+
+    @property
+    def shown(self) -> JsonObject:
+        """What stands for it where its content is too long."""
+        return {"type": self.type, "path": self.path, "media_type": self.media_type, "bytes": self.size_bytes}
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
     """A message in the form of model APIs."""
 
     role: Literal["system", "user", "assistant"]
     content: str
+    """The text, with the names of images and documents in their places."""
+    parts: tuple[str | Attachment, ...] = ()
+    """Texts, images and documents in order; empty without images and documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +68,10 @@ class InputFile:
     """A file of the question."""
 
     path: Path
-    """Absolute path of a file with the text of the plan."""
+    """Absolute path of a file with the content in the plan."""
     is_guideline: bool
     sha256: str
-    """Of that text."""
+    """Of that content."""
 
 
 NO_SYSTEM_PROMPT = "none"
@@ -86,6 +107,18 @@ class Request:
     """A valid reply, for mocks without their own."""
     sample_calls: tuple[ToolCall, ...] | None = None
     """Tool calls before that reply; None: they are not reported."""
+    attached: Mapping[str, str] | None = field(default=None, repr=False)
+    """SHA-256 → Base64 of images and documents; None: bodies have what stands for them."""
+
+
+def as_data(request: Request) -> dict[str, Any]:
+    """Return a question as data: images and documents by their digests, and only messages with them have parts."""
+    data = asdict(request)
+    del data["attached"]
+    for message in data["chat"]:
+        if not message["parts"]:
+            del message["parts"]
+    return data
 
 
 @dataclass(frozen=True, slots=True)

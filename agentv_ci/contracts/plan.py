@@ -7,6 +7,7 @@ Paths are relative to the repository and use `/`.
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
@@ -14,6 +15,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
+from agentv_ci.contracts.attachments import AttachmentType
 from agentv_ci.contracts.base import (
     AtLeastOne,
     Compiled,
@@ -42,6 +44,33 @@ class FileText(Compiled):
     path: str = Field(description="Path relative to the repository.")
     text: str = Field(description="Content of the file.")
 
+    @property
+    def content(self) -> bytes:
+        """The content as bytes."""
+        return self.text.encode("utf-8")
+
+
+class FileBytes(Compiled):
+    """The content of a referenced file that is not UTF-8."""
+
+    path: str = Field(description="Path relative to the repository.")
+    base64: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$")] = Field(
+        description="Content of the file in Base64 (RFC 4648)."
+    )
+
+    @property
+    def content(self) -> bytes:
+        """The content as bytes."""
+        return b64decode(self.base64)
+
+    @property
+    def text(self) -> str:
+        """The content as text, for plans that use it as a text."""
+        return self.content.decode("utf-8", "replace")
+
+
+PlanFile = FileText | FileBytes
+
 
 class FileReference(Compiled):
     """A reference to a file in `files`."""
@@ -65,7 +94,30 @@ class FilePart(Compiled):
     sha256: Sha256 = Field(description="Key in `files`.")
 
 
-Part = TypeAliasType("Part", Annotated[TextPart | FilePart, Field(discriminator="type")])
+class AttachmentPart(Compiled):
+    """An image or a document in a message: a file, with `path`, `sha256` and `mediaType`, or a `url`."""
+
+    type: AttachmentType = Field(description="Whether it is an image or a document.")
+    path: str | None = Field(None, description="Path relative to the repository.")
+    sha256: Sha256 | None = Field(None, description="Key in `files`.")
+    media_type: str | None = Field(None, description="Media type of the file, or what the suffix of the URL suggests.")
+    url: str | None = Field(None, description="URL of the file, which only the target reads.")
+
+    @property
+    def name(self) -> str:
+        """The path or the URL."""
+        return self.path or self.url or ""
+
+    @property
+    def file(self) -> FileReference | None:
+        """The file; None for a URL."""
+        if self.path is None or self.sha256 is None:
+            return None
+        return FileReference(path=self.path, sha256=self.sha256)
+
+
+Prompt = TypeAliasType("Prompt", Annotated[TextPart | FilePart, Field(discriminator="type")])
+Part = TypeAliasType("Part", Annotated[TextPart | FilePart | AttachmentPart, Field(discriminator="type")])
 
 
 class PlanToolCall(Compiled):
@@ -114,6 +166,8 @@ def part_outline(part: Part) -> str:
             return f"<Attached: {part.path}>"
         case FilePart():
             return f'<file: path="{part.path}">'
+        case AttachmentPart():
+            return f"<{part.type}: {part.name}>"
 
 
 class PlanEvaluatorSettings(EvaluatorFacts, Compiled):
@@ -165,7 +219,7 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
     waits: ClassVar[bool] = True
 
     type: Literal["llm_judge"] = "llm_judge"
-    prompt: Part | None = Field(None, description="Custom prompt; default: the built-in prompt.")
+    prompt: Prompt | None = Field(None, description="Custom prompt; default: the built-in prompt.")
     rubrics: Items[PlanRubric] | None = Field(None, description="Criteria that the judge checks one by one.")
     target: str = Field(description="Key of the target that judges.")
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
@@ -211,7 +265,7 @@ class PlanLlmJudgeAggregator(Compiled):
     """A judge that combines the members' scores."""
 
     type: Literal["llm_judge"] = "llm_judge"
-    prompt: Part | None = Field(None, description="Custom prompt; default: the built-in prompt.")
+    prompt: Prompt | None = Field(None, description="Custom prompt; default: the built-in prompt.")
     target: str = Field(description="Key of the target that judges.")
 
 
@@ -334,7 +388,9 @@ class Plan(Compiled):
     digest: Sha256 = Field(description="Digest of everything else in the plan.")
     suites: Items[PlanSuite] = Field(description="The eval files, in order.")
     targets: dict[str, Target] = Field(description="Key → target, with environment references.")
-    files: dict[Sha256, FileText] = Field(description="SHA-256 → text of a referenced file.")
+    files: dict[Sha256, PlanFile] = Field(
+        description="SHA-256 → text of a referenced file, or Base64 if it is not text."
+    )
     cases: Items[PlanCase] = Field(description="The cases, in order; one for each target that is asked.")
 
     def key_of(self, case: PlanCase) -> CaseKey:
@@ -379,12 +435,20 @@ def files_of(case: PlanCase) -> Iterator[FileReference | FilePart]:
     """Yield all files that a case needs."""
     for message in (*case.input_messages, *case.expected_messages):
         yield from (part for part in message.content if isinstance(part, FilePart))
+    yield from attached_files(case.input_messages)
     yield from case.guidelines
     for part in _scoring(case):
         if isinstance(part, PlanScript):
             yield from part.files
         elif isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and isinstance(part.prompt, FilePart):
             yield part.prompt
+
+
+def attached_files(messages: Iterable[PlanMessage]) -> Iterator[FileReference]:
+    """Yield the files of the images and documents in messages."""
+    for part in (part for message in messages for part in message.content):
+        if isinstance(part, AttachmentPart) and part.file is not None:
+            yield part.file
 
 
 def runs_in_suite(case: PlanCase, target: Target | None) -> bool:

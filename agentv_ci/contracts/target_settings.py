@@ -76,6 +76,11 @@ class TargetSettings(Authored):
         """Return the value of a field if it is absent and no variable is set."""
         return self.fallbacks.get(field)
 
+    @property
+    def takes(self) -> frozenset[str]:
+        """Images and documents that it takes: media types of files, and URLs."""
+        return frozenset()
+
     def is_default(self, field: str, value: JsonValue) -> bool:
         """Whether a value is the default of its field."""
         return field in self.implied and value == self.implied[field]

@@ -17,8 +17,9 @@ from agentv_ci.contracts.agent_targets import (
     VsCodeTarget,
 )
 from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
+from agentv_ci.contracts.attachments import ALL_TAKEN, BY_URL, FORMATS, NAMES, AttachmentType
 from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative, meanings
-from agentv_ci.contracts.cli_template import gives_prompt
+from agentv_ci.contracts.cli_template import gives_files, gives_prompt
 from agentv_ci.contracts.environment_references import EnvironmentReference, variable_of
 from agentv_ci.contracts.evals import AuthoredToolCall
 from agentv_ci.contracts.target_settings import Flag, Milliseconds, Seconds, TargetSettings
@@ -102,6 +103,12 @@ class CliTarget(TargetSettings):
         """Whether the command gets the prompt, or needs none."""
         return self.stdin is not None or self.prompt is not None or gives_prompt(self.command_template)
 
+    @property
+    def takes(self) -> frozenset[str]:
+        """Every file, if the command gets paths of files; URLs would only be words in the prompt."""
+        template = self.command_template
+        return frozenset(NAMES) if variable_of(template) or gives_files(template) else frozenset()
+
 
 class MockError(Authored):
     """A failure that the mock simulates."""
@@ -147,6 +154,11 @@ class MockTarget(TargetSettings):
     error: Maybe[MockError] = Field(None, description="Fail instead of answering.")
     usage: Maybe[MockUsage] = Field(None, description="Token counts to report with every answer.")
 
+    @property
+    def takes(self) -> frozenset[str]:
+        """Everything: it reads nothing."""
+        return ALL_TAKEN
+
 
 Target = TypeAliasType(
     "Target",
@@ -183,6 +195,16 @@ class TargetsDocument(Authored):
 def judge_name(evaluator_judge: str | None, target: Target) -> str | None:
     """Return the name of the target that judges the answers of `target`, or None."""
     return evaluator_judge or target.judge_target or (target.name if target.judges_itself else None)
+
+
+def refused_attachment(target: Target, kind: AttachmentType, media_type: str | None, *, by_url: bool) -> str | None:
+    """Return the reason why a target does not take an image or a document; None if it does."""
+    who = f"target '{target.name}' (provider {target.provider}) does not take"
+    if not target.takes & {*FORMATS[kind], BY_URL[kind]}:
+        return f"{who} {kind}s"
+    if by_url and BY_URL[kind] not in target.takes:
+        return f"{who} {BY_URL[kind]}"
+    return f"{who} {kind}s of type {media_type}" if media_type in FORMATS[kind] - target.takes else None
 
 
 def own_workers(target: Target) -> int:

@@ -16,7 +16,16 @@ from dataclasses import dataclass, replace
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Score
-from agentv_ci.contracts.plan import FilePart, PlanMessage, PlanRubric, TextPart, json_text
+from agentv_ci.contracts.plan import (
+    AttachmentPart,
+    FilePart,
+    Part,
+    PlanMessage,
+    PlanRubric,
+    TextPart,
+    json_text,
+    part_outline,
+)
 from agentv_ci.evaluate.replies import CHECKS_FORM, SCORE_FORM, first_object
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
 from agentv_ci.text import shortened
@@ -253,7 +262,15 @@ def _pattern(names: Iterable[str]) -> re.Pattern[str]:
 def _message(message: PlanMessage, submission: Submission) -> JsonValue:
     if message.value is not None:
         return {"role": message.role, "content": message.value}
-    texts = (
-        submission.files[part.sha256].text if isinstance(part, FilePart) else part.text for part in message.content
-    )
+    texts = [_part_text(part, submission) for part in message.content]
     return turn(message, "\n\n".join(texts))
+
+
+def _part_text(part: Part, submission: Submission) -> str:
+    match part:
+        case FilePart():
+            return submission.files[part.sha256].text
+        case TextPart():
+            return part.text
+        case AttachmentPart():
+            return part_outline(part)

@@ -10,7 +10,7 @@ from pathlib import Path
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Request, Response, Warn
-from agentv_ci.contracts.plan import FilePart, FileReference, FileText, PlanCase, PlanEvaluator, PlanMessage
+from agentv_ci.contracts.plan import FilePart, FileReference, PlanCase, PlanEvaluator, PlanFile, PlanMessage
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, Usage
 
 
@@ -21,7 +21,7 @@ class Submission:
     case: PlanCase
     request: Request
     response: Response
-    files: Mapping[str, FileText]
+    files: Mapping[str, PlanFile]
     """The plan's files."""
 
     @property
@@ -39,7 +39,7 @@ class EvaluatorServices:
     """Services for the evaluators of one answer; judges are asked and their tokens counted here."""
 
     ask: Ask
-    locate: Callable[[FilePart], Path]
+    locate: Callable[[FilePart | FileReference], Path]
     locate_together: Callable[[Sequence[FileReference]], Mapping[str, Path]]
     read_yaml: ReadYaml
     environ: Mapping[str, str]

@@ -6,12 +6,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Request, Response, Warn
+from agentv_ci.contracts.exchange import Request, Response, Warn, as_data
 from agentv_ci.contracts.targets import Target
 from agentv_ci.json_access import MAX_DEPTH, well_formed
 from agentv_ci.redaction import MASK, Redactor
@@ -36,7 +36,7 @@ class Dumps:
         if self.prompts is None:
             return
         self._asked[trial.key] += 1
-        question = {name: value for name, value in asdict(request).items() if name not in ("case_id", "sample")}
+        question = {name: value for name, value in as_data(request).items() if name not in ("case_id", "sample")}
         document = {
             **_about(trial),
             "target": target.name,

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Self
 
-from agentv_ci.contracts.plan import FilePart, FileReference, FileText
+from agentv_ci.contracts.plan import FilePart, FileReference, PlanFile
 
 Mark = tuple[int, int, int] | None
 """A file's modification time, size and inode when its content was that of the plan."""
@@ -28,7 +28,7 @@ def _mark(path: Path) -> Mark:
 class Materials:
     """Finds the plan's files on disk; a context manager that removes its scratch copies."""
 
-    def __init__(self, files: Mapping[str, FileText], root: Path) -> None:
+    def __init__(self, files: Mapping[str, PlanFile], root: Path) -> None:
         self._files = files
         self._root = root
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
@@ -84,7 +84,7 @@ class Materials:
             for reference in references:
                 copy = folder / places[reference.path]
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(self._files[reference.sha256].text.encode("utf-8"))
+                copy.write_bytes(self._files[reference.sha256].content)
         except OSError:
             # The disk may be full: leave no partial set.
             shutil.rmtree(folder, ignore_errors=True)

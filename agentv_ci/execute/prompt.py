@@ -6,22 +6,37 @@ The rules are those of AgentV: roles are marked (`@[User]:`) only when more than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TypeGuard
 
-from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
-from agentv_ci.contracts.plan import FilePart, FileText, Part, PlanCase, PlanMessage, part_outline
+from agentv_ci.contracts.exchange import Attachment, ChatMessage, InputFile, Request
+from agentv_ci.contracts.plan import (
+    AttachmentPart,
+    FileBytes,
+    FilePart,
+    FileReference,
+    Part,
+    PlanCase,
+    PlanFile,
+    PlanMessage,
+    attached_files,
+    part_outline,
+)
 from agentv_ci.contracts.results import ToolCall
 
 GUIDELINES_HEADING = "[[ ## Guidelines ## ]]"
 PLAIN_TIMEOUT_S = 600.0
 
+Files = Mapping[str, PlanFile]
+"""SHA-256 → file of the plan."""
+Locate = Callable[[FilePart | FileReference], Path]
 
-def build_request(
-    case: PlanCase, files: Mapping[str, FileText], locate: Callable[[FilePart], Path], *, cwd: Path, seed: int | None
-) -> Request:
+
+def build_request(case: PlanCase, files: Files, locate: Locate, *, cwd: Path, seed: int | None) -> Request:
     """Return the question of a case for its first attempt."""
     guidelines = "\n\n".join(_block(reference.path, files[reference.sha256].text) for reference in case.guidelines)
     return Request(
@@ -35,6 +50,7 @@ def build_request(
         files=_input_files(case.input_messages, locate),
         seed=seed,
         system_prompt=case.system_prompt,
+        attached={each.sha256: _base64(files[each.sha256]) for each in attached_files(case.input_messages)},
     )
 
 
@@ -64,12 +80,16 @@ def plain_request(messages: Sequence[PlanMessage], *, cwd: Path, seed: int | Non
     )
 
 
-def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
+def message_text(message: PlanMessage, files: Files) -> str:
     """Return a message's text, files included."""
     return message.text(lambda part: _part(part, files))
 
 
-def _part(part: Part, files: Mapping[str, FileText]) -> str:
+def _base64(file: PlanFile) -> str:
+    return file.base64 if isinstance(file, FileBytes) else b64encode(file.content).decode("ascii")
+
+
+def _part(part: Part, files: Files) -> str:
     return _block(part.path, files[part.sha256].text) if _is_shown(part) else part_outline(part)
 
 
@@ -99,30 +119,50 @@ def _only_guidelines(message: PlanMessage) -> bool:
     return all(isinstance(part, FilePart) and part.type == "guideline" for part in message.content)
 
 
-def _chat(messages: Sequence[PlanMessage], files: Mapping[str, FileText], guidelines: str) -> tuple[ChatMessage, ...]:
+def _chat(messages: Sequence[PlanMessage], files: Files, guidelines: str) -> tuple[ChatMessage, ...]:
     leading = 0
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
     system = [f"{GUIDELINES_HEADING}\n\n{guidelines}"] if guidelines else []
     system += [text for message in messages[:leading] if (text := message_text(message, files))]
-    turns = [_turn(message, message_text(message, files)) for message in messages[leading:]]
+    turns = [_turn(message, files) for message in messages[leading:]]
     head = [ChatMessage("system", "\n\n".join(system))] if system else []
     return (*head, *turns)
 
 
-def _turn(message: PlanMessage, text: str) -> ChatMessage:
+def _turn(message: PlanMessage, files: Files) -> ChatMessage:
+    text = message_text(message, files)
     match message.role:
-        case "user" | "assistant":
-            return ChatMessage(message.role, text)
+        case "user":
+            return ChatMessage("user", text, tuple(_mixed(message, files)))
+        case "assistant":
+            return ChatMessage("assistant", text)
         case "system" | "tool":
             # Model APIs take one system message, and tool results only for calls they made themselves.
             return ChatMessage("assistant", f"@[{message.name or message.role.capitalize()}]:\n{text}")
 
 
-def _input_files(messages: Sequence[PlanMessage], locate: Callable[[FilePart], Path]) -> tuple[InputFile, ...]:
+def _mixed(message: PlanMessage, files: Files) -> Iterator[str | Attachment]:
+    """Yield the texts, images and documents of a message; nothing without images and documents."""
+    if not any(isinstance(part, AttachmentPart) for part in message.content):
+        return
+    for is_attached, parts in groupby(message.content, lambda part: isinstance(part, AttachmentPart)):
+        if is_attached:
+            yield from (_attachment(part, files) for part in parts if isinstance(part, AttachmentPart))
+        elif text := "\n\n".join(text for part in parts if (text := _part(part, files))):
+            yield text
+
+
+def _attachment(part: AttachmentPart, files: Files) -> Attachment:
+    size_bytes = None if part.sha256 is None else len(files[part.sha256].content)
+    return Attachment(part.type, part.media_type, part.path, part.sha256, part.url, size_bytes)
+
+
+def _input_files(messages: Sequence[PlanMessage], locate: Locate) -> tuple[InputFile, ...]:
     found: dict[str, InputFile] = {}
     for message in messages:
-        for part in message.content:
-            if isinstance(part, FilePart) and part.path not in found:
-                found[part.path] = InputFile(locate(part), part.type == "guideline", part.sha256)
+        for part in (*message.content, *attached_files([message])):
+            if isinstance(part, (FilePart, FileReference)) and part.path not in found:
+                is_guideline = isinstance(part, FilePart) and part.type == "guideline"
+                found[part.path] = InputFile(locate(part), is_guideline, part.sha256)
     return tuple(found.values())

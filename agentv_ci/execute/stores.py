@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from agentv_ci.canonical import digest_of, exact
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variable_of
-from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Request, Response, Warn
+from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Request, Response, Warn, as_data
 from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.json_access import read_json
@@ -272,7 +272,7 @@ def question_key(
     `occurrence` tells apart identical questions of a trial, such as those of two judges; `case` is what the target may
     know about the case besides the question.
     """
-    question = {name: value for name, value in asdict(request).items() if name not in UNASKED}
+    question = {name: value for name, value in as_data(request).items() if name not in UNASKED}
     if request.system_prompt is None or _replaces_nothing(request, target):
         # It is the target's, which is counted there.
         del question["system_prompt"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
+from agentv_ci.contracts.attachments import media_type_of
 from agentv_ci.contracts.documents import ROLE_MARKER, InspectFile, ReferencedFile
 from agentv_ci.errors import UsageError
 
@@ -37,14 +38,15 @@ def inspect_file(path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
     if status.st_size > MAX_BYTES:
         return ReferencedFile(real, "unreadable", f"larger than {MAX_BYTES // 1024 // 1024} MiB")
     try:
-        text = real.read_bytes().decode("utf-8")
+        content = real.read_bytes()
     except OSError as error:
         return ReferencedFile(real, "unreadable", error.strerror or str(error))
+    format_ = partial(ReferencedFile, real, media_type=media_type_of(content), size_bytes=len(content))
+    try:
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
-        return ReferencedFile(real, "not UTF-8")
-    return ReferencedFile(
-        real, "text" if text.strip() else "blank", has_role_marker=ROLE_MARKER.search(text) is not None
-    )
+        return format_("not UTF-8")
+    return format_("text" if text.strip() else "blank", has_role_marker=ROLE_MARKER.search(text) is not None)
 
 
 def with_dotenv(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,14 +10,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan import (
+    AttachmentPart,
     Plan,
     PlanCase,
     PlanCompositeEvaluator,
     PlanEvaluator,
+    PlanFile,
     PlanScript,
     PlanWeightedAverage,
     files_of,
@@ -89,8 +91,8 @@ def _check_version(path: Path, data: JsonObject) -> None:
 def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
     """Yield what a schema cannot check: names that do not resolve, and texts with wrong digests."""
     for sha256, text in plan.files.items():
-        if digest_of(text.text) != sha256:
-            yield ("files", sha256), f"the text of '{text.path}' does not match its digest"
+        if _digest(text) != sha256:
+            yield ("files", sha256), f"the content of '{text.path}' does not match its digest"
         if "\0" in text.path:
             yield ("files", sha256, "path"), NUL_IN_PATH
     suites = {suite.path for suite in plan.suites}
@@ -106,6 +108,14 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
         yield from ((("cases", index), f"case '{case.id}': {what}") for what in _dangling_in(case, plan))
 
 
+def _digest(file: PlanFile) -> str | None:
+    """Return the digest of a file's content; None if it is not Base64."""
+    try:
+        return hashlib.sha256(file.content).hexdigest()
+    except ValueError:
+        return None
+
+
 def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
     for key in dict.fromkeys(named_targets(case)):
         if key not in plan.targets:
@@ -115,6 +125,11 @@ def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
             yield f"file '{file.path}' is not in 'files'"
         if "\0" in file.path:
             yield NUL_IN_PATH
+    for part in (part for message in (*case.input_messages, *case.expected_messages) for part in message.content):
+        if isinstance(part, AttachmentPart) and (part.url is None) == (
+            None in (part.path, part.sha256, part.media_type)
+        ):
+            yield f"a part of type '{part.type}' must have either 'url' or 'path', 'sha256' and 'mediaType'"
     for name in _twice(case.evaluators):
         yield f"duplicate evaluator '{name}'"
     for each in flat(case.evaluators):

@@ -14,7 +14,7 @@ from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.text import did_you_mean
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules import cases, evaluators, file_references, judges, target_use, targets, texts
+from agentv_ci.validate.rules import attachments, cases, evaluators, file_references, judges, target_use, targets, texts
 from agentv_ci.validate.structure import CONTRACTS, check_spellings, check_structure
 from agentv_ci.validate.walk import all_evaluators
 
@@ -41,6 +41,7 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
             every = all_evaluators(document)
             yield from cases.check(document, find)
             yield from file_references.check(document, every, find)
+            yield from attachments.check(document, find)
             yield from evaluators.check(document, every, find)
             yield from judges.check(every, find)
             yield from target_use.check(document, find)

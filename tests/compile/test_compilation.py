@@ -24,7 +24,7 @@ def test_cases_come_before_the_next_document_is_requested(repository: Path) -> N
             path = repository / "evals" / f"{name}.yaml"
             yield documents.check(path, named=True), documents.context(path)
 
-    compilation = Compilation(one_by_one(), read_text=Path.read_text)
+    compilation = Compilation(one_by_one(), read_bytes=Path.read_bytes)
     seen = [f"{found.id} {requested}" for found in compilation.cases()]
     assert seen == ["a1 a", "a2 a", "b1 ab", "b2 ab", "c1 abc", "c2 abc"]
     assert [suite.path for suite in compilation.head().suites] == [f"evals/{name}.yaml" for name in "abc"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import FilePart, Part, PlanCodeEvaluator, PlanMessage, TextPart
+from agentv_ci.contracts.plan import AttachmentPart, FilePart, Part, PlanCodeEvaluator, PlanMessage, TextPart
 from agentv_ci.contracts.results import TraceSummary
 from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
@@ -69,3 +69,6 @@ def _part(part: Part, submission: Submission, services: EvaluatorServices) -> Js
             return {"type": "file", "value": path, "text": submission.files[part.sha256].text}
         case TextPart():
             return {"type": "text", "value": part.text}
+        case AttachmentPart():
+            value = part.name if part.file is None else str(services.locate(part.file))
+            return {"type": part.type, "value": value, "media_type": part.media_type}

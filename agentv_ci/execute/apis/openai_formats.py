@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import Attachment, ChatMessage, ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.provider import (
@@ -20,6 +21,7 @@ from agentv_ci.execute.apis.provider import (
     budget_of,
     effort,
     instructions_and_turns,
+    parts_of,
     temperature_of,
     whole_limit_of,
 )
@@ -68,7 +70,10 @@ def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:
     """Return the body of a question to chat completions."""
     system, turns = instructions_and_turns(target, request)
     messages: list[JsonValue] = [{"role": "system", "content": system}] if system else []
-    messages += [{"role": each.role, "content": each.content} for each in turns]
+    messages += [
+        {"role": each.role, "content": parts_of(each, request, _chat_text, _chat_part) if each.parts else each.content}
+        for each in turns
+    ]
     body: JsonObject = {"model": _model(target), "messages": messages}
     if (temperature := temperature_of(target, request)) is not None:
         body["temperature"] = temperature
@@ -79,6 +84,24 @@ def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:
     if request.seed is not None:
         body["seed"] = request.seed
     return body
+
+
+def _chat_text(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _chat_part(part: Attachment, data: str) -> JsonObject:
+    if part.type == "image":
+        return {"type": "image_url", "image_url": {"url": part.url or _data_url(part, data)}}
+    return {"type": "file", "file": {"filename": _file_name(part), "file_data": _data_url(part, data)}}
+
+
+def _data_url(part: Attachment, data: str) -> str:
+    return f"data:{part.media_type};base64,{data}"
+
+
+def _file_name(part: Attachment) -> str:
+    return PurePosixPath(part.path or "").name
 
 
 def read_chat(body: JsonObject) -> Response:
@@ -133,7 +156,13 @@ def responses_body(target: SpeakingTarget, request: Request) -> JsonObject:
     system, turns = instructions_and_turns(target, request)
     # The API requires input.
     asked = turns or [ChatMessage("user", "Begin.")]
-    messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in asked]
+    messages: list[JsonValue] = [
+        {
+            "role": each.role,
+            "content": parts_of(each, request, _response_text, _response_part) if each.parts else each.content,
+        }
+        for each in asked
+    ]
     instructions: JsonObject = {"instructions": system} if system else {}
     body: JsonObject = {"model": _model(target), **instructions, "input": messages, "store": False}
     if (temperature := temperature_of(target, request)) is not None:
@@ -143,6 +172,18 @@ def responses_body(target: SpeakingTarget, request: Request) -> JsonObject:
     if (budget := budget_of(target)) is not None:
         body["reasoning"] = {"effort": effort(budget)}
     return body
+
+
+def _response_text(text: str) -> JsonObject:
+    return {"type": "input_text", "text": text}
+
+
+def _response_part(part: Attachment, data: str) -> JsonObject:
+    if part.type == "image":
+        return {"type": "input_image", "image_url": part.url or _data_url(part, data)}
+    if part.url is not None:
+        return {"type": "input_file", "file_url": part.url}
+    return {"type": "input_file", "filename": _file_name(part), "file_data": _data_url(part, data)}
 
 
 def read_responses(body: JsonObject) -> Response:

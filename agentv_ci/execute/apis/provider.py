@@ -9,6 +9,7 @@ from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import (
     NO_SYSTEM_PROMPT,
+    Attachment,
     ChatMessage,
     ProviderError,
     Request,
@@ -72,6 +73,10 @@ class ApiProvider:
         if request.seed is not None and not self._api.takes_seed:
             self._services.warn(f"{self._target.name}: seeds are ignored: the API does not support them")
         body = with_extra(self._api.body(request), self._target.extra_body)
+        shown = body
+        if request.attached:
+            shown = with_extra(self._api.body(replace(request, attached=None)), self._target.extra_body)
+        asked: JsonObject = {key: shown[key] for key in self._api.question if key in shown}
         adjusted = 0
 
         async def once() -> Response:
@@ -79,7 +84,7 @@ class ApiProvider:
             while True:
                 adapted = self._parameters.adapted(body)
                 try:
-                    return await self._post(adapted, request.case_id)
+                    return replace(await self._post(adapted, request.case_id), request=asked)
                 except ProviderError as error:
                     learned = self._parameters.learn(error, adapted)
                     if learned is None:
@@ -122,7 +127,6 @@ class ApiProvider:
         has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
         return replace(
             response,
-            request={key: body[key] for key in self._api.question if key in body},
             has_trace=has_trace,
             # Only of the request that was answered: retries say nothing about the answer.
             duration_ms=round(took_s * 1000),
@@ -171,7 +175,7 @@ def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
         if not turn.content.strip():
             continue
         if alternate and alternate[-1].role == turn.role:
-            alternate[-1] = ChatMessage(turn.role, f"{alternate[-1].content}\n\n{turn.content}")
+            alternate[-1] = _joined(alternate[-1], turn)
         else:
             alternate.append(turn)
     if not alternate or alternate[0].role != "user":
@@ -179,6 +183,37 @@ def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
     if alternate[-1].role != "user":
         alternate.append(ChatMessage("user", "Continue."))
     return alternate
+
+
+def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
+    """Return two turns of one role as one."""
+    parts = (*_parts(first), *_parts(second)) if first.parts or second.parts else ()
+    return ChatMessage(first.role, f"{first.content}\n\n{second.content}", parts)
+
+
+def _parts(turn: ChatMessage) -> tuple[str | Attachment, ...]:
+    return turn.parts or (turn.content,)
+
+
+def parts_of(
+    turn: ChatMessage,
+    request: Request,
+    text_form: Callable[[str], JsonObject],
+    attachment_form: Callable[[Attachment, str], JsonObject],
+) -> list[JsonValue]:
+    """Return the parts of a turn in an API's form.
+
+    `attachment_form` gets the Base64 of a file, and an empty text for a URL.
+    """
+
+    def form(part: str | Attachment) -> JsonObject:
+        if isinstance(part, str):
+            return text_form(part)
+        if part.sha256 is None:
+            return attachment_form(part, "")
+        return part.shown if request.attached is None else attachment_form(part, request.attached[part.sha256])
+
+    return [form(part) for part in _parts(turn)]
 
 
 def temperature_of(target: HttpTarget, request: Request) -> JsonValue:

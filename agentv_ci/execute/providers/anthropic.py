@@ -6,12 +6,14 @@ Protocol: POST {base_url}/v1/messages, https://docs.anthropic.com/en/api/message
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from functools import partial
 
 from agentv_ci.contracts.api_targets import AnthropicTarget
+from agentv_ci.contracts.attachments import TEXT
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ProviderError, Request, Response, Warn
+from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response, Warn
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, anthropic_usage
 from agentv_ci.execute.apis.provider import (
@@ -22,6 +24,7 @@ from agentv_ci.execute.apis.provider import (
     effort,
     instructions_and_turns,
     limit_of,
+    parts_of,
     temperature_of,
 )
 from agentv_ci.execute.apis.refusals import inner_error
@@ -69,7 +72,10 @@ def anthropic_api(target: AnthropicTarget, warn: Warn) -> Api:
 def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
     """Return the body: instructions apart, user and assistant alternating."""
     system, turns = instructions_and_turns(target, request)
-    messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in alternating(turns)]
+    messages: list[JsonValue] = [
+        {"role": each.role, "content": parts_of(each, request, _text, _part) if each.parts else each.content}
+        for each in alternating(turns)
+    ]
     generation = _generation(target.model)
     budget = max(LEAST_BUDGET, budget_of(target) or 0) if budget_of(target) else 0
     body: JsonObject = {
@@ -87,6 +93,19 @@ def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
         warn(f"{target.name}: temperature is ignored: {reason}")
         return body
     return {**body, "temperature": temperature}
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _part(part: Attachment, data: str) -> JsonObject:
+    source: JsonObject = {"type": "base64", "media_type": part.media_type, "data": data}
+    if part.url is not None:
+        source = {"type": "url", "url": part.url}
+    elif part.media_type == TEXT:
+        source = {"type": "text", "media_type": TEXT, "data": b64decode(data).decode("utf-8")}
+    return {"type": part.type, "source": source}
 
 
 def _thinking(budget: int, generation: tuple[int, int]) -> JsonObject:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, gemini_usage
 from agentv_ci.execute.apis.provider import (
@@ -21,6 +21,7 @@ from agentv_ci.execute.apis.provider import (
     alternating,
     budget_of,
     instructions_and_turns,
+    parts_of,
     temperature_of,
     whole_limit_of,
 )
@@ -64,7 +65,7 @@ def _body(target: GeminiTarget, request: Request) -> JsonObject:
     """Return the body: instructions apart, user and model alternating."""
     system, turns = instructions_and_turns(target, request)
     contents: list[JsonValue] = [
-        {"role": "model" if each.role == "assistant" else "user", "parts": [{"text": each.content}]}
+        {"role": "model" if each.role == "assistant" else "user", "parts": parts_of(each, request, _text, _part)}
         for each in alternating(turns)
     ]
     body: JsonObject = {"contents": contents}
@@ -78,6 +79,17 @@ def _body(target: GeminiTarget, request: Request) -> JsonObject:
     }
     given: JsonObject = {name: value for name, value in settings.items() if value is not None}
     return {**body, "generationConfig": given} if given else body
+
+
+def _text(text: str) -> JsonObject:
+    return {"text": text}
+
+
+def _part(part: Attachment, data: str) -> JsonObject:
+    if part.url is None:
+        return {"inlineData": {"mimeType": part.media_type, "data": data}}
+    media_type: JsonObject = {"mimeType": part.media_type} if part.media_type else {}
+    return {"fileData": {"fileUri": part.url, **media_type}}
 
 
 def _thinking(target: GeminiTarget) -> JsonObject | None:

@@ -43,7 +43,7 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
         for pointer, file_reference in references:
             if file_reference not in inspected:
                 path, file = find.file(file_reference)
-                inspected[file_reference] = _problem(file_reference, path, file, find), file.has_role_marker
+                inspected[file_reference] = file_problem(file_reference, path, file, find), file.has_role_marker
             problem, has_role_marker = inspected[file_reference]
             # An empty schema is AV309.
             if problem is not None and not (pointer[-1] == "schema_file" and problem[0] == "AV303"):
@@ -55,11 +55,11 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
 
 def check_reference(pointer: Pointer, file_reference: str, find: Finder) -> Iterator[Diagnostic]:
     """AV105, AV302, AV303 and AV318 for one file reference."""
-    if (problem := _problem(file_reference, *find.file(file_reference), find)) is not None:
+    if (problem := file_problem(file_reference, *find.file(file_reference), find)) is not None:
         yield find.at(*problem, pointer)
 
 
-def _problem(file_reference: str, path: Path, file: ReferencedFile, find: Finder) -> tuple[str, str] | None:
+def file_problem(file_reference: str, path: Path, file: ReferencedFile, find: Finder) -> tuple[str, str] | None:
     """Return a rule and its message."""
     if not file_reference:
         return "AV302", "the path is empty"

@@ -22,6 +22,7 @@ from agentv_ci.json_access import value_at
 from agentv_ci.prices import price_of
 from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules import attachments
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.validate.walk import Evaluators, evaluators_of
 
@@ -29,7 +30,7 @@ JUDGED = (LlmJudgeEvaluator, RubricEvaluator)
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV304, AV312 and AV316 for the targets that answer and judge an eval document."""
+    """AV304, AV312, AV316 and AV357 for the targets that answer and judge an eval document."""
     targets = find.context.targets
     if targets is None or targets.document is None:
         return  # reported in the targets file
@@ -67,12 +68,14 @@ class _TargetUse:
                 yield from self._check_target(index, target, evaluators)
 
     def _check_target(self, index: int, target: Target, evaluators: Evaluators) -> Iterator[Diagnostic]:
-        """AV312 and AV316 for a target that answers a case."""
+        """AV312, AV316 and AV357 for a target that answers a case."""
         for pointer, each in evaluators:
             is_judged = isinstance(each, JUDGED) and each.judge_target is not None
             if not is_judged and (missing := never_reported(each, target, self._prices)):
                 message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
                 yield self._find.at("AV316", message, (*pointer, "type"))
+        refused = attachments.check_target(self._document, index, target, self._find)
+        yield from (each for each in refused if self._is_selected(index))
         if judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 

@@ -24,7 +24,7 @@ function readPlan(path) {
 }
 
 function requestOf(plan, { id, digest, target, guidelines, inputMessages, trials }) {
-  const text = (part) => part.text ?? (part.type === "file" ? plan.files[part.sha256].text : `<${part.path}>`);
+  const text = (part) => part.text ?? (part.type === "file" ? plan.files[part.sha256].text : `<${part.path ?? part.url}>`);
   const messages = inputMessages.map(({ role, content }) => ({ role, content: content.map(text).join("\n\n") }));
   const rules = guidelines.map(({ sha256 }) => ({ role: "system", content: plan.files[sha256].text }));
   return { id, digest, trials, model: plan.targets[target].model ?? null, messages: [...rules, ...messages] };

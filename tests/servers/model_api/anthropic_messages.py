@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from tests.servers.http import Asked, Reply, answers
 from tests.servers.model_api.dialect import (
+    BASE64,
     NAMED,
     REQUEST_ID,
     USAGE,
@@ -17,7 +18,11 @@ from tests.servers.model_api.dialect import (
     Json,
     Mistake,
     Trouble,
+    by_type,
     event,
+    exactly,
+    only_for_user,
+    pattern,
     pieces,
     served_model,
     streams,
@@ -26,11 +31,27 @@ from tests.servers.model_api.dialect import (
 
 VERSIONS = ("2023-06-01", "2026-10-21")
 _TEXT: Json = {"type": "string", "pattern": "\\S"}
-_BLOCK: Json = {"required": ["type"], "properties": {"text": _TEXT}}
+_BASE64 = pattern(f"^{BASE64}")
+_BY_URL = exactly(type={"const": "url"}, url=pattern("^https?://"))
+_IMAGE_TYPE: Json = {"enum": ["image/jpeg", "image/png", "image/gif", "image/webp"]}
+_SOURCES: Mapping[str, list[Json]] = {
+    "image": [exactly(type={"const": "base64"}, media_type=_IMAGE_TYPE, data=_BASE64), _BY_URL],
+    "document": [
+        exactly(type={"const": "base64"}, media_type={"const": "application/pdf"}, data=_BASE64),
+        exactly(type={"const": "text"}, media_type={"const": "text/plain"}, data=_TEXT),
+        _BY_URL,
+    ],
+}
+_BLOCK: Json = {
+    "required": ["type"],
+    "properties": {"text": _TEXT},
+    **by_type({kind: exactly(type={}, source={"oneOf": sources}) for kind, sources in _SOURCES.items()}),
+}
 _CONTENT: Json = {"anyOf": [_TEXT, {"type": "array", "minItems": 1, "items": _BLOCK}]}
 _MESSAGE: Json = {
     "required": ["role", "content"],
     "properties": {"role": {"enum": ["user", "assistant"]}, "content": _CONTENT},
+    **only_for_user("content", tuple(_SOURCES)),
 }
 _TYPES: Mapping[int, str] = {
     400: "invalid_request_error",

@@ -21,6 +21,36 @@ CREATED = 1_900_000_000
 
 NAMED: Json = {"type": "string", "minLength": 1}
 """The schema of a model's name."""
+BASE64 = "[A-Za-z0-9+/]+={0,2}$"
+
+
+def pattern(regex: str) -> Json:
+    """Return the schema of a text."""
+    return {"type": "string", "pattern": regex}
+
+
+def exactly(**properties: Json) -> Json:
+    """Return the schema of an object with these keys and no others."""
+    return {"type": "object", "required": [*properties], "properties": properties, "additionalProperties": False}
+
+
+def by_type(schemas: Mapping[str, Json]) -> Json:
+    """Return the schema of a part: those of some types; others are free."""
+    return {
+        "allOf": [
+            {"if": {"required": ["type"], "properties": {"type": {"const": kind}}}, "then": schema}
+            for kind, schema in schemas.items()
+        ]
+    }
+
+
+def only_for_user(key: str, kinds: Sequence[str]) -> Json:
+    """Return the schema of a message in which only the user may send these types of parts."""
+    free = {"type": "array", "items": {"properties": {"type": {"not": {"enum": [*kinds]}}}}}
+    then = {"properties": {key: {"if": {"type": "array"}, "then": free}}}
+    return {"if": {"properties": {"role": {"const": "user"}}}, "else": then}
+
+
 SHELLS: Mapping[str, str] = {
     "exec_command": "cmd",
     "shell": "command",

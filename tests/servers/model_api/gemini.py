@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.servers.http import Asked, Reply, answers
 from tests.servers.model_api.dialect import (
+    BASE64,
     USAGE,
     Answer,
     Dialect,
@@ -15,17 +16,32 @@ from tests.servers.model_api.dialect import (
     Mistake,
     Trouble,
     event,
+    exactly,
+    pattern,
     pieces,
     served_model,
     streams,
     tool_call,
 )
 
+_PART: Json = {
+    "minProperties": 1,
+    "properties": {
+        "inlineData": exactly(
+            mimeType=pattern("^(image/(png|jpeg|webp)|application/pdf|text/plain)$"), data=pattern(f"^{BASE64}")
+        ),
+        "fileData": {
+            "required": ["fileUri"],
+            "properties": {"fileUri": pattern("^https?://"), "mimeType": pattern("^[a-z]+/[a-z]+$")},
+            "additionalProperties": False,
+        },
+    },
+}
 _CONTENT: Json = {
     "required": ["parts"],
     "properties": {
         "role": {"enum": ["user", "model", "function"]},
-        "parts": {"type": "array", "minItems": 1, "items": {"minProperties": 1}},
+        "parts": {"type": "array", "minItems": 1, "items": _PART},
     },
 }
 _STATUS: Mapping[int, str] = {

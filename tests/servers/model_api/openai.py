@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.servers.http import Asked, Reply, answers
 from tests.servers.model_api.dialect import (
+    BASE64,
     CREATED,
     NAMED,
     REQUEST_ID,
@@ -19,7 +20,11 @@ from tests.servers.model_api.dialect import (
     Json,
     Mistake,
     Trouble,
+    by_type,
     event,
+    exactly,
+    only_for_user,
+    pattern,
     pieces,
     served_model,
     streams,
@@ -106,12 +111,29 @@ def _retry_headers(seconds: float | None) -> dict[str, str]:
     return {"retry-after": str(math.ceil(seconds)), "retry-after-ms": f"{seconds * 1000:g}"}
 
 
+_IMAGE = pattern(f"^(https?://|data:image/(png|jpeg|gif|webp);base64,{BASE64})")
+_CHAT_PARTS: Mapping[str, Json] = {
+    "image_url": exactly(type={}, image_url=exactly(url=_IMAGE)),
+    # PDF files only, and no URLs of files.
+    "file": exactly(type={}, file=exactly(filename=NAMED, file_data=pattern(f"^data:application/pdf;base64,{BASE64}"))),
+}
+_FILE_DATA = pattern(f"^data:(application/pdf|text/plain);base64,{BASE64}")
+_RESPONSE_PARTS: Mapping[str, Json] = {
+    "input_image": exactly(type={}, image_url=_IMAGE),
+    "input_file": {
+        "oneOf": [
+            exactly(type={}, filename=NAMED, file_data=_FILE_DATA),
+            exactly(type={}, file_url=pattern("^https?://")),
+        ]
+    },
+}
 _MESSAGE: Json = {
     "required": ["role"],
     "properties": {
         "role": {"enum": ["system", "assistant", "user", "function", "tool", "developer"]},
-        "content": {"type": ["string", "array", "null"]},
+        "content": {"type": ["string", "array", "null"], "items": by_type(_CHAT_PARTS)},
     },
+    **only_for_user("content", ("image_url", "file")),
 }
 _CHAT_USAGE: Json = {
     "prompt_tokens": USAGE.input,
@@ -236,7 +258,13 @@ def _chat_tools(body: Json) -> dict[str, Any]:
     return {function["name"]: function.get("parameters") for function in functions}
 
 
-_ITEM: Json = {"properties": {"role": {"enum": ["assistant", "system", "developer", "user"]}}}
+_ITEM: Json = {
+    "properties": {
+        "role": {"enum": ["assistant", "system", "developer", "user"]},
+        "content": {"items": by_type(_RESPONSE_PARTS)},
+    },
+    **only_for_user("content", (*_RESPONSE_PARTS, *_CHAT_PARTS, "text")),
+}
 _USAGE: Json = {
     "input_tokens": USAGE.input,
     "input_tokens_details": {"cached_tokens": USAGE.cached, "cache_write_tokens": 0},

@@ -1,0 +1,114 @@
+"""Images and documents in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
+from agentv_ci.contracts.attachments import (
+    FORMATS,
+    MAX_BYTES,
+    NAMES,
+    TEXT,
+    AttachmentType,
+    is_url,
+    media_type_of_name,
+    url_media_type,
+    url_problem,
+)
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import ReferencedFile
+from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.targets import CliTarget, Target, refused_attachment
+from agentv_ci.text import listed
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.file_references import file_problem
+
+PHRASES: Mapping[AttachmentType, str] = {"image": "an image", "document": "a document"}
+LFS_HINT = "if it is stored with Git LFS, run: git lfs pull"
+
+Attached = tuple[Pointer, str, AttachmentType, str]
+"""A block's pointer, the role of its message, its type and its value."""
+
+
+def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV355 and AV356 for images and documents, AV105, AV302 and AV318 for their files."""
+    for index, case in enumerate(document.evalcases):
+        for pointer, role, kind, value in attached(("evalcases", index, "input_messages"), case.inputs):
+            if role != "user":
+                message = f"{PHRASES[kind]} may only be in a message of role 'user', not '{role}'"
+                yield find.at("AV356", message, (*pointer, "type"))
+            elif (problem := _problem(kind, value, find)) is not None:
+                rule, message, hint = problem
+                yield find.at(rule, message, (*pointer, "value"), hint=hint)
+        for pointer, _, kind, _ in attached(("evalcases", index, "expected_messages"), case.expectations):
+            message = f"{PHRASES[kind]} may only be in input_messages, not in expected_messages"
+            yield find.at("AV356", message, (*pointer, "type"), hint="describe what the answer must say about it")
+
+
+def check_target(document: EvalDocument, index: int, target: Target, find: Finder) -> Iterator[Diagnostic]:
+    """AV357 for the images and documents of a case that its target does not take."""
+    for pointer, role, kind, value in attached(
+        ("evalcases", index, "input_messages"), document.evalcases[index].inputs
+    ):
+        by_url = is_url(value)
+        media_type = url_media_type(value) if by_url else find.file(value)[1].media_type
+        reason = refused_attachment(target, kind, media_type, by_url=by_url) if role == "user" else None
+        if reason is not None:
+            yield find.at("AV357", reason, (*pointer, "type"), hint=_hint(target, media_type, by_url=by_url))
+
+
+def attached(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage]) -> Iterator[Attached]:
+    """Yield the images and documents of messages."""
+    for number, message in enumerate(messages):
+        if isinstance(message.content, tuple):
+            for part, block in enumerate(message.content):
+                if isinstance(block, ContentBlock) and block.type in ("image", "document"):
+                    yield (*pointer, number, "content", part), message.role, block.type, block.value
+
+
+def _problem(kind: AttachmentType, value: str, find: Finder) -> tuple[str, str, str | None] | None:
+    """Return a rule, its message and a hint."""
+    if is_url(value):
+        reason = url_problem(value)
+        return None if reason is None else ("AV355", reason, "write the path of a file, or its http or https URL")
+    path, file = find.file(value)
+    problem = file_problem(value, path, file, find)
+    if problem is not None and file.state not in ("blank", "not UTF-8"):
+        return (*problem, None)
+    return _format_problem(kind, value, path, file)
+
+
+def _format_problem(
+    kind: AttachmentType, value: str, path: Path, file: ReferencedFile
+) -> tuple[str, str, str | None] | None:
+    found, suffix = file.media_type, media_type_of_name(value)
+    supported = f"supported: {listed(name for media_type, name in NAMES.items() if media_type in FORMATS[kind])}"
+    if file.state == "blank":
+        return "AV355", f"file '{value}' is empty: {path}", None
+    if found is None:
+        return "AV355", f"file '{value}' is not {PHRASES[kind]} of a known format; {supported}", None
+    if suffix not in (None, found):
+        hint = LFS_HINT if found == TEXT else "rename it"
+        return "AV355", f"file '{value}' is not {NAMES[suffix]} but {NAMES[found]}, by its first bytes", hint
+    if found not in FORMATS[kind]:
+        other = next(each for each in FORMATS if found in FORMATS[each])
+        return "AV355", f"file '{value}' is {NAMES[found]}, not {PHRASES[kind]}; {supported}", f"write type: {other}"
+    if file.size_bytes > MAX_BYTES:
+        return "AV355", f"file '{value}' is larger than {MAX_BYTES // 1024 // 1024} MiB: {path}", None
+    return None
+
+
+def _hint(target: Target, media_type: str | None, *, by_url: bool) -> str | None:
+    """Return how the target could take it."""
+    if media_type == TEXT and not by_url:
+        return "write type: file, which puts its text into the message"
+    match target:
+        case CliTarget() if not by_url:
+            return "add {ATTACHMENTS} to its command, which gets the paths of files"
+        case OpenAITarget() | AzureOpenAITarget():
+            return "use a file, or set api_format: responses on the target"
+        case _:
+            return None
