@@ -1,8 +1,9 @@
 """Finds the secrets of a run and masks them.
 
-Secrets are the values of secret fields (`api_key`, `headers`, `env` entries that refer to the environment) and of
-environment variables whose name ends in `_KEY`, `_TOKEN`, `_SECRET`, `_PASSWORD` or `_CREDENTIAL(S)`, if they have at
-least eight characters and not only digits. They are found verbatim, JSON-escaped, URL-encoded and in base64.
+Secrets are the values of secret fields (`api_key`, `headers`, `env` entries and settings of plugins that refer to the
+environment) and of environment variables whose name ends in `_KEY`, `_TOKEN`, `_SECRET`, `_PASSWORD` or
+`_CREDENTIAL(S)`, if they have at least eight characters and not only digits. They are found verbatim, JSON-escaped,
+URL-encoded and in base64.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ FOREIGN_FIELDS = {"candidate_answer", "output_messages", "request", "printed", "
 SECRET_WORDS = frozenset({"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS"})
 
 
+PARTLY_SECRET = frozenset({"env", "settings"})
+"""Maps of a target in which only environment references are secret."""
+
+
 def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], environ: Mapping[str, str]) -> set[str]:
     """Return the secret values of a run: those of its targets and of its environment.
 
@@ -44,7 +49,7 @@ def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], en
         used = resolved.get(key, target)
         used = used if isinstance(used, type(target)) else target
         for field in target.secrets:
-            found |= set(_values(getattr(target, field), getattr(used, field), whole=field != "env"))
+            found |= set(_values(getattr(target, field), getattr(used, field), whole=field not in PARTLY_SECRET))
     known = (_looked_up(value, environ).strip() for value in found)
     return {value for value in known if _is_secret(value)}
 
@@ -72,9 +77,14 @@ def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
         for name, value in used.items():
             if whole or variable_of(given.get(name)) is not None:
                 yield str(value)
+            elif isinstance(value, (dict, list)):
+                yield from _values(given.get(name), value, whole=False)
             if whole:
                 # `Bearer <token>`: the token alone is secret too.
                 yield from str(value).split()
+    elif isinstance(used, list):
+        places = dict(enumerate(written)) if isinstance(written, list) else {}
+        yield from _values(places, dict(enumerate(used)), whole=whole)
 
 
 class Redactor:

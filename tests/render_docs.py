@@ -18,7 +18,7 @@ from agentv_ci.cli import cli
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.attachments import BY_URL, FORMATS, NAMES, AttachmentType
-from agentv_ci.contracts.base import Authored
+from agentv_ci.contracts.base import Authored, members_of
 from agentv_ci.contracts.config import ConfigDocument, Price
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES
 from agentv_ci.contracts.evals import (
@@ -122,7 +122,7 @@ def _settings(page: str) -> str:
 
 
 def _evaluators(page: str) -> str:
-    members: tuple[type[EvaluatorSettings], ...] = get_args(get_args(AuthoredEvaluator.__value__)[0])
+    members = [each for each in members_of(AuthoredEvaluator, "type").values() if issubclass(each, EvaluatorSettings)]
     names = {str(get_args(member.model_fields["type"].annotation)[0]): member for member in members}
 
     def table(match: re.Match[str]) -> str:
@@ -213,7 +213,7 @@ def _port(name: str, port: dict[str, Any], kind: str) -> str:
 def _attachments(page: str) -> str:
     """The images and documents that the targets of each provider take."""
     rows: dict[str, list[str]] = {}
-    for target in get_args(get_args(Target.__value__)[0]):
+    for target in kinds().values():
         for name, settings in _variants(target):
             taken = target.model_construct(**settings).takes
             cells = (_taken(taken, kind) for kind in get_args(AttachmentType))
@@ -279,8 +279,9 @@ def _default(field: FieldInfo) -> str:
 
 def kinds() -> dict[str, type[TargetSettings]]:
     """Return provider → contract."""
-    members: tuple[type[TargetSettings], ...] = get_args(get_args(Target.__value__)[0])
-    return {str(get_args(member.model_fields["provider"].annotation)[0]): member for member in members}
+    members = members_of(Target, "provider").values()
+    found = {str(get_args(member.model_fields["provider"].annotation)[0]): member for member in members}
+    return {kind: member for kind, member in found.items() if issubclass(member, TargetSettings)}
 
 
 def _family(name: str) -> tuple[type[TargetSettings], type[TargetSettings] | None]:

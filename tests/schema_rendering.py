@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core.core_schema import definition_reference_schema
 
-from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonValue, spellings
+from agentv_ci.contracts.base import NOT_SETTINGS, PLUGIN_NAME, Authored, JsonValue, spellings
 from agentv_ci.contracts.comparison import BaselineDocument
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
@@ -82,6 +82,8 @@ def _describe_kinds(union: JsonSchemaValue, definitions: Mapping[str, JsonSchema
     hidden: list[str] = []
     for each in union["allOf"]:
         kind = definitions[each["then"]["$ref"].rpartition("/")[2]]["properties"][key]
+        if kind.get("pattern") == PLUGIN_NAME:
+            continue
         names = kind.get("enum") or [kind["const"]]
         older = kind.pop("older", [])
         meanings |= {name: kind["description"] for name in names if name not in older} | kind.pop("meanings", {})
@@ -92,7 +94,9 @@ def _describe_kinds(union: JsonSchemaValue, definitions: Mapping[str, JsonSchema
             each["if"]["properties"][key] = {"type": "string", "pattern": _one_of(names)}
     shown = {"enum": [*meanings], "enumDescriptions": [*meanings.values()]}
     accepted = {"type": "string", "pattern": _one_of(hidden), "deprecated": True}
-    union["properties"][key] = {"description": KIND} | ({"anyOf": [shown, accepted]} if hidden else shown)
+    is_open = "anyOf" in union["properties"][key]
+    others = ([accepted] if hidden else []) + ([NAME_OF_PLUGIN] if is_open else [])
+    union["properties"][key] = {"description": KIND} | ({"anyOf": [shown, *others]} if others else shown)
 
 
 def _describe_values(part: Any, *, shown: bool) -> None:
@@ -116,6 +120,7 @@ def _words(title: str) -> str:
 
 KINDS = {"type", "provider"}
 KIND = "The kind; the other keys follow from it."
+NAME_OF_PLUGIN = {"type": "string", "pattern": PLUGIN_NAME}
 
 CASE: JsonValue = {
     "id": "${1:name}",
@@ -201,6 +206,18 @@ class _Renderer(GenerateJsonSchema):
             "properties": {key: {"enum": everything}},
             "allOf": [_when(key, names, everything, {"$ref": reference}) for reference, names in kinds.items()],
         }
+
+    def union_schema(self, schema: core_schema.UnionSchema) -> JsonSchemaValue:
+        """A union by kind whose last member is for plugins, as one more `if`/`then`."""
+        rendered = super().union_schema(schema)
+        own, *others = rendered.get("anyOf", [{}])
+        if "if" not in next(iter(own.get("allOf", [])), {}):
+            return rendered
+        (key,), (plugin,) = own["required"], others
+        own["properties"][key] = {"description": KIND, "anyOf": [own["properties"][key], NAME_OF_PLUGIN]}
+        named = {"type": "object", "required": [key], "properties": {key: NAME_OF_PLUGIN}}
+        own["allOf"].append({"if": named, "then": plugin})
+        return dict(own)
 
 
 def _when(key: str, names: list[str], kinds: Iterable[str], then: JsonSchemaValue) -> JsonSchemaValue:

@@ -18,6 +18,7 @@ from agentv_ci.contracts.evaluators import (
     EmbeddedEvaluator,
     LlmJudgeAggregator,
     LlmJudgeEvaluator,
+    PluginEvaluator,
     RubricEvaluator,
     RubricItem,
     SchemaEvaluator,
@@ -43,6 +44,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
 )
 from agentv_ci.contracts.source import Source, normal, relative
+from agentv_ci.installed_plugins import installed_version
 
 DEFAULT_JUDGE_NAME = "llm_judge"
 
@@ -81,6 +83,8 @@ class EvaluatorCompiler:
                 return self._schema(evaluator)
             case CompositeEvaluator():
                 return self._composite(evaluator, judge)
+            case PluginEvaluator():
+                return evaluator.model_copy(update={"version": installed_version("evaluator", evaluator.type)})
             case _:
                 assert_never(evaluator)
 

@@ -14,7 +14,8 @@ from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.evaluators import prompt_path
 from agentv_ci.contracts.plan import FileBytes, FileReference, FileText, PlanFile
 from agentv_ci.contracts.source import Source, normal, relative
-from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
+from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, PluginTarget, Target, judge_name
+from agentv_ci.installed_plugins import installed_version
 from agentv_ci.source_files import find_files, fingerprint, names_of
 
 ReadBytes = Callable[[Path], bytes]
@@ -120,6 +121,8 @@ def compiled_target(target: Target, source: Source) -> Target:
     changed: dict[str, object] = {"provider": _provider(target)}
     if isinstance(target, VsCodeTarget) and target.provider == "vscode-insiders" and target.command is None:
         changed["command"] = "code-insiders"
+    if isinstance(target, PluginTarget):
+        changed["version"] = installed_version("provider", target.provider)
     for field in type(target).paths:
         if (path := getattr(target, field)) is not None:
             changed[field] = _path(path, source)
@@ -143,6 +146,8 @@ def _sources(target: Target) -> Sequence[str]:
 
 def _provider(target: Target) -> str:
     """Return the canonical name of a provider; one that implies the server stays if there is no `base_url`."""
+    if isinstance(target, PluginTarget):
+        return target.provider
     if isinstance(target, OpenAITarget) and target.base_url is None and target.provider in target.brands:
         return target.provider
     return target.kind()

@@ -1,5 +1,6 @@
 """Base classes of all contracts: frozen and strict, except for alternative spellings."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, ClassVar, Literal, TypeVar, get_args
@@ -49,9 +50,10 @@ class _RefusesNull:
 
 @cache
 def members_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
-    """Return the members of a named union by their values of `key`."""
-    members, *_ = get_args(union.__value__)
-    kinds = ((each, each.model_fields[key].annotation) for each in get_args(members))
+    """Return the members of a named union by their values of `key`; without the one for plugins."""
+    either, *_ = get_args(union.__value__)
+    own, *_ = get_args(get_args(either)[0])
+    kinds = ((each, each.model_fields[key].annotation) for each in get_args(own))
     return {kind: each for each, literal in kinds for kind in get_args(literal)}
 
 
@@ -87,6 +89,15 @@ def _in_full(item: object, union: TypeAliasType, key: str) -> dict[str, object] 
     return {key: kind} | {field if each == kind else each: value for each, value in item.items()}
 
 
+def member_of(union: TypeAliasType, key: str, kind: object) -> type[BaseModel] | None:
+    """Return the member of a named union with this value of `key`; None if there is none."""
+    if is_plugin(kind):
+        either, *_ = get_args(union.__value__)
+        plugin: type[BaseModel] = get_args(either)[1]
+        return plugin
+    return members_of(union, key).get(kind) if isinstance(kind, str) else None
+
+
 class ByKind:
     """Validates a named union by a key, and builds only the members that occur in documents.
 
@@ -99,11 +110,10 @@ class ByKind:
     def __get_pydantic_core_schema__(self, source: TypeAliasType, handler: GetCoreSchemaHandler) -> CoreSchema:
         def validate(value: object) -> BaseModel:
             kind = value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
-            members = members_of(source, self._key)
-            if isinstance(kind, str) and kind in members:
-                return members[kind].model_validate(value)
+            if (member := member_of(source, self._key, kind)) is not None:
+                return member.model_validate(value)
             if (full := _in_full(value, source, self._key)) is not None:
-                return members[str(full[self._key])].model_validate(full)
+                return members_of(source, self._key)[str(full[self._key])].model_validate(full)
             raise PydanticCustomError("kind", "Input has an unknown kind")
 
         return no_info_plain_validator_function(validate, metadata={"union": source})
@@ -129,6 +139,18 @@ AtLeastOne = Annotated[int, Field(ge=1), WHOLE]
 Name = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+PLUGIN_NAME = r"^[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*$"
+"""Pattern of the names of plugins, which have a prefix, in the published schemas."""
+PluginName = Annotated[str, Field(pattern=PLUGIN_NAME)]
+
+_PLUGIN = re.compile(PLUGIN_NAME[1:-1])
+
+
+def is_plugin(kind: object) -> bool:
+    """Whether a kind of evaluator, target or report is provided by a plugin."""
+    return isinstance(kind, str) and "/" in kind and _PLUGIN.fullmatch(kind) is not None
+
 
 NOT_SETTINGS = frozenset({"name", "provider", "settings"})
 """Keys that are not allowed in a target's `settings`."""
@@ -161,6 +183,8 @@ class Authored(_Contract):
     """Whether the kind as a text, without any field, is enough."""
     hoists_settings: ClassVar[bool] = False
     """Whether fields may also be in a `settings` mapping."""
+    gathers_settings: ClassVar[bool] = False
+    """Whether all other keys belong to its field `settings`, where they may also be written."""
 
     @model_validator(mode="before")
     @classmethod
@@ -168,6 +192,8 @@ class Authored(_Contract):
         """Rename every spelling to its field; snake_case wins over camelCase, the target over its `settings`."""
         if not isinstance(data, dict) or data.keys() <= cls.__pydantic_fields__.keys():
             return data
+        if cls.gathers_settings:
+            return _gathered(cls, data)
         settings = data.get("settings") if cls.hoists_settings else None
         if not isinstance(settings, dict) or settings.keys() & NOT_SETTINGS:
             return _respell(cls, data)
@@ -188,6 +214,14 @@ def _respell(contract: type[Authored], data: Mapping[str, object]) -> dict[str, 
             settled[name] = value
             ranks[name] = rank
     return settled
+
+
+def _gathered(contract: type[Authored], data: Mapping[str, object]) -> dict[str, object]:
+    """Return `data` with the keys that are no fields in `settings`; they win over those written there."""
+    known = _respell(contract, data)
+    own = {key: known.pop(key) for key in [*known] if key not in contract.__pydantic_fields__}
+    settings = known.get("settings", {})
+    return {**known, "settings": {**settings, **own}} if isinstance(settings, dict) else {**known, **own}
 
 
 def fields_of(contract: type[BaseModel]) -> Mapping[str, FieldInfo]:

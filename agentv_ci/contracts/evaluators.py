@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from typing_extensions import TypeAliasType
 
 from agentv_ci.contracts.base import (
@@ -19,6 +19,7 @@ from agentv_ci.contracts.base import (
     Maybe,
     Name,
     NonNegative,
+    PluginName,
     Positive,
     Share,
     meanings,
@@ -106,6 +107,12 @@ class EvaluatorSettings(EvaluatorFacts, Authored):
     negate: bool = Field(False, description="Use 1 − score; errors stay errors.")
 
     @property
+    def kind(self) -> str:
+        """Its type in the canonical spelling."""
+        # Other spellings of a type follow it.
+        return str(get_args(type(self).model_fields["type"].annotation)[0])
+
+    @property
     def is_named(self) -> bool:
         """Whether the author gave it a name."""
         return "name" in self.model_fields_set
@@ -122,9 +129,7 @@ def named(evaluators: tuple[AnyEvaluator, ...]) -> tuple[AnyEvaluator, ...]:
     free: dict[str, Iterator[str]] = {}
 
     def with_name(evaluator: AnyEvaluator) -> AnyEvaluator:
-        # Other spellings of a type follow the canonical one.
-        kind, *_ = get_args(type(evaluator).model_fields["type"].annotation)
-        names = free.setdefault(kind, (name for name in _numbered(kind) if name not in taken))
+        names = free.setdefault(evaluator.kind, (name for name in _numbered(evaluator.kind) if name not in taken))
         renamed = evaluator.model_copy(update={"name": next(names)})
         renamed.model_fields_set.discard("name")
         return renamed
@@ -488,6 +493,26 @@ class ToolCallsEvaluator(EvaluatorSettings):
     max: NonNegative = Field(description="Maximum number of calls.")
 
 
+class PluginEvaluator(EvaluatorSettings):
+    """A way to score that an installed package provides."""
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
+    gathers_settings: ClassVar[bool] = True
+    waits: ClassVar[bool] = True
+    reads_trace: ClassVar[bool] = True
+
+    type: PluginName = Field(description="Score with a plugin: its name, such as acme/politeness.")
+    settings: JsonObject = Field(
+        default_factory=dict, description="Settings of the plugin; they may also stand beside `type`."
+    )
+    version: Maybe[Name] = Field(None, description="Version of the plugin's package that must be installed.")
+
+    @property
+    def kind(self) -> str:
+        """The name of the plugin."""
+        return self.type
+
+
 EmbeddedEvaluator = (
     ToolTrajectoryEvaluator
     | ContainsEvaluator
@@ -510,8 +535,17 @@ EmbeddedEvaluator = (
 AuthoredEvaluator = TypeAliasType(
     "AuthoredEvaluator",
     Annotated[
-        CodeEvaluator | LlmJudgeEvaluator | RubricEvaluator | CompositeEvaluator | SchemaEvaluator | EmbeddedEvaluator,
-        Field(discriminator="type"),
+        Annotated[
+            CodeEvaluator
+            | LlmJudgeEvaluator
+            | RubricEvaluator
+            | CompositeEvaluator
+            | SchemaEvaluator
+            | EmbeddedEvaluator,
+            Field(discriminator="type"),
+        ]
+        | PluginEvaluator,
+        Field(union_mode="left_to_right"),
     ],
 )
 

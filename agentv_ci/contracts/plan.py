@@ -32,7 +32,7 @@ from agentv_ci.contracts.base import (
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
-from agentv_ci.contracts.evaluators import EmbeddedEvaluator, EvaluatorFacts
+from agentv_ci.contracts.evaluators import EmbeddedEvaluator, EvaluatorFacts, PluginEvaluator
 from agentv_ci.contracts.targets import CliTarget, Target
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -294,13 +294,17 @@ def _with_name(evaluator: EvaluatorFacts) -> EvaluatorFacts:
 PlanEvaluator = TypeAliasType(
     "PlanEvaluator",
     Annotated[
-        PlanCodeEvaluator
-        | PlanLlmJudgeEvaluator
-        | PlanRubricEvaluator
-        | PlanCompositeEvaluator
-        | PlanSchemaEvaluator
-        | EmbeddedEvaluator,
-        Field(discriminator="type"),
+        Annotated[
+            PlanCodeEvaluator
+            | PlanLlmJudgeEvaluator
+            | PlanRubricEvaluator
+            | PlanCompositeEvaluator
+            | PlanSchemaEvaluator
+            | EmbeddedEvaluator,
+            Field(discriminator="type"),
+        ]
+        | PluginEvaluator,
+        Field(union_mode="left_to_right"),
         AfterValidator(_with_name),
     ],
 )

@@ -6,7 +6,7 @@ Any scalar except `name` and `provider` may be an environment reference, `${{ NA
 from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from typing_extensions import TypeAliasType
 
 from agentv_ci.contracts.agent_targets import (
@@ -18,7 +18,19 @@ from agentv_ci.contracts.agent_targets import (
 )
 from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
 from agentv_ci.contracts.attachments import ALL_TAKEN, BY_URL, FORMATS, NAMES, AttachmentType
-from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative, meanings
+from agentv_ci.contracts.base import (
+    AtLeastOne,
+    Authored,
+    ByKind,
+    Items,
+    JsonObject,
+    JsonValue,
+    Maybe,
+    Name,
+    NonNegative,
+    PluginName,
+    meanings,
+)
 from agentv_ci.contracts.cli_template import gives_files, gives_prompt
 from agentv_ci.contracts.environment_references import EnvironmentReference, variable_of
 from agentv_ci.contracts.evals import AuthoredToolCall
@@ -160,21 +172,40 @@ class MockTarget(TargetSettings):
         return ALL_TAKEN
 
 
+class PluginTarget(TargetSettings):
+    """A provider of an installed package."""
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
+    hoists_settings: ClassVar[bool] = False
+    gathers_settings: ClassVar[bool] = True
+    secrets: ClassVar[frozenset[str]] = frozenset({"settings"})
+
+    provider: PluginName = Field(description="Ask a plugin: its name, such as acme/bot.")
+    settings: JsonObject = Field(
+        default_factory=dict, description="Settings of the plugin; they may also stand beside `provider`."
+    )
+    version: Maybe[Name] = Field(None, description="Version of the plugin's package that must be installed.")
+
+
 Target = TypeAliasType(
     "Target",
     Annotated[
-        AzureOpenAITarget
-        | OpenAITarget
-        | AnthropicTarget
-        | GeminiTarget
-        | VsCodeTarget
-        | CodexTarget
-        | ClaudeCodeTarget
-        | CopilotCliTarget
-        | GeminiCliTarget
-        | CliTarget
-        | MockTarget,
-        Field(discriminator="provider"),
+        Annotated[
+            AzureOpenAITarget
+            | OpenAITarget
+            | AnthropicTarget
+            | GeminiTarget
+            | VsCodeTarget
+            | CodexTarget
+            | ClaudeCodeTarget
+            | CopilotCliTarget
+            | GeminiCliTarget
+            | CliTarget
+            | MockTarget,
+            Field(discriminator="provider"),
+        ]
+        | PluginTarget,
+        Field(union_mode="left_to_right"),
     ],
 )
 

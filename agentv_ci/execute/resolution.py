@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from pydantic import ValidationError
 
+from agentv_ci import installed_plugins
 from agentv_ci.contracts.api_settings import refused_settings
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonValue
@@ -14,7 +15,7 @@ from agentv_ci.contracts.cli_template import quoted_placeholders, unknown_placeh
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Warn
 from agentv_ci.contracts.plan import Plan, judges_of, targets_of
-from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, cases_at_once
+from agentv_ci.contracts.targets import CliTarget, MockTarget, PluginTarget, Target, cases_at_once
 from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.trials import still_asked
@@ -201,6 +202,8 @@ def _invalid(target: Target) -> Iterator[tuple[str, str]]:
             yield field, "the value is an environment reference itself"
     if isinstance(target, HttpTarget):
         yield from refused_settings(target)
+    if isinstance(target, PluginTarget):
+        yield from _refused_by_plugin(target)
     if isinstance(target, CliTarget):
         for written in unknown_placeholders(target.command_template):
             yield "command_template", f"unknown placeholder {written}"
@@ -208,6 +211,17 @@ def _invalid(target: Target) -> Iterator[tuple[str, str]]:
             yield "command_template", NO_PROMPT
         for name in quoted_placeholders(target.command_template):
             yield "command_template", f"{{{name}}} is quoted already; remove the quotes or the backslash around it"
+
+
+def _refused_by_plugin(target: PluginTarget) -> Iterator[tuple[str, str]]:
+    """Yield why a plugin cannot be used, or what it does not accept; never a value."""
+    found = installed_plugins.find_plugin("provider", target.provider, target.version)
+    if isinstance(found, installed_plugins.UnusablePlugin):
+        yield "provider", found.message
+        return
+    for place, message, kind in installed_plugins.refused_settings(found, target.settings):
+        if kind != "literal":  # the value of its variable
+            yield ".".join(map(str, ("settings", *place))), message
 
 
 def _holds_reference(value: JsonValue) -> bool:

@@ -13,7 +13,7 @@ from functools import cache
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 from referencing import Registry
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import PLUGIN_NAME, JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.jsonschema.schemas import SchemaName, document
@@ -156,5 +156,6 @@ def _spellings(branches: JsonValue) -> list[str]:
 
 
 def _is_never_meant(branch: JsonValue) -> bool:
-    """Whether a branch is for environment references, or for older names."""
-    return isinstance(branch, dict) and (branch.get("pattern") == ENVIRONMENT_REFERENCE or "deprecated" in branch)
+    """Whether a branch is for environment references, for plugins, or for older names."""
+    patterns = (ENVIRONMENT_REFERENCE, PLUGIN_NAME)
+    return isinstance(branch, dict) and (branch.get("pattern") in patterns or "deprecated" in branch)

@@ -12,6 +12,7 @@ from agentv_ci.contracts.base import (
     JsonObject,
     JsonValue,
     fields_of,
+    is_plugin,
     kind_in_short,
     short_fields,
     spellings,
@@ -79,7 +80,9 @@ def _is_other_kind(branch: object, data: JsonValue) -> bool:
     """Whether `data` has the kind of another branch of a union."""
     if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):
         return False
-    kinds = ((key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider"))
+    kinds = [(key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider")]
+    if branch.gathers_settings:
+        return not any(is_plugin(data.get(key)) for key, _ in kinds)
     return any(
         get_origin(kind) is Literal
         and data.get(key) not in get_args(kind)

@@ -55,6 +55,8 @@ BOUNDS: Mapping[str, str] = {
     "pattern": "has an invalid format: {found}",
 }
 
+KINDS = ("type", "provider")
+
 PATTERNS: Mapping[str, str] = {
     ENVIRONMENT_REFERENCE: "must be an environment reference, ${{{{ NAME }}}}, not {found}",
     FIELD_PATH: "must be a path such as a.b[0].c, not {found}",
@@ -198,6 +200,9 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
             return find.at("AV205", f"unknown role {_quoted(found)}; expected {listed(expected)}", pointer)
         case "enum" | "const":
             close = _meant_value(found, pointer, expected) if isinstance(found, str) else ""
+            if isinstance(found, str) and "/" in found and key in KINDS:
+                hint = "the name of a plugin has lower-case letters, digits, '-' and '_': prefix/name"
+                return find.at("AV204", f"{what} cannot be {_quoted(found)}", pointer, hint=hint)
             if len(expected) > MANY:
                 hint = f"{what} is one of {listed(expected)}"
                 return find.at("AV204", f"{what} cannot be {_quoted(found)}{close}", pointer, hint=hint)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
+from agentv_ci.contracts.base import members_of
 from agentv_ci.contracts.target_settings import TargetSettings
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.targets import PluginTarget, Target
 
-KINDS: tuple[type[TargetSettings], ...] = get_args(get_args(Target.__value__)[0])
+KINDS = tuple(dict.fromkeys([*members_of(Target, "provider").values(), PluginTarget]))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -124,7 +124,9 @@ def test_index_lists_every_page() -> None:
 
 def test_bundled_examples_are_valid() -> None:
     folder = REPOSITORY / "docs" / "examples"
-    files = check_paths([*map(str, folder.rglob("*.yaml"))], targets=None, cwd=REPOSITORY).files
+    # That of plugins needs a package: tests/test_plugin_example.py.
+    paths = [path for path in folder.rglob("*.yaml") if not path.is_relative_to(folder / "plugin")]
+    files = check_paths([*map(str, paths)], targets=None, cwd=REPOSITORY).files
     assert files
     assert [found for file in files for found in file.diagnostics] == []
 

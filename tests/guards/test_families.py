@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from agentv_ci.cli.options import ReportOptions
+from agentv_ci.contracts.base import members_of
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
@@ -32,9 +33,8 @@ DOCS = {path.stem: path.read_text("utf-8") for path in (REPOSITORY / "docs").glo
 
 
 def kinds(union: Any, key: str) -> list[str]:
-    """Return the kinds of a discriminated union; of several names of one branch the first."""
-    branches = getattr(union, "__value__", union)
-    members = get_args(get_args(branches)[0])
+    """Return the kinds of a discriminated union without plugins; of several names of one branch the first."""
+    members = dict.fromkeys(members_of(union, key).values())
     return [str(get_args(member.model_fields[key].annotation)[0]) for member in members]
 
 
@@ -72,8 +72,9 @@ def test_evaluator_is_complete(kind: str) -> None:
 
 
 def test_every_file_has_a_kind() -> None:
-    assert files(PACKAGE / "execute" / "providers") == {kind.replace("-", "_") for kind in kinds(Target, "provider")}
-    assert sorted(scorers()) == sorted(kinds(AuthoredEvaluator, "type"))
+    providers = {kind.replace("-", "_") for kind in kinds(Target, "provider")}
+    assert files(PACKAGE / "execute" / "providers") == {*providers, "plugin"}
+    assert sorted(scorers()) == sorted([*kinds(AuthoredEvaluator, "type"), "plugin"])
     assert files(PACKAGE / "validators" / "builtin") == {*BUILT_IN}
 
 

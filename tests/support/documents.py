@@ -28,8 +28,8 @@ def corpus_documents() -> Iterator[tuple[SchemaName, Any]]:
     """Yield every document of the valid corpus, authored and generated; of results only the first row."""
     for path in sorted(
         path
-        for folder in ("valid", "checked", "judged")
-        for path in (REPOSITORY / "tests" / "corpus" / folder).rglob("*")
+        for folder in ("tests/corpus/valid", "tests/corpus/checked", "tests/corpus/judged", "docs/examples/plugin")
+        for path in (REPOSITORY / folder).rglob("*")
     ):
         if path.suffix in (".yaml", ".yml") and "expected" not in path.parts:
             data = parse_yaml(path.read_text("utf-8")).data

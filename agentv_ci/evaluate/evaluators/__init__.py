@@ -27,6 +27,7 @@ from agentv_ci.evaluate.evaluators import (
     composite,
     limits,
     llm_judge,
+    plugin,
     similarity,
     structured,
     text,
@@ -34,6 +35,7 @@ from agentv_ci.evaluate.evaluators import (
 )
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
+from agentv_ci.installed_plugins import UnusablePlugin, find_plugin, refused_settings
 
 Scorer = Callable[[Submission, EvaluatorServices], Awaitable[Score]]
 """Returns the score of an answer; when it cannot score, a Score with an error."""
@@ -84,6 +86,8 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             return partial(limits.token_usage, evaluator)
         case authored.ToolCallsEvaluator():
             return partial(limits.tool_calls, evaluator)
+        case authored.PluginEvaluator():
+            return partial(plugin.plugin, evaluator)
         case _:
             assert_never(evaluator)
 
@@ -135,7 +139,7 @@ def load_evaluators(evaluators: Iterable[PlanEvaluator]) -> None:
 
 
 def require_packages(plan: Plan) -> None:
-    """Raise UsageError when an evaluator of the plan needs a package that is not installed."""
+    """Raise UsageError when an evaluator of the plan needs a package or plugin that cannot be used."""
     for case in plan.cases:
         for each in flat(case.evaluators):
             package = each.package if isinstance(each, authored.SimilarityEvaluator) else None
@@ -144,3 +148,14 @@ def require_packages(plan: Plan) -> None:
                     f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package '{package}'",
                     hint=authored.PACKAGE_HINT,
                 )
+            if isinstance(each, authored.PluginEvaluator):
+                _require_plugin(each, f"{case.source.path}:{case.source.line}")
+
+
+def _require_plugin(evaluator: authored.PluginEvaluator, place: str) -> None:
+    found = find_plugin("evaluator", evaluator.type, evaluator.version)
+    if isinstance(found, UnusablePlugin):
+        raise UsageError(f"{place}: {found.message}", hint=found.hint)
+    for refused in refused_settings(found, evaluator.settings):
+        where = ".".join(map(str, refused.place))
+        raise UsageError(f"{place}: {found.label} refuses its settings: {where}: {refused.message}")

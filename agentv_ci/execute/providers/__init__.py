@@ -14,7 +14,7 @@ from agentv_ci.contracts.agent_targets import (
 )
 from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
 from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
+from agentv_ci.contracts.targets import CliTarget, MockTarget, PluginTarget, Target
 from agentv_ci.execute.provider_services import ProviderServices
 
 
@@ -47,7 +47,7 @@ class BatchProvider(Provider, Protocol):
         ...
 
 
-def open_provider(target: Target, services: ProviderServices) -> Provider:  # noqa: C901  # a branch per kind
+def open_provider(target: Target, services: ProviderServices) -> Provider:  # noqa: C901, PLR0912  # a branch per kind
     """Return the provider of a resolved target; imports only its module."""
     match target:
         case AnthropicTarget():
@@ -94,5 +94,9 @@ def open_provider(target: Target, services: ProviderServices) -> Provider:  # no
             from agentv_ci.execute.providers import vscode_copilot
 
             return vscode_copilot.VsCodeProvider(target, services)
+        case PluginTarget():
+            from agentv_ci.execute.providers import plugin
+
+            return plugin.open_provider(target, services)
         case _:
             assert_never(target)

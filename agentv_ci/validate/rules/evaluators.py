@@ -20,6 +20,7 @@ from agentv_ci.contracts.evaluators import (
     CompositeEvaluator,
     FieldAccuracyEvaluator,
     LlmJudgeEvaluator,
+    PluginEvaluator,
     RegexEvaluator,
     RubricEvaluator,
     RubricItem,
@@ -36,6 +37,7 @@ from agentv_ci.json_values import reference_problem
 from agentv_ci.patterns import InvalidPattern, compiled
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules import plugins
 from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of, own_list
 
 COMPARING = (FieldAccuracyEvaluator, SimilarityEvaluator)
@@ -74,7 +76,7 @@ def _check_weights_of_cases(document: EvalDocument, find: Finder) -> Iterator[Di
             yield from _check_weights(next(pointer for pointer, _ in lists if pointer), weights, find)
 
 
-def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iterator[Diagnostic]:
+def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iterator[Diagnostic]:  # noqa: C901  # a branch per kind
     match evaluator:
         case CodeEvaluator():
             yield from _check_command((*pointer, "script"), evaluator, find)
@@ -98,6 +100,8 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
             yield from _check_fields(pointer, evaluator, find)
         case TokenUsageEvaluator():
             yield from _check_limits(pointer, evaluator, find)
+        case PluginEvaluator():
+            yield from plugins.check_evaluator(pointer, evaluator, find)
         case _:
             pass  # checked by the schema
 

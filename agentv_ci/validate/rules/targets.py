@@ -18,17 +18,17 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.evaluators import prompt_path
 from agentv_ci.contracts.source import Pointer, Source
-from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, TargetsDocument
+from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, PluginTarget, TargetsDocument
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.source_files import find_files
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules import target_settings
+from agentv_ci.validate.rules import plugins, target_settings
 from agentv_ci.validate.rules.file_references import PROBLEMS, check_reference
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV105, AV301, AV302, AV304, AV305, AV313, AV318, AV322, AV329 and AV330 for targets."""
+    """AV105, AV301, AV302, AV304, AV305, AV313, AV318, AV322, AV329, AV330 and AV351 for targets."""
     named = ((("targets", index, "name"), target.name) for index, target in enumerate(document.targets))
     yield from find.duplicates("target name", named)
     names = authored_names(find.source)
@@ -38,6 +38,8 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
         if judge is not None and variable_of(judge) is None:
             yield from unknown_name(find, (*pointer, "judge_target"), "judge target", judge, names)
         yield from target_settings.check(pointer, target, find)
+        if isinstance(target, PluginTarget):
+            yield from plugins.check_target(pointer, target, find)
         if isinstance(target, CliTarget):
             yield from _check_templates(pointer, target, find)
         if isinstance(target, (CliTarget, AgentTarget)):

@@ -1,0 +1,133 @@
+"""`provider: acme/bot`: a provider of an installed package."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, replace
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agentv_ci import plugins
+from agentv_ci.contracts.base import ErrorKind, Items, JsonObject
+from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.results import OutputMessage, Usage
+from agentv_ci.contracts.targets import PluginTarget
+from agentv_ci.errors import UsageError
+from agentv_ci.execute.answers import answered
+from agentv_ci.execute.provider_services import ProviderServices
+from agentv_ci.installed_plugins import Plugin, UnusablePlugin, error_line, find_plugin
+from agentv_ci.model_errors import sentence
+from agentv_ci.retry import RetryPolicy, with_retries
+from agentv_ci.text import well_formed_text
+
+KINDS = frozenset({"timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"})
+"""Kinds of errors that a plugin may raise."""
+
+
+def open_provider(target: PluginTarget, services: ProviderServices) -> PluginProvider:
+    """Return the provider of a resolved target; raises UsageError if the plugin cannot be used."""
+    found = find_plugin("provider", target.provider, target.version)
+    if isinstance(found, UnusablePlugin):
+        raise UsageError(found.message, hint=found.hint)
+    return PluginProvider(target, found, services)
+
+
+class PluginProvider:
+    """See Provider."""
+
+    def __init__(self, target: PluginTarget, plugin: Plugin, services: ProviderServices) -> None:
+        self._target = target
+        self._plugin = plugin
+        self._services = services
+        self._policy = RetryPolicy()
+        self._settings = plugin.settings.model_validate(target.settings)
+
+    async def check(self) -> None:
+        """Do nothing: the settings were checked when they were resolved."""
+
+    async def ask(self, request: Request) -> Response:
+        """Call the plugin, again after errors that it says may pass."""
+        question = _question(request)
+
+        async def once() -> Response:
+            try:
+                asked = self._plugin.implementation.ask(question, self._settings)
+                returned = await asked if inspect.isawaitable(asked) else asked
+            except ProviderError as error:
+                raise _checked_error(error) from error
+            except (Exception, SystemExit) as error:
+                kind: ErrorKind = "timeout" if isinstance(error, TimeoutError) else "process"
+                raise ProviderError(kind, f"the plugin raised {error_line(error)}") from error
+            return _response(returned)
+
+        def on_retry(error: ProviderError, retry: int, wait_s: float) -> None:
+            tries = f"retry {retry} of {self._policy.max_retries} in {wait_s:.1f} s"
+            self._services.log(f"{self._target.name}: {error.detail}; {tries}")
+
+        response, tries = await with_retries(
+            once,
+            self._policy,
+            on_retry,
+            uniform=self._services.environment.uniform,
+            pause=self._services.pause,
+            timeout_s=request.timeout_s,
+        )
+        return replace(response, requests=tries)
+
+    async def close(self) -> None:
+        """A plugin holds nothing for a target."""
+
+
+def _question(request: Request) -> plugins.Question:
+    return plugins.Question(
+        case_id=request.case_id,
+        prompt=request.prompt,
+        messages=request.chat,
+        guidelines=request.guidelines,
+        files=tuple(each.path for each in request.files),
+        cwd=request.cwd,
+        timeout_s=request.timeout_s,
+        attempt=request.attempt,
+        seed=request.seed,
+        system_prompt=request.system_prompt,
+        temperature=request.temperature,
+        max_output_tokens=request.max_output_tokens,
+    )
+
+
+def _checked_error(error: ProviderError) -> ProviderError:
+    """Return an error of a plugin, as `process` if it has an unknown kind."""
+    if error.kind in KINDS:
+        return error
+    return ProviderError("process", f"{error.detail} (the plugin gave it the unknown kind '{error.kind}')")
+
+
+def _response(returned: object) -> Response:
+    """Return an answer as a response; raises ProviderError for anything else."""
+    if not isinstance(returned, plugins.Answer):
+        kind = type(returned).__name__
+        raise ProviderError("malformed", f"the plugin returned {kind}, not agentv_ci.plugins.Answer")
+    try:
+        answer = _Answer.model_validate({each.name: getattr(returned, each.name) for each in fields(returned)})
+    except ValidationError as error:
+        raise ProviderError("malformed", f"the plugin returned an invalid answer: {sentence(error)}") from error
+    response = answered(
+        well_formed_text(answer.text), (), model=answer.model, usage=answer.usage, finish_reason=answer.finish_reason
+    )
+    response = replace(response, cost_usd=answer.cost_usd, request=answer.request)
+    return replace(response, messages=answer.messages, has_trace=True) if answer.messages else response
+
+
+class _Answer(BaseModel):
+    """What is accepted of a plugin's answer."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    text: str
+    messages: Items[OutputMessage]
+    usage: Usage | None
+    cost_usd: Annotated[float, Field(ge=0)] | None
+    model: str | None
+    finish_reason: str | None
+    request: JsonObject

@@ -1,0 +1,58 @@
+"""Plugins: whether they are installed, and their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.evaluators import PluginEvaluator
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.targets import PluginTarget
+from agentv_ci.installed_plugins import Plugin, UnusablePlugin, find_plugin, known_settings, refused_settings
+from agentv_ci.json_access import value_at
+from agentv_ci.text import listed
+from agentv_ci.validate.findings import Finder
+
+RULES = {"unknown": "AV202", "missing": "AV201", "literal": "AV313", "broken": "AV351"}
+"""Kind of a refusal → its rule; of all others, AV204."""
+
+
+def check_evaluator(pointer: Pointer, evaluator: PluginEvaluator, find: Finder) -> Iterator[Diagnostic]:
+    """AV351 for an evaluator that cannot be used; else AV201, AV202, AV204 and AV313 for its settings."""
+    found = find_plugin("evaluator", evaluator.type, evaluator.version)
+    hint = "read it from the environment in the plugin: eval files have no environment references"
+    yield from _check(found, (*pointer, "type"), evaluator.settings, hint, find)
+
+
+def check_target(pointer: Pointer, target: PluginTarget, find: Finder) -> Iterator[Diagnostic]:
+    """AV351 for a provider that cannot be used; else AV201, AV202, AV204 and AV313 for its settings."""
+    found = find_plugin("provider", target.provider, target.version)
+    hint = "put it in an environment variable and write ${{ NAME }}"
+    yield from _check(found, (*pointer, "provider"), target.settings, hint, find)
+
+
+def _check(
+    found: Plugin | UnusablePlugin, kind: Pointer, settings: JsonObject, hint: str, find: Finder
+) -> Iterator[Diagnostic]:
+    if isinstance(found, UnusablePlugin):
+        yield find.at("AV351", found.message, kind, hint=found.hint)
+        return
+    owner = value_at(find.source.data, *find.authored(kind[:-1]))
+    for place, message, refused in refused_settings(found, settings):
+        rule = RULES.get(refused, "AV204")
+        if not place:
+            yield find.at(rule, message, kind)
+            continue
+        is_beside = isinstance(owner, dict) and place[0] in owner
+        pointer = (*kind[:-1], *(() if is_beside or refused == "missing" else ("settings",)), *place)
+        match refused:
+            case "unknown":
+                known = None if "did you mean" in message else f"known fields: {listed(known_settings(found))}"
+                yield find.at(rule, message, pointer, key=True, hint=known)
+            case "missing":
+                yield find.at(rule, f"missing field '{place[-1]}' of {found.label}", pointer)
+            case "literal":
+                yield find.at(rule, message, pointer, hint=hint)
+            case _:
+                yield find.at(rule, f"'{place[-1]}' is not accepted by {found.label}: {message}", pointer)

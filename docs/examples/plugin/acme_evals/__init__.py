@@ -1,0 +1,1 @@
+"""Plugins of agentv-ci: an evaluator, a provider and a reporter."""

@@ -1,0 +1,73 @@
+"""Finding and loading the plugins of installed packages."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv_ci.installed_plugins import Plugin, UnusablePlugin, find_plugin, plugin_names
+from tests.support.plugins import POLITENESS, Packages, packages
+
+__all__ = ["packages"]
+
+MODEL = "from pydantic import BaseModel\nclass S(BaseModel):\n    "
+
+
+def test_names_are_listed_and_loaded_with_their_version(packages: Packages) -> None:
+    packages.acme()
+    assert (plugin_names("evaluator"), plugin_names("provider"), plugin_names("reporter")) == (
+        ["acme/politeness"],
+        ["acme/bot"],
+        [],
+    )
+    found = find_plugin("evaluator", "acme/politeness")
+    assert isinstance(found, Plugin)
+    assert (found.package, found.version, found.settings.__name__) == ("acme-evals", "1.0", "Settings")
+    assert find_plugin("evaluator", "acme/politeness") is found
+
+
+def test_names_without_a_prefix_are_no_plugins(packages: Packages) -> None:
+    packages.install(
+        "odd", {"odd": POLITENESS}, {"evaluators": {"politeness": "odd:Politeness", "A/b": "odd:Politeness"}}
+    )
+    assert plugin_names("evaluator") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import not_there", "cannot be loaded: ModuleNotFoundError: No module named 'not_there'"),
+        ("raise SystemExit(2)", "cannot be loaded: SystemExit: 2"),
+        ("raise ValueError('two\\nlines')", "cannot be loaded: ValueError: two lines"),
+        ("x = 1", "cannot be loaded: AttributeError: module 'acme_score' has no attribute 'Plugin'"),
+        ("class Plugin:\n    pass", "has no function 'score'"),
+        ("class Plugin:\n    def score(self): ...", "has no 'settings' that is a pydantic model"),
+        (
+            f"{MODEL}weight: int\nclass Plugin:\n    settings = S\n    def score(self): ...",
+            "has settings with the names of common fields: weight",
+        ),
+        (
+            "class Plugin:\n    def __init__(self, needed): ...",
+            "cannot be loaded: TypeError: Plugin.__init__() missing 1 required positional argument: 'needed'",
+        ),
+    ],
+)
+def test_plugin_that_does_not_load_says_why_in_one_line(code: str, message: str, packages: Packages) -> None:
+    packages.evaluator(code)
+    assert find_plugin("evaluator", "acme/score") == UnusablePlugin(f"evaluator 'acme/score' of acme 1.0 {message}")
+
+
+def test_unknown_name_is_answered_with_the_installed_ones(packages: Packages) -> None:
+    packages.acme()
+    found = find_plugin("evaluator", "acme/politness")
+    assert isinstance(found, UnusablePlugin)
+    assert found.message == (
+        "evaluator 'acme/politness' is not installed (did you mean 'acme/politeness'?); installed: acme/politeness"
+    )
+
+
+def test_name_that_two_packages_provide_names_both(packages: Packages) -> None:
+    packages.evaluator("x = 1", package="one")
+    packages.evaluator("x = 1", package="two")
+    assert find_plugin("evaluator", "acme/score") == UnusablePlugin(
+        "evaluator 'acme/score' is provided by several packages: one 1.0, two 1.0", "uninstall all but one"
+    )
