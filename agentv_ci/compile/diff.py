@@ -13,6 +13,7 @@ from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.case_key import matching
 from agentv_ci.contracts.plan import (
+    AttachmentPart,
     FilePart,
     Plan,
     PlanAggregator,
@@ -134,28 +135,39 @@ def _in_turn(label: str, different: Sequence[str], old: PlanMessage, new: PlanMe
         yield f"{label} tool calls changed"
     before, after = _files(old), _files(new)
     renamed = {
-        path: other
-        for path, part in before.items()
+        file: other
+        for file, part in before.items()
         for other, same in after.items()
-        if path not in after and other not in before and part.sha256 == same.sha256
+        if file not in after and other not in before and file[0] == other[0] and part.sha256 == same.sha256 is not None
     }
-    for path in {**before, **after}:
-        if path in renamed:
-            yield f"file {path} renamed to {renamed[path]}"
-        elif path in renamed.values():
+    for file in {**before, **after}:
+        named = " ".join(file)
+        if file in renamed:
+            yield f"{named} renamed to {renamed[file][1]}"
+        elif file in renamed.values():
             pass
-        elif path not in before or path not in after:
-            yield f"file {path} {'added to' if path in after else 'removed from'} {label}"
-        elif before[path].sha256 != after[path].sha256:
-            yield f"file {path} changed"
-        elif before[path].type != after[path].type:
-            yield f"file {path} is {'now' if after[path].type == 'guideline' else 'no longer'} a guideline"
+        elif file not in before or file not in after:
+            yield f"{named} {'added to' if file in after else 'removed from'} {label}"
+        elif before[file].sha256 != after[file].sha256:
+            yield f"{named} changed"
+        elif before[file].type != after[file].type:
+            yield f"{named} is {'now' if after[file].type == 'guideline' else 'no longer'} a guideline"
     if _texts(old) != _texts(new):
         yield f"{label} text changed"
 
 
-def _files(message: PlanMessage) -> dict[str, FilePart]:
-    return {part.path: part for part in message.content if isinstance(part, FilePart)}
+def _files(message: PlanMessage) -> dict[tuple[str, str], FilePart | AttachmentPart]:
+    """Return what a message has besides texts: by what it is called, and its path or URL."""
+    found: dict[tuple[str, str], FilePart | AttachmentPart] = {}
+    for part in message.content:
+        match part:
+            case FilePart():
+                found["file", part.path] = part
+            case AttachmentPart():
+                found[part.type, part.name] = part
+            case TextPart():
+                pass
+    return found
 
 
 def _texts(message: PlanMessage) -> list[str]:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from itertools import count
 
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.targets import MockTarget, Target
+from agentv_ci.contracts.targets import MockTarget, Target, refused_attachment
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.dumps import Dumps
@@ -169,6 +169,7 @@ class OpenTargets:
 
     async def _ask_provider(self, question: Question) -> Response:
         environment, redactor = self._services.environment, self._services.redactor
+        _require_taken(question.target, question.request)
         async with self._limits.of(question.key).slot():
             begun = environment.monotonic()
             try:
@@ -240,6 +241,14 @@ async def open_target(
         yield ask
     finally:
         await provider.close()
+
+
+def _require_taken(target: Target, request: Request) -> None:
+    """Raise ProviderError for images and documents that a resolved target does not take."""
+    for part in (part for message in request.chat for part in message.parts if isinstance(part, Attachment)):
+        reason = refused_attachment(target, part.type, part.media_type, by_url=part.url is not None)
+        if reason is not None:
+            raise ProviderError("request", reason, requests=0)
 
 
 async def _require_available(provider: Provider, target: Target, redactor: Redactor) -> None:

@@ -211,6 +211,13 @@ def attaching(name: str) -> Repository:
     return {EVAL: evals(with_file(name, evaluators=[contains()])), f"evals/{name}": "text"}
 
 
+def shown(*blocks: tuple[str, str], **files: str) -> Repository:
+    """Return a case that shows images and documents, given by their types and values."""
+    content = [{"type": kind, "value": value} for kind, value in blocks]
+    asked = case(input_messages=[{"role": "user", "content": content}], evaluators=[contains()])
+    return {EVAL: evals(asked), **{f"evals/{name}.pdf": f"%PDF-{text}" for name, text in files.items()}}
+
+
 def priced(name: str, dollars: float, model: str = "gpt-5", evaluator: Document = COST) -> Repository:
     known = {each: {"input_per_mtok": 7, "output_per_mtok": 1} for each in ("gpt-5", "gpt-4.1-2025-04-14")}
     prices = {**known, name: {"input_per_mtok": dollars, "output_per_mtok": 1}}
@@ -249,6 +256,26 @@ PAIRS: dict[str, tuple[Repository, Repository, list[str]]] = {
         ],
     ),
     "renamed file": (attaching("a.md"), attaching("b.md"), ["file evals/a.md renamed to evals/b.md"]),
+    "changed document": (
+        shown(("document", "a.pdf"), a="1"),
+        shown(("document", "a.pdf"), a="2"),
+        ["document evals/a.pdf changed"],
+    ),
+    "renamed document": (
+        shown(("document", "a.pdf"), a="1"),
+        shown(("document", "b.pdf"), b="1"),
+        ["document evals/a.pdf renamed to evals/b.pdf"],
+    ),
+    "document as a text": (
+        shown(("document", "a.pdf"), a="1"),
+        shown(("file", "a.pdf"), a="1"),
+        ["document evals/a.pdf removed from input message 1", "file evals/a.pdf added to input message 1"],
+    ),
+    "another image": (
+        shown(("image", "https://x.org/a.png")),
+        shown(("image", "https://x.org/b.png")),
+        [f"image https://x.org/{what} input message 1" for what in ("a.png removed from", "b.png added to")],
+    ),
     "order of keys in an answer": (expecting({"a": 1, "b": 2}), expecting({"b": 2, "a": 1}), []),
     "1 and true in an answer": (expecting({"a": 1}), expecting({"a": True}), ["expected message 1 changed"]),
     "files of one name": (

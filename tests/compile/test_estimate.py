@@ -78,6 +78,21 @@ def test_question_is_read(repository: Path) -> None:
     assert asked(2).cost_usd == 4.526316
 
 
+def test_images_and_pdf_files_count_as_nothing_and_text_as_a_text(repository: Path) -> None:
+    def asked(name: str, kind: str, content: bytes) -> int:
+        folder = repository / name
+        (folder / "evals").mkdir(parents=True)
+        (folder / "evals" / name).write_bytes(content)
+        blocks = [{"type": kind, "value": name}]
+        messages = [{"role": "user", "content": blocks}]
+        asking = case(input_messages=messages, evaluators=[contains()])
+        return estimated(folder, asking, target={**GPT, "api_format": "responses"}).input_tokens
+
+    pdf = asked("a.pdf", "document", b"%PDF-" + b"x" * 3800)
+    assert asked("a.png", "image", b"\x89PNG\r\n\x1a\n" + b"x" * 3800) == pdf
+    assert asked("a.txt", "document", b"x" * 3800) == pdf + 1000
+
+
 def test_answer_is_as_long_as_the_reference_or_the_limit(repository: Path) -> None:
     asked = case(expected_messages=[], evaluators=[contains()])
     assert estimated(repository / "a", asked).output_tokens == ANSWER_TOKENS

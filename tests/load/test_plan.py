@@ -47,6 +47,10 @@ def evaluator(plan: Data, name: str) -> Data:
     return found
 
 
+def show(plan: Data, **image: str) -> None:
+    case(plan)["inputMessages"][0]["content"].append({"type": "image", **image})
+
+
 def add_composite(plan: Data) -> None:
     average = {"type": "weighted_average", "weights": {"other": 1}}
     whole = {"name": "all", "type": "composite", "evaluators": [evaluator(plan, "c")], "aggregator": average}
@@ -72,6 +76,12 @@ def test_case_with_a_wrong_digest_is_named(repository: Path, plan: Data) -> None
     ("change", "problem"),
     [
         (lambda plan: next(iter(plan["files"].values())).update(text="another"), "does not match its digest"),
+        (lambda plan: plan["files"].update({"0" * 64: {"path": "a", "base64": "AAA"}}), "does not match its digest"),
+        (lambda plan: plan["files"].update({"0" * 64: {"path": "a", "base64": "AA==", "text": ""}}), "is not valid"),
+        (show, "a part of type 'image' must have either 'url' or 'path', 'sha256' and 'mediaType'"),
+        (lambda plan: show(plan, path="a.png", sha256="0" * 64), "a part of type 'image' must have either 'url' or"),
+        (lambda plan: show(plan, url="https://x.org/a", path="a", sha256="0" * 64, mediaType="x"), "must have either"),
+        (lambda plan: show(plan, path="a", sha256="0" * 64, mediaType="image/png"), "file 'a' is not in 'files'"),
         (lambda plan: next(iter(plan["files"].values())).update(path="a\0b"), "the path contains a NUL byte"),
         (lambda plan: case(plan)["inputMessages"][0]["content"][0].update(path="a\0b"), "the path contains a NUL byte"),
         (lambda plan: plan.update(files={}), "is not in 'files'"),
