@@ -113,3 +113,56 @@ def test_option_replaces_the_only_target_of_a_plan(project: Project) -> None:
     project.run("compile", "evals", "--target", "good", "--out", "old.json")
     found = project.run("compile", "evals", "--target", "bad", "--diff", "old.json").out
     assert found.splitlines()[:2] == ["changed  hello  (evals/x.yaml)", "    target good → bad"]
+
+
+def verdicts(project: Project) -> tuple[list[str], dict[str, str]]:
+    gate = project.json("r.report.json")["gate"]
+    return gate["reasons"], gate["targets"]
+
+
+def test_gate_holds_for_each_target_and_for_all(project: Project) -> None:
+    project.documents("hello", "hi", "hey", targets=(GOOD, BAD), gate={"min_pass_rate": 0.5})
+    assert project.eval(*BOTH).code == 1
+    assert verdicts(project) == (["target bad: pass rate 0.0% is below 50.0%"], {"good": "pass", "bad": "fail"})
+
+
+def test_errors_of_one_target_are_its_own(project: Project) -> None:
+    broken = {"name": "broken", "provider": "cli", "command_template": "false", "prompt": "none"}
+    project.documents("hello", "hi", targets=(GOOD, broken), max_retries=0)
+    assert project.eval("--target", "good", "--target", "broken").code == 4
+    assert verdicts(project) == (
+        [
+            "2 errored cases, at most 0 allowed",
+            "target broken: 2 errored cases, at most 0 allowed",
+            "target broken: no case was graded",
+        ],
+        {"good": "pass", "broken": "error"},
+    )
+
+
+def test_reasons_name_the_suite_if_there_are_several(project: Project) -> None:
+    project.documents("hello", targets=(GOOD, BAD), name="evals/y.yaml", gate={"min_pass_rate": 0.5})
+    project.documents({"id": "own", "execution": {"target": "good"}}, targets=(GOOD, BAD))
+    assert project.eval("--target", "good", "--target", "bad").code == 1
+    assert "evals/y.yaml: target bad: pass rate 0.0% is below 50.0%" in verdicts(project)[0]
+
+
+def test_targets_of_different_cases_are_judged_together(project: Project) -> None:
+    own = {"id": "own", "execution": {"target": "bad"}}
+    project.documents("hello", own, targets=(GOOD, BAD), target="good", gate={"min_pass_rate": 0.5})
+    assert project.eval().code == 0
+    assert verdicts(project) == ([], {})
+
+
+def test_merged_shards_are_judged_for_each_target(project: Project) -> None:
+    project.documents("hello", "hi", "hey", targets=(GOOD, BAD), gate={"min_pass_rate": 0.5})
+    for number in "12":
+        project.run("eval", "evals", *BOTH, "--shard", f"{number}/2", "--out", f"{number}.jsonl")
+    assert project.run("report", "1.jsonl", "2.jsonl", "--out", "r.jsonl").code == 1
+    assert verdicts(project) == (["target bad: pass rate 0.0% is below 50.0%"], {"bad": "fail", "good": "pass"})
+
+
+def test_stopped_run_is_passed_for_no_target(project: Project) -> None:
+    project.documents("hello", "hi", targets=(GOOD, BAD), gate={"min_pass_rate": 0})
+    assert project.eval(*BOTH, "--fail-fast").code == 1
+    assert verdicts(project)[1] == {"good": "fail", "bad": "fail"}

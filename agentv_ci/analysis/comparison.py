@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import get_args
 
 from agentv_ci.analysis.inference import change_interval
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.statistics import apart, mean_score_change, p_text, pass_rate_change
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.case_key import CaseKey, matching
+from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix, matching
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, Figure, Rate
 from agentv_ci.text import counted, shortened
 
@@ -68,11 +68,13 @@ def compare_sides(
     base: Side, head: Side, *, now: datetime, confidence: float = CONFIDENCE, is_part: bool = False
 ) -> Comparison:
     """Compare two runs."""
+    by_target = any(in_matrix(each.key for each in side.cases) for side in (base, head))
     pairs = _paired(base, head)
     cases = [_compared(one, other, confidence) for one, other in pairs]
     graded = [(one, other) for one, other in pairs if one and other and one.graded and other.graded]
-    pass_rate = pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded])
-    mean_score = mean_score_change([(one.score, other.score) for one, other in graded])
+    pass_rate, mean_score = _figures(graded)
+    alone = {target: _figures([pair for pair in graded if pair[1].target == target]) for target in _targets(head)}
+    figures = {"": (pass_rate, mean_score), **(alone if by_target else {})}
     changes = Counter(each.change for each in cases)
     changed = [each for each in cases if each.change != "unchanged"]
     return Comparison(
@@ -80,15 +82,30 @@ def compare_sides(
         head=head.name,
         confidence=confidence,
         is_part=is_part,
+        by_target=by_target,
         compared=len(graded),
         lost=sum(bool(one and one.graded and other and not other.graded) for one, other in pairs),
         counts={change: changes[change] for change in CHANGES_WORST_FIRST},
         pass_rate=pass_rate,
         mean_score=mean_score,
-        warnings=tuple(_warnings(base, cases, now, confidence)),
-        reasons=tuple(_reasons(cases, pass_rate, mean_score)),
+        warnings=tuple(_warnings(base, cases, now, confidence, by_target=by_target)),
+        reasons=tuple(_reasons(cases, figures, by_target=by_target)),
         cases=tuple(sorted(changed, key=lambda each: CHANGES_WORST_FIRST.index(each.change))),
     )
+
+
+_Pair = tuple[CaseOutcome, CaseOutcome]
+_Figures = tuple[Figure | None, Figure | None]
+"""Of the pass rate and of the mean score."""
+
+
+def _figures(graded: Sequence[_Pair]) -> _Figures:
+    pass_rate = pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded])
+    return pass_rate, mean_score_change([(one.score, other.score) for one, other in graded])
+
+
+def _targets(side: Side) -> Iterable[str]:
+    return dict.fromkeys(each.target for each in side.cases)
 
 
 def _match(*sides: Side) -> Callable[[CaseKey], tuple[str, ...]]:
@@ -157,29 +174,35 @@ def _by_interval(base: CaseOutcome, head: CaseOutcome, low: float, high: float) 
     return "unchanged" if bool(base.passed) == bool(head.passed) else "not enough evidence"
 
 
-def _reasons(cases: Sequence[ComparedCase], pass_rate: Figure | None, mean_score: Figure | None) -> Iterable[str]:
+def _reasons(cases: Sequence[ComparedCase], figures: Mapping[str, _Figures], *, by_target: bool) -> Iterable[str]:
+    """Yield why this is a regression; `figures` are those of each target, and of all together under an empty name."""
     worse = [each for each in cases if each.change == "regressed"]
     if worse:
         noise = " (one trial per side: possibly noise)" if all(each.single for each in worse) else ""
-        yield f"{counted(len(worse), 'case')} regressed{noise}: {_ids(worse)}"
-    for name, figure, form, least in (("pass rate", pass_rate, ".{}%", 1), ("mean score", mean_score, ".{}f", 3)):
-        if figure is not None and figure.falls:
-            now, before = apart(figure.head, figure.base, form, least=least)
-            yield f"{name} over all cases: {before} → {now} ({p_text(figure.p_value)})"
+        yield f"{counted(len(worse), 'case')} regressed{noise}: {_ids(worse, by_target=by_target)}"
+    for target, (pass_rate, mean_score) in figures.items():
+        of_target = f" of target {target}" if target else ""
+        for name, figure, form, least in (("pass rate", pass_rate, ".{}%", 1), ("mean score", mean_score, ".{}f", 3)):
+            if figure is not None and figure.falls:
+                now, before = apart(figure.head, figure.base, form, least=least)
+                yield f"{name} over all cases{of_target}: {before} → {now} ({p_text(figure.p_value)})"
 
 
-def _warnings(base: Side, cases: Sequence[ComparedCase], now: datetime, confidence: float) -> Iterable[str]:
+def _warnings(
+    base: Side, cases: Sequence[ComparedCase], now: datetime, confidence: float, *, by_target: bool
+) -> Iterable[str]:
+    ids = partial(_ids, by_target=by_target)
     stale = [each for each in cases if each.stale]
     if all(each.change in ("new", "removed") for each in cases):
         yield f"no case of this run is in {base.name}: nothing was compared"
     weak = [each for each in cases if _cannot_fall(each, confidence)]
     if weak:
-        yield f"{counted(len(weak), 'case')} with too few trials to show any drop: {_ids(weak)}; use --repeat 5"
+        yield f"{counted(len(weak), 'case')} with too few trials to show any drop: {ids(weak)}; use --repeat 5"
     gone = [each for each in cases if each.change == "removed"]
     if gone and len(gone) < len(cases):
-        yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {_ids(gone)}"
+        yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {ids(gone)}"
     if stale:
-        yield f"{counted(len(stale), 'case')} changed since {base.name} (case or target): {_ids(stale)}"
+        yield f"{counted(len(stale), 'case')} changed since {base.name} (case or target): {ids(stale)}"
     age_days = _age_days(base.measured, now)
     if age_days is not None and age_days > STALE_AFTER_DAYS:
         yield f"{base.name} is {age_days} days old"
@@ -197,8 +220,9 @@ def _counts(before: int, now: int, confidence: float) -> bool:
     return change_interval([True] * before, [False] * now, confidence, paired=False)[1] < 0
 
 
-def _ids(cases: Sequence[ComparedCase]) -> str:
-    return first_few([shortened(each.id, MAX_NAME) for each in cases])
+def _ids(cases: Sequence[ComparedCase], *, by_target: bool) -> str:
+    names = [case_name(each.key, names_target=by_target) for each in cases]
+    return first_few([shortened(each, MAX_NAME) for each in names])
 
 
 def first_few(names: Sequence[str]) -> str:

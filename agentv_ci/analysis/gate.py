@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.statistics import apart, describe
+from agentv_ci.contracts.case_key import in_matrix
 from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
@@ -77,11 +79,17 @@ def decide_gate(
     if not settings and not causes:
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
         return _result("nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], (), ending)
+    ended = {code for code, _ in causes}
     causes += _costs(settings, tally, ending)
     causes += _judge_suites(settings, outcomes, tally, ending, scenarios)
     if comparison is not None:
         causes += _regressions(comparison, outcomes)
     result = _result(None, causes, settings, ending)
+    verdicts = {
+        target: _verdict(ended | {code for code, reason in causes if reason.target == target})
+        for target in _in_matrix(outcomes)
+    }
+    result = result.model_copy(update={"targets": verdicts})
     if ending.shard is None:
         return result
     code = _of_shard(result.exit_code, outcomes, ending)
@@ -92,11 +100,10 @@ def decide_gate(
 def _result(
     verdict: GateVerdict | None, causes: Sequence[_Cause], settings: Sequence[GateSettings], ending: Ending
 ) -> GateResult:
-    codes = {code for code, _ in causes} | {PASSED}
-    worst = next(code for code in VERDICTS if code in codes)
+    codes = {code for code, _ in causes}
     return GateResult(
-        verdict=verdict or VERDICTS[worst],
-        exit_code=worst,
+        verdict=verdict or _verdict(codes),
+        exit_code=_worst(codes),
         reasons=tuple(_sentence(reason, names_suite=len(settings) > 1) for _, reason in causes),
         causes=tuple(reason for _, reason in causes),
         settings=tuple(settings),
@@ -104,12 +111,22 @@ def _result(
     )
 
 
+def _worst(codes: AbstractSet[int]) -> int:
+    return next((code for code in VERDICTS if code in codes), PASSED)
+
+
+def _verdict(codes: AbstractSet[int]) -> GateVerdict:
+    return VERDICTS[_worst(codes)]
+
+
 def _cause(code: int, kind: GateReasonKind, message: str, suite: str | None = None) -> _Cause:
     return code, GateReason(kind=kind, suite=suite, message=message)
 
 
 def _sentence(reason: GateReason, *, names_suite: bool) -> str:
-    return f"{reason.suite}: {reason.message}" if names_suite and reason.suite is not None else reason.message
+    named = [reason.suite] if names_suite and reason.suite is not None else []
+    named += [f"target {reason.target}"] if reason.target is not None else []
+    return ": ".join([*named, reason.message])
 
 
 def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> int:
@@ -169,8 +186,21 @@ def _judge_suites(
     for outcome in outcomes:
         by_suite.setdefault(outcome.case.suite, []).append(outcome)
     for suite in settings:
-        yield from _judge_suite(suite, by_suite.get(suite.suite, []), costs.get(suite.suite), ending)
+        own = by_suite.get(suite.suite, [])
+        yield from _judge_suite(suite, own, costs.get(suite.suite), ending)
+        for target in _in_matrix(own):
+            alone = [each for each in own if each.target == target]
+            part = suite.model_copy(update={"cases": len(alone)})
+            for code, reason in _judge_suite(part, alone, None, ending):
+                yield code, reason.model_copy(update={"target": target})
         yield from _validated(suite, validations.get(suite.suite))
+
+
+def _in_matrix(outcomes: Sequence[CaseOutcome]) -> Sequence[str]:
+    """Return the targets of suites in which several targets answer the same case."""
+    several = in_matrix(each.key for each in outcomes)
+    suites = {suite for suite, _ in several}
+    return [*dict.fromkeys(each.target for each in outcomes if each.case.suite in suites)]
 
 
 def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:

@@ -10,6 +10,12 @@ CaseKey = tuple[str, str, str]
 """Suite, case id and the name of the target that answers."""
 
 
+def case_name(key: CaseKey, *, names_target: bool) -> str:
+    """Return the name of a case for people."""
+    _, case_id, target = key
+    return f"{case_id} [{target}]" if names_target else case_id
+
+
 def in_matrix(keys: Iterable[CaseKey]) -> AbstractSet[tuple[str, str]]:
     """Return suite and id of the cases that several targets answer."""
     targets = Counter(key[:2] for key in set(keys))

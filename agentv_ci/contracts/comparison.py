@@ -66,6 +66,9 @@ class Comparison(Recorded):
     head: str = Field(description="The newer side.")
     confidence: Share = Field(description="Confidence of the intervals per case.")
     is_part: bool = Field(description="Whether the newer side has only some of the cases: a filter or a shard.")
+    by_target: bool = Field(
+        False, description="Whether each target is compared with itself, because several answer the same case."
+    )
     compared: int = Field(description="Cases graded on both sides.")
     lost: int = Field(description="Cases that lost their verdict.")
     counts: dict[Change, int] = Field(description="Change → number of cases.")

@@ -193,6 +193,7 @@ class GateReason(Recorded):
 
     kind: GateReasonKind = Field(description="Kind of reason.")
     suite: str | None = Field(description="The eval file; null for the whole run.")
+    target: str | None = Field(None, description="The target of a matrix that fails alone; null for all targets.")
     message: str = Field(description="Description of the reason.")
 
 
@@ -205,6 +206,9 @@ class GateResult(Recorded):
     )
     reasons: Items[str] = Field(description="Why the gate failed.")
     causes: Items[GateReason] = Field((), description="The reasons with their kind and suite.")
+    targets: dict[str, GateVerdict] = Field(
+        default_factory=dict, description="Target of a matrix → its verdict alone; empty without a matrix."
+    )
     settings: Items[GateSettings] = Field(description="Thresholds per suite.")
     max_cost_usd: Dollars | None = Field(None, description="Maximum cost of the whole run (`--max-cost`).")
 

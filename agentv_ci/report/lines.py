@@ -11,7 +11,6 @@ from agentv_ci.contracts.report import (
     EvaluatorFigures,
     FailedValidation,
     Group,
-    RepeatedCase,
     RunReport,
     ScenarioReport,
     Statistics,
@@ -56,17 +55,17 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
     yield from _cost(report)
 
 
-def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
+def flaky_lines(run: view.RunView) -> Iterator[Line]:
     """Yield the cases whose trials disagree, the least certain first."""
     # Rows of other programs may be flaky without a graded trial.
-    flaky = [each for each in cases if each.flaky and each.graded]
+    flaky = [each for each in run.report.repeated if each.flaky and each.graded]
     flaky.sort(key=lambda each: abs(each.passed / each.graded - 0.5))
     if not flaky:
         return
     yield Line("flaky, trials disagree:", "title")
     for each in flaky[:MAX_SHOWN]:
         interval = f"95%: {each.pass_rate_low:.0%} to {each.pass_rate_high:.0%}"
-        yield Line(f"  {each.passed} of {each.graded} passed ({interval})  {_name(each.id)}", "warn")
+        yield Line(f"  {each.passed} of {each.graded} passed ({interval})  {_name(run.name(each.key))}", "warn")
     yield from more_line(len(flaky))
     yield Line("")
 
@@ -154,8 +153,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     if changed:
         yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
     for each in changed[:MAX_SHOWN]:
-        style = _STYLES.get(each.change, "plain")
-        yield Line(f"  {each.change:<19}  {_name(each.id)}: {view.change_text(each)}", style)
+        text = f"{_name(view.compared_name(each, comparison))}: {view.change_text(each)}"
+        yield Line(f"  {each.change:<19}  {text}", _STYLES.get(each.change, "plain"))
     yield from more_line(len(changed))
     yield Line(f"against {_name(comparison.base)}: {view.changes_text(comparison)}")
     yield from (Line(f"  {each}") for each in view.one_sided(comparison))

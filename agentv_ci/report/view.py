@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from glob import escape
 from shlex import quote
 from urllib.parse import quote as quote_address
@@ -14,6 +16,7 @@ from urllib.parse import quote as quote_address
 from agentv_ci.analysis.comparison import first_few
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.analysis.statistics import p_text
+from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rate
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST, EvaluatorFigures, Group, RunReport, Stop, Validation
@@ -84,7 +87,7 @@ def quoted(path: str) -> str:
         return quote_address(path.encode("utf-8", "replace"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunView:
     """A finished run: its report, the outcomes of its cases, and its rows."""
 
@@ -122,6 +125,15 @@ class RunView:
         failed = [each for each in self.outcomes if each.verdict in ("fail", "borderline")]
         return sorted((each for each in failed if not (is_stopped and each.is_open)), key=lambda each: each.score)
 
+    @cached_property
+    def matrix(self) -> AbstractSet[tuple[str, str]]:
+        """Suite and id of the cases that several targets answer."""
+        return in_matrix(each.key for each in self.outcomes)
+
+    def name(self, key: CaseKey) -> str:
+        """Return the name of a case on one line, with its target if several answer it."""
+        return on_one_line(case_name(key, names_target=key[:2] in self.matrix))
+
     def again(self, outcome: CaseOutcome) -> str:
         """Return the command that runs a case again as it ran."""
         return rerun_command(*outcome.key, self.report.again)
@@ -138,7 +150,7 @@ def unknown_text(run: RunView) -> str | None:
     cases = run.unknown
     if not cases:
         return None
-    names = ", ".join(on_one_line(each.case.id) for each in cases[:MAX_NAMED])
+    names = ", ".join(run.name(each.key) for each in cases[:MAX_NAMED])
     more = "".join(f" {text}" for text in more_text(len(cases), MAX_NAMED))
     return f"unknown: {counted(len(cases), 'case has', 'cases have')} no reference answer: {names}{more}"
 
@@ -230,7 +242,7 @@ def changes_text(comparison: Comparison) -> str:
 def one_sided(comparison: Comparison) -> Iterator[str]:
     """Yield the names of the cases that are new, and of those that are removed."""
     for change in ("new", "removed"):
-        names = [on_one_line(each.id) for each in comparison.cases if each.change == change]
+        names = [compared_name(each, comparison) for each in comparison.cases if each.change == change]
         if names:
             yield f"{change}: {first_few(names)}"
 
@@ -247,6 +259,11 @@ def _figure(name: str, figure: Figure, form: str, otherwise: str) -> str:
     shows = otherwise if figure.detectable is None else f"detects drops of {figure.detectable:{form}} or more"
     text = f"{name} {figure.base:{form}} → {figure.head:{form}}, {p_text(figure.p_value)}"
     return f"{text}; {shows}" if shows else text
+
+
+def compared_name(case: ComparedCase, comparison: Comparison) -> str:
+    """Return the name of a case on one line, with its target if each target is compared with itself."""
+    return on_one_line(case_name(case.key, names_target=comparison.by_target))
 
 
 def change_text(case: ComparedCase) -> str:

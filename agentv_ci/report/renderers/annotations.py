@@ -39,14 +39,14 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
         # The cases do not explain every reason.
         reasons = "\n".join(map(_line, report.gate.reasons[:MAX_LINES])) or GATE[report.gate.verdict]
         yield Annotation("notice" if report.gate.verdict == "nothing" else "error", run.title, reasons)
-    yield from (_case(each, level, find_line) for each in cases)
+    yield from (_case(each, run, level, find_line) for each in cases)
     for outcome, trial in run.lost_trials:
-        title = f"{_id(outcome)}: trial {trial.number} of {outcome.case.trials} has no verdict"
+        title = f"{_name(outcome, run)}: trial {trial.number} of {outcome.case.trials} has no verdict"
         yield _on_case(outcome, "warning", title, _line(trial.summary))
     for outcome in run.outcomes:
         if outcome.flaky:
             rate = f"{outcome.passed} of {counted(len(outcome.graded), 'trial')} passed"
-            yield _on_case(outcome, "notice", f"{_id(outcome)}: flaky", rate)
+            yield _on_case(outcome, "notice", f"{_name(outcome, run)}: flaky", rate)
 
 
 def _is_explained_by_cases(gate: GateResult) -> bool:
@@ -55,7 +55,7 @@ def _is_explained_by_cases(gate: GateResult) -> bool:
     return kinds <= EXPLAINED_BY_CASES and bool(kinds or not gate.reasons)
 
 
-def _case(outcome: CaseOutcome, level: Level, find_line: FindLine) -> Annotation:
+def _case(outcome: CaseOutcome, run: RunView, level: Level, find_line: FindLine) -> Annotation:
     wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
     lines = [_line(f"{each.title}: {each.text or each.verdict}") for each in wrong[:MAX_LINES]]
     lines = lines or [_line(outcome.summary)]
@@ -64,7 +64,7 @@ def _case(outcome: CaseOutcome, level: Level, find_line: FindLine) -> Annotation
     lines.append(", ".join(filter(None, facts)))
     case = outcome.case
     line = find_line(case.suite, case.id, wrong[0].name) if len(wrong) == 1 else None
-    title = f"{_id(outcome)}: {score_text(outcome.verdict, outcome.score)}"
+    title = f"{_name(outcome, run)}: {score_text(outcome.verdict, outcome.score)}"
     return replace(_on_case(outcome, level, title, "\n".join(lines), line), is_failure=True)
 
 
@@ -73,8 +73,8 @@ def _on_case(outcome: CaseOutcome, level: Level, title: str, message: str, line:
     return Annotation(level, title, message, source.path, line or source.line)
 
 
-def _id(outcome: CaseOutcome) -> str:
-    return shortened(on_one_line(outcome.case.id), MAX_ID)
+def _name(outcome: CaseOutcome, run: RunView) -> str:
+    return shortened(run.name(outcome.key), MAX_ID)
 
 
 def _line(text: str) -> str:

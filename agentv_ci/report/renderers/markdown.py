@@ -132,9 +132,9 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
         yield from _details(cases, run)
         yield Block(Rank.TABLE, "</details>")
     if lost := run.lost_trials:
-        yield Block(Rank.CASE, folded("Trials without a verdict", _lost(lost, run.links)))
+        yield Block(Rank.CASE, folded("Trials without a verdict", _lost(lost, run)))
     for title, lines in (
-        ("Flaky cases", flaky_lines(report.repeated)),
+        ("Flaky cases", flaky_lines(run)),
         ("Validators", scenario_lines(report.scenario_reports)),
         ("Figures", figure_lines(report)),
     ):
@@ -234,14 +234,15 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
     if changed:
         sources = {each.key: each.case.source for each in run.outcomes}
         table = ["| | case | before → now | where |", "|---|---|---|---|"]
-        parts.append("\n".join([*table, *(_changed(each, sources, run.links) for each in changed[:MAX_CHANGES])]))
+        rows = (_changed(each, comparison, sources, run.links) for each in changed[:MAX_CHANGES])
+        parts.append("\n".join([*table, *rows]))
     parts += view.more_text(len(changed), MAX_CHANGES)
     yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
 
 
-def _changed(case: ComparedCase, sources: Mapping[CaseKey, Source], links: Links) -> str:
+def _changed(case: ComparedCase, comparison: Comparison, sources: Mapping[CaseKey, Source], links: Links) -> str:
     source = sources.get(case.key)
-    name = cell_code(shortened(case.id, MAX_ID))
+    name = cell_code(shortened(view.compared_name(case, comparison), MAX_ID))
     place = "" if source is None else _place(source, links, cell_code)
     return f"| {CHANGES[case.change]} | {name} | {view.change_text(case)} | {place} |"
 
@@ -253,7 +254,7 @@ def _place(source: Source, links: Links, as_code: Callable[[str], str] = code) -
 def _case(outcome: CaseOutcome, run: RunView) -> str:
     """Return a case that did not pass: where it is defined, why, and the command that reruns it."""
     facts = [_place(outcome.case.source, run.links), f"target {code(outcome.target)}", view.trials_text(outcome)]
-    name, command = code(shortened(outcome.case.id, MAX_ID)), run.again(outcome)
+    name, command = code(shortened(run.name(outcome.key), MAX_ID)), run.again(outcome)
     return "\n\n".join(
         [
             f"#### {SIGNS[outcome.verdict]} {name}: {view.score_text(outcome.verdict, outcome.score)}",
@@ -264,11 +265,11 @@ def _case(outcome: CaseOutcome, run: RunView) -> str:
     )
 
 
-def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], links: Links) -> str:
+def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], run: RunView) -> str:
     lines = []
     for outcome, trial in trials:
-        place = _place(outcome.case.source, links)
-        name = code(shortened(outcome.case.id, MAX_ID))
+        place = _place(outcome.case.source, run.links)
+        name = code(shortened(run.name(outcome.key), MAX_ID))
         lines.append(f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}")
     return "\n".join(_some(lines, MAX_REASONS))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.report import GateResult
 from agentv_ci.report.lines import (
     MAX_SHOWN,
@@ -58,9 +58,9 @@ def _lines(run: RunView) -> Iterator[Line]:
     if report.dry_run:
         yield Line(f"dry run: {DRY_RUN}", "warn")
     yield from _cases("errors", run.errors, run)
-    yield from _lost_trials(run.lost_trials)
+    yield from _lost_trials(run)
     yield from _cases("failures, worst first", run.failures, run)
-    yield from flaky_lines(report.repeated)
+    yield from flaky_lines(run)
     yield Line(counts_text(run), "strong")
     if (stored := stored_text(report)) is not None:
         yield Line(stored)
@@ -79,7 +79,7 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterato
         return
     yield Line(f"{title}:", "title")
     for outcome in outcomes[:MAX_SHOWN]:
-        yield _headline(score_text(outcome.verdict, outcome.score), outcome, of_trial=_worst_of(outcome))
+        yield _headline(score_text(outcome.verdict, outcome.score), outcome, run, of_trial=_worst_of(outcome))
         yield from map(Line, _reasons(outcome))
         yield from (Line(each, "faint") for each in _answer(outcome))
         yield Line.of((f"    again: {_again(run.again(outcome))}", "faint"))
@@ -87,11 +87,13 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterato
     yield Line("")
 
 
-def _headline(verdict: str, outcome: CaseOutcome, style: Style | None = None, *, of_trial: str = "") -> Line:
+def _headline(
+    verdict: str, outcome: CaseOutcome, run: RunView, style: Style | None = None, *, of_trial: str = ""
+) -> Line:
     source = outcome.case.source
     return Line.of(
         (f"  {verdict}  ", style or _STYLES[outcome.verdict]),
-        (on_one_line(outcome.case.id), "strong"),
+        (run.name(outcome.key), "strong"),
         (f"  ({on_one_line(source.path)}:{source.line}{of_trial})", "faint"),
     )
 
@@ -102,12 +104,13 @@ def _worst_of(outcome: CaseOutcome) -> str:
     return f"; trial {outcome.worst.number} of {len(outcome.trials)}" if several and outcome.worst else ""
 
 
-def _lost_trials(lost: Sequence[tuple[CaseOutcome, TrialOutcome]]) -> Iterator[Line]:
+def _lost_trials(run: RunView) -> Iterator[Line]:
+    lost = run.lost_trials
     if not lost:
         return
     yield Line("trials without a verdict:", "title")
     for outcome, trial in lost[:MAX_SHOWN]:
-        yield _headline(f"error  trial {trial.number} of {outcome.case.trials}", outcome, "bad")
+        yield _headline(f"error  trial {trial.number} of {outcome.case.trials}", outcome, run, "bad")
         yield from map(Line, _wrapped(on_one_line(trial.summary)))
     yield from more_line(len(lost))
     yield Line("")
@@ -136,9 +139,7 @@ def _time(run: RunView) -> Iterator[Line]:
     if run.report.duration_s is None:
         return
     slowest = sorted(run.outcomes, key=lambda each: each.duration_s, reverse=True)[:SLOWEST]
-    texts = [
-        f"{on_one_line(each.case.id)} {duration_text(each.duration_s)}" for each in slowest if each.duration_s >= SLOW_S
-    ]
+    texts = [f"{run.name(each.key)} {duration_text(each.duration_s)}" for each in slowest if each.duration_s >= SLOW_S]
     shown = f"; slowest: {', '.join(texts)}" if texts and len(run.outcomes) >= ENOUGH_CASES else ""
     yield Line(f"time: {duration_text(run.report.duration_s)}{shown}")
 
