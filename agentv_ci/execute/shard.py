@@ -9,7 +9,6 @@ from statistics import median
 
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import (
-    FilePart,
     Plan,
     PlanCase,
     PlanCompositeEvaluator,
@@ -66,7 +65,7 @@ def _weights(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
 def _size(case: PlanCase) -> float:
     parts = [part for message in case.input_messages for part in message.content]
     characters = sum(len(part.text) for part in parts if isinstance(part, TextPart))
-    characters += CHARACTERS_A_QUESTION // 4 * sum(isinstance(part, FilePart) for part in parts)
+    characters += CHARACTERS_A_QUESTION // 4 * sum(not isinstance(part, TextPart) for part in parts)
     return 1.0 + characters / CHARACTERS_A_QUESTION + sum(map(_effort, flat(case.evaluators)))
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.contracts.attachments import MAX_BYTES
 from agentv_ci.errors import InvalidInput
 from tests.servers.model_api import model_api, says
+from tests.support import run_command
 from tests.support.evals import JUDGE, PRAISE, Run, gpt, mock, tool
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\xff" * 100_000
@@ -84,6 +86,25 @@ def test_target_from_the_environment_refuses_when_it_is_known(run: Run, api_form
     reason = "target 'default' (provider openai) does not take a document by URL"
     assert (row.error, row.requests) == ((reason, 0) if verdict == "error" else (None, 1))
     assert len(api.questions) == row.requests
+
+
+@pytest.mark.parametrize(("more", "code"), [(0, 0), (1, 2)])
+def test_file_has_at_most_20_mib(run: Run, more: int, code: int) -> None:
+    run.documents([looks(IMAGE)], mock())
+    with (run.repository / "evals" / "red.png").open("wb") as file:
+        file.write(PNG)
+        file.truncate(MAX_BYTES + more)
+    done = run_command("eval", cwd=run.repository)
+    assert (done.code, "file 'red.png' is larger than 20 MiB" in done.err) == (code, bool(more)), done
+
+
+def test_target_of_the_command_line_must_take_images_of_the_selected_cases(run: Run) -> None:
+    run.documents([looks(IMAGE), "plain"], mock(), {"name": "agent", "provider": "codex"})
+    refused = run_command("eval", "--target", "agent", cwd=run.repository)
+    assert refused.code == 2
+    assert "target 'agent' (provider codex) does not take images [AV357] (looks)" in refused.err
+    selected = run_command("eval", "--target", "agent", "--eval-id", "plain", "--dry-run", cwd=run.repository)
+    assert "AV357" not in selected.err
 
 
 def test_every_target_of_a_case_must_take_its_images(run: Run) -> None:

@@ -180,7 +180,8 @@ def _response_text(text: str) -> JsonObject:
 
 def _response_part(part: Attachment, data: str) -> JsonObject:
     if part.type == "image":
-        return {"type": "input_image", "image_url": part.url or _data_url(part, data)}
+        # The API's schema requires the detail; this is its default.
+        return {"type": "input_image", "detail": "auto", "image_url": part.url or _data_url(part, data)}
     if part.url is not None:
         return {"type": "input_file", "file_url": part.url}
     return {"type": "input_file", "filename": _file_name(part), "file_data": _data_url(part, data)}

@@ -6,11 +6,13 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Attachment, ChatMessage, Request, Response
 from agentv_ci.contracts.targets import refused_attachment
 from tests.execute.builders import ask, question, target
+from tests.external.sdk_requests import sdk
 from tests.servers.model_api import model_api
 
 CONTENTS = {
@@ -67,6 +69,10 @@ def chat_file(media_type: str, data: str, name: str) -> JsonObject:
     return {"type": "file", "file": {"filename": name, "file_data": f"data:{media_type};base64,{data}"}}
 
 
+def response_image(url: str) -> JsonObject:
+    return {"type": "input_image", "detail": "auto", "image_url": url}
+
+
 def response_file(media_type: str, data: str, name: str) -> JsonObject:
     return {"type": "input_file", "filename": name, "file_data": f"data:{media_type};base64,{data}"}
 
@@ -82,8 +88,8 @@ WIRE: list[tuple[str, str, JsonObject]] = [
     ("azure", "red.png", {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}),
     ("azure", IMAGE_URL, {"type": "image_url", "image_url": {"url": IMAGE_URL}}),
     ("azure", "a/bill.pdf", chat_file("application/pdf", PDF, "bill.pdf")),
-    ("responses", "red.png", {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"}),
-    ("responses", IMAGE_URL, {"type": "input_image", "image_url": IMAGE_URL}),
+    ("responses", "red.png", response_image(f"data:image/png;base64,{PNG}")),
+    ("responses", IMAGE_URL, response_image(IMAGE_URL)),
     ("responses", "a/bill.pdf", response_file("application/pdf", PDF, "bill.pdf")),
     ("responses", "notes.txt", response_file("text/plain", TXT, "notes.txt")),
     ("responses", BILL_URL, {"type": "input_file", "file_url": BILL_URL}),
@@ -98,6 +104,14 @@ WIRE: list[tuple[str, str, JsonObject]] = [
     ("gemini", "notes.txt", {"inlineData": {"mimeType": "text/plain", "data": TXT}}),
     ("gemini", BILL_URL, {"fileData": {"fileUri": BILL_URL}}),
 ]
+CHAT_PART = ("openai.types.chat", "ChatCompletionContentPartParam")
+SDK_TYPES = {
+    "openai": CHAT_PART,
+    "azure": CHAT_PART,
+    "responses": ("openai.types.responses", "ResponseInputContentParam"),
+    "anthropic": ("anthropic.types", "ContentBlockParam"),
+    "gemini": ("google.genai.types", "Part"),
+}
 TEXTS = {"openai": "text", "azure": "text", "responses": "input_text", "anthropic": "text"}
 
 
@@ -113,6 +127,15 @@ def test_attachment_is_sent_in_the_form_of_the_api(kind: str, name: str, part: J
         type_, media_type, content = CONTENTS[name]
         stands_for = {"type": type_, "path": name, "media_type": media_type, "bytes": len(content)}
     assert shown == {**message, ("parts" if kind == "gemini" else "content"): [text, stands_for]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_have_the_types_of_the_official_sdk(kind: str) -> None:
+    module, name = SDK_TYPES[kind]
+    part_type = TypeAdapter[object](getattr(sdk(module), name))
+    for _, _, part in (row for row in WIRE if row[0] == kind):
+        part_type.validate_python(part)
 
 
 def test_every_way_that_a_provider_takes_is_in_the_table() -> None:

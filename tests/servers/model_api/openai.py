@@ -119,7 +119,7 @@ _CHAT_PARTS: Mapping[str, Json] = {
 }
 _FILE_DATA = pattern(f"^data:(application/pdf|text/plain);base64,{BASE64}")
 _RESPONSE_PARTS: Mapping[str, Json] = {
-    "input_image": exactly(type={}, image_url=_IMAGE),
+    "input_image": exactly(type={}, detail={"enum": ["low", "high", "auto"]}, image_url=_IMAGE),
     "input_file": {
         "oneOf": [
             exactly(type={}, filename=NAMED, file_data=_FILE_DATA),
