@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -291,9 +292,85 @@ def test_answer_that_may_come_later_is_asked_for_again(packages: Packages, proje
     assert (row["request"], row["trace_summary"]["event_count"]) == ('{"n": 3}', 1)
 
 
-def test_benchmark_of_ordinary_documents_searches_no_packages(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+LINES = "class Plugin:\n    def write(self, report, rows, out):\n"
+
+
+def test_reporter_writes_the_report_and_the_rows(packages: Packages, project: Project) -> None:
+    packages.reporter(
+        f"{LINES}        out.write(f'{{report.gate.verdict}} {{[each.eval_id for each in rows]}}'.encode())\n"
+    )
+    project.documents("a", "b")
+    done = project.eval("--report", "acme/csv=out/rows.csv")
+    assert (done.code, project.text("out/rows.csv")) == (0, "pass ['a', 'b']")
+    assert "acme/csv: out/rows.csv" in done.out
+    assert project.run("report", "r.jsonl", "--report", "acme/csv=again.csv").code == 0
+    assert project.text("again.csv") == "pass ['a', 'b']"
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("raise KeyError('x')", "KeyError: 'x'"),
+        ("raise SystemExit", "SystemExit"),
+        ("out.write('text')", "TypeError: a bytes-like object is required, not 'str'"),
+        ("raise OSError('full')", "OSError: full"),
+    ],
+)
+def test_reporter_that_fails_is_a_report_that_cannot_be_written(
+    code: str, error: str, packages: Packages, project: Project
 ) -> None:
+    packages.reporter(f"{LINES}        {code}\n")
+    project.documents("a")
+    done = project.eval("--report", "acme/csv=rows.csv", "--junit", "junit.xml")
+    assert done.code == 4
+    assert f"reporter 'acme/csv' of acme 1.0 failed: {error}" in " ".join(done.out.split())
+    assert "Traceback" not in done.err
+    assert "cannot be written" not in project.text("r.jsonl")
+    assert "acme/csv" in project.text("junit.xml")
+    assert not project.path("rows.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("reports", "error"),
+    [
+        (["acme/csv"], "--report: 'acme/csv' is not NAME=FILE, such as acme/csv=rows.csv"),
+        (["csv=rows.csv"], "--report: 'csv=rows.csv' is not NAME=FILE"),
+        (["acme/csv=-"], "--report acme/csv requires a file name"),
+        (["acme/csv=a", "acme/csv=b"], "--report acme/csv is given twice"),
+        (["acme/cvs=a"], "reporter 'acme/cvs' is not installed (did you mean 'acme/csv'?); installed: acme/csv"),
+        (["acme/csv=evals/x.yaml"], "is an input of this run and would be overwritten"),
+    ],
+)
+def test_report_of_a_plugin_must_be_named_and_installed(
+    reports: list[str], error: str, packages: Packages, project: Project
+) -> None:
+    packages.reporter(f"{LINES}        pass\n")
+    project.documents("a")
+    project.refuses("eval", "evals", *(word for each in reports for word in ("--report", each)), error=error)
+
+
+def test_schema_leaves_out_plugins_that_cannot_be_used(packages: Packages, project: Project) -> None:
+    packages.acme()
+    packages.evaluator("raise ValueError('broken')", name="other/one", package="one")
+    packages.evaluator(
+        "from collections.abc import Callable\nfrom pydantic import BaseModel\n"
+        "class S(BaseModel):\n    call: Callable[[], int]\n"
+        "class Plugin:\n    settings = S\n    def score(self): ...\n",
+        name="other/two",
+        package="two",
+    )
+    done = project.run("schema", "eval-v2", "--with-plugins")
+    known = json.loads(done.out)["$defs"]
+    assert (done.code, "acme.politeness" in known, "other.one" in known) == (0, True, False)
+    assert "warning: evaluator 'other/one' of one 1.0 cannot be loaded: ValueError: broken" in done.err
+    assert "warning: evaluator 'other/two' of two 1.0 has settings without a JSON Schema: " in done.err
+    project.refuses(
+        "schema", "plan-v1", "--with-plugins", error="--with-plugins is for eval-v2, targets-v2, not plan-v1"
+    )
+    project.refuses("schema", "--with-plugins", error="--with-plugins needs the name of a schema")
+
+
+def test_ordinary_documents_search_for_no_plugins(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", pytest.fail)
     project.documents("a", targets=(GREETS,))
     assert project.run("validate", ".").code == 0

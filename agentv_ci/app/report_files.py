@@ -9,19 +9,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from pydantic import ValidationError
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
+from agentv_ci.contracts.base import is_plugin
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
+from agentv_ci.installed_plugins import UnusablePlugin, find_plugin
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
 from agentv_ci.publish.workflow import Workflow, read_workflow
-from agentv_ci.report.renderers import ReportFormat, renderer
+from agentv_ci.report.renderers import ReportFormat, plugin, renderer
 from agentv_ci.report.view import NO_LINKS, Links, RunView
 from agentv_ci.results.files import ResultsFormat
 
@@ -34,22 +37,46 @@ class Reports:
     links: Links = NO_LINKS
     appended: frozenset[Path] = frozenset()
     """Files shared with other runs, such as the summary of a job."""
+    plugins: Mapping[str, Path] = field(default_factory=dict)
+    """The reports of plugins, by their names."""
 
     @property
     def named(self) -> dict[str, Path]:
         """The path of each report."""
-        return {str(name): path for name, path in self.files.items()}
+        return {**{str(name): path for name, path in self.files.items()}, **self.plugins}
 
 
 NO_REPORTS = Reports()
 
+Writer = Callable[[RunView, IO[bytes]], None]
+"""Writes a run into a file; raises what reading the rows raises."""
 
-def reports_in_workflow(files: Mapping[ReportFormat, Path], variables: Mapping[str, str], cwd: Path) -> Reports:
+
+def reports_in_workflow(
+    files: Mapping[ReportFormat, Path], plugins: Mapping[str, Path], variables: Mapping[str, str], cwd: Path
+) -> Reports:
     """Return reports that, in a workflow, link to its commit and append to the job summary."""
     workflow = read_workflow(variables)
     # Shared by all steps of a job.
     summary = variables.get("GITHUB_STEP_SUMMARY")
-    return Reports(files, links_of(workflow), frozenset({cwd / summary} if summary else ()))
+    return Reports(files, links_of(workflow), frozenset({cwd / summary} if summary else ()), plugins)
+
+
+def reports_of_plugins(named: Iterable[str], cwd: Path) -> dict[str, Path]:
+    """Return the reports of plugins from texts such as `acme/csv=rows.csv`; raises UsageError."""
+    found: dict[str, Path] = {}
+    for each in named:
+        name, _, file = each.partition("=")
+        if not is_plugin(name) or not file.strip():
+            raise UsageError(f"--report: '{each}' is not NAME=FILE, such as acme/csv=rows.csv")
+        if file == "-":
+            raise UsageError(f"--report {name} requires a file name; the summary is on standard output")
+        if name in found:
+            raise UsageError(f"--report {name} is given twice")
+        if isinstance(reporter := find_plugin("reporter", name), UnusablePlugin):
+            raise UsageError(reporter.message, hint=reporter.hint)
+        found[name] = cwd / file
+    return found
 
 
 def links_of(workflow: Workflow | None) -> Links:
@@ -163,18 +190,19 @@ def write_reports(
     A file that cannot be rewritten is removed, since its verdict is out of date. Streams, which cannot be written
     twice, come last.
     """
-    formats: dict[Path, ReportFormat | None] = {report: None} if report is not None else {}
-    formats |= {path: name for name, path in reports.files.items()}
-    files = [path for path in formats if path not in reports.appended and not _is_special(path)]
+    writers: dict[Path, Writer] = {report: _write_report} if report is not None else {}
+    writers |= {path: partial(_render, name) for name, path in reports.files.items()}
+    writers |= {path: partial(plugin.write, name) for name, path in reports.plugins.items()}
+    files = [path for path in writers if path not in reports.appended and not _is_special(path)]
     # Pipes last: devices may fail, and then pipes get the new outcome.
-    once = sorted(formats.keys() - set(files), key=lambda path: (path in reports.appended or path.is_fifo(), path))
+    once = sorted(writers.keys() - set(files), key=lambda path: (path in reports.appended or path.is_fifo(), path))
     lost: dict[Path, str] = {}
 
     def write(paths: Iterable[Path]) -> dict[Path, str]:
         """Write the current outcome; returns the reports that failed, and why."""
         cases = {each.key for each in outcome.cases}
         run = RunView(outcome.report, outcome.cases, lambda: _counted(rows(), cases), reports.links)
-        return {path: reason for path in paths if (reason := _write(path, formats[path], run, reports)) is not None}
+        return {path: reason for path in paths if (reason := _write(path, writers[path], run, reports)) is not None}
 
     for group in (files, *([path] for path in once)):
         failed = write(group)
@@ -199,14 +227,17 @@ def _is_special(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _write(path: Path, name: ReportFormat | None, run: RunView, reports: Reports) -> str | None:
-    """Write one report, or the run report (None); returns the error, if any."""
-    pieces = partial(renderer(name), run) if name is not None else partial(_encoded, run.report)
+def _write(path: Path, writer: Writer, run: RunView, reports: Reports) -> str | None:
+    """Write one report; returns the error, if any."""
     try:
-        write_whole(path, lambda file: file.writelines(pieces()), is_appended=path in reports.appended)
-    except OSError as error:
+        write_whole(path, partial(writer, run), is_appended=path in reports.appended)
+    except (OSError, plugin.ReporterFailed) as error:
         return why(error, path)
     return None
+
+
+def _render(name: ReportFormat, run: RunView, file: IO[bytes]) -> None:
+    file.writelines(renderer(name)(run))
 
 
 def _counted(rows: Iterable[ResultRow], cases: set[CaseKey]) -> Iterator[ResultRow]:
@@ -224,5 +255,5 @@ def why(error: Exception, path: Path) -> str:
     return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
-def _encoded(run_report: RunReport) -> list[bytes]:
-    return [(json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n").encode()]
+def _write_report(run: RunView, file: IO[bytes]) -> None:
+    file.write((json.dumps(run.report.model_dump(by_alias=True), indent=2) + "\n").encode())

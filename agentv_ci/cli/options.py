@@ -295,17 +295,25 @@ class ReportOptions:
         "--markdown", help="Write a Markdown report to FILE, for a job summary or comment (at most 60,000 characters)."
     )
     sarif: str | None = report_option("--sarif", help="Write a SARIF report to FILE, for code scanning.")
+    report: tuple[str, ...] = report_option(
+        "--report",
+        type=str,
+        metavar="NAME=FILE",
+        multiple=True,
+        help="Write the report of a plugin to FILE; repeatable.",
+    )
 
     def at(self, cwd: Path) -> Reports:
-        """Return the reports to write; raises UsageError for standard output."""
-        from agentv_ci.app.report_files import reports_in_workflow
+        """Return the reports to write; raises UsageError for standard output and for unusable plugins."""
+        from agentv_ci.app.report_files import reports_in_workflow, reports_of_plugins
         from agentv_ci.report.renderers import ReportFormat
 
         names = [name for name in get_args(ReportFormat) if getattr(self, name) is not None]
         for name in names:
             if getattr(self, name) == "-":
                 raise UsageError(f"--{name} requires a file name; the summary is on standard output")
-        return reports_in_workflow({name: cwd / getattr(self, name) for name in names}, os.environ, cwd)
+        files = {name: cwd / getattr(self, name) for name in names}
+        return reports_in_workflow(files, reports_of_plugins(self.report, cwd), os.environ, cwd)
 
 
 @dataclass(frozen=True)

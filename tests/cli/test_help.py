@@ -59,7 +59,7 @@ def test_schemas_are_listed(tmp_path: Path) -> None:
     ("words", "completed"),
     [
         ("agentv-ci ev", ["plain,eval"]),
-        ("agentv-ci eval --re", ["plain,--repeat", "plain,--resume", "plain,--record", "plain,--replay"]),
+        ("agentv-ci eval --re", [f"plain,--{each}" for each in ("repeat", "resume", "record", "replay", "report")]),
         ("agentv-ci eval --output-format y", ["plain,yaml"]),
         ("agentv-ci eval ev", ["file,ev"]),
         ("agentv-ci eval --targets tar", ["file,tar"]),

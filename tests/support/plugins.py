@@ -93,6 +93,11 @@ class Packages:
         module = name.replace("/", "_")
         self.install(package, {module: code}, {"providers": {name: f"{module}:Plugin"}})
 
+    def reporter(self, code: str, name: str = "acme/csv", package: str = "acme") -> None:
+        """Install one reporter: a module with the class `Plugin`."""
+        module = name.replace("/", "_")
+        self.install(package, {module: code}, {"reporters": {name: f"{module}:Plugin"}})
+
     def acme(self) -> None:
         """Install the evaluator `acme/politeness` and the provider `acme/bot`."""
         self.install(
