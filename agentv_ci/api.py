@@ -48,10 +48,10 @@ class CaseResult:
     """Where the case is in it."""
     target: str
     verdict: Verdict
-    score: float
-    """From 0 to 1; 0 if the verdict is `error`."""
+    score: float | None
+    """From 0 to 1; 0 if the verdict is `error`, None if it is `skipped`."""
     reasons: tuple[str, ...]
-    """Why it did not pass; empty if it passed."""
+    """Why it did not pass, or why it is skipped; empty if it passed."""
     flaky: bool
     rows: tuple[ResultRow, ...]
     """Its trials."""
@@ -239,7 +239,7 @@ def _case(outcome: CaseOutcome, rows: Sequence[ResultRow]) -> CaseResult:
         line=outcome.case.source.line,
         target=outcome.target,
         verdict=outcome.verdict,
-        score=outcome.score,
+        score=outcome.score if outcome.verdict != "skipped" else None,
         reasons=() if outcome.verdict == "pass" else found or summary,
         flaky=outcome.flaky,
         rows=tuple(sorted(rows, key=lambda row: row.trial)),

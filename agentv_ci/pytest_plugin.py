@@ -95,6 +95,8 @@ class EvalItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case alone; raises CaseFailed."""
+        if self._case.skip is not None:
+            pytest.skip(self._case.skip)
         import asyncio
 
         from agentv_ci.api import run_compiled
@@ -131,9 +133,9 @@ class EvalItem(pytest.Item):
 def _explained(result: CaseResult) -> Iterator[str]:
     from agentv_ci.text import shortened
 
-    yield f"{result.suite}:{result.line}: {result.id} {result.verdict} {result.score:.3f} (target {result.target})"
+    yield f"{result.suite}:{result.line}: {result.id} {result.verdict} {result.score or 0:.3f} (target {result.target})"
     yield from (f"  {reason}" for reason in result.reasons)
-    worst = min(result.rows, key=lambda row: row.score, default=None)
+    worst = min(result.rows, key=lambda row: row.score or 0.0, default=None)
     if worst is not None and worst.candidate_answer:
         yield "answer:"
         yield from (f"  {line}" for line in shortened(worst.candidate_answer, MAX_ANSWER).splitlines())

@@ -43,6 +43,13 @@ def outcomes(pytester: pytest.Pytester, *options: str) -> dict[str, int]:
     return result.parseoutcomes()
 
 
+def test_skipped_case_is_skipped_with_its_reason(pytester: pytest.Pytester, project: Project) -> None:
+    project.documents("greets", {"id": "later", "skip": "Not ready"}, name="evals/x.test.yaml")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:cov", "--agentv", "-rs")
+    assert result.parseoutcomes() == {"passed": 1, "skipped": 1}
+    result.stdout.fnmatch_lines(["SKIPPED*Not ready"])
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

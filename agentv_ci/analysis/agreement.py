@@ -166,7 +166,11 @@ def _item(case: PlanCase, label: LabelledAnswer, rows: Sequence[ResultRow]) -> J
         line=case.source.line,
         expected=label.verdict or by_score,
         expected_score=label.score,
-        judgements=tuple(Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning) for row in judged),
+        judgements=tuple(
+            Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning)
+            for row in judged
+            if row.score is not None
+        ),
         errors=tuple(row.error or "no reason given" for row in rows if row.status != "ok"),
     )
 

@@ -12,7 +12,7 @@ from agentv_ci.contracts.results import RowSource
 
 def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
     """Return the baseline of a run, without cases that have no verdict; None when nothing was graded."""
-    cases = tuple(_case(outcome) for outcome in outcomes if outcome.verdict != "error")
+    cases = tuple(_case(outcome) for outcome in outcomes if outcome.is_graded)
     if not cases:
         return None
     return BaselineDocument(schema_=BASELINE_SCHEMA, measured=measured, plan_digest=plan_digest, cases=cases)
@@ -28,6 +28,7 @@ def baseline_text(document: BaselineDocument) -> str:
 
 def _case(outcome: CaseOutcome) -> BaselineCase:
     assert outcome.verdict != "error", "a baseline has no cases without a verdict"
+    assert outcome.verdict != "skipped", "nor skipped ones"
     return BaselineCase(
         suite=outcome.case.suite,
         id=outcome.case.id,

@@ -84,7 +84,7 @@ def compare_sides(
         is_part=is_part,
         by_target=by_target,
         compared=len(graded),
-        lost=sum(bool(one and one.graded and other and not other.graded) for one, other in pairs),
+        lost=sum(bool(one and one.graded and other and _is_lost(other)) for one, other in pairs),
         counts={change: changes[change] for change in CHANGES_WORST_FIRST},
         pass_rate=pass_rate,
         mean_score=mean_score,
@@ -110,6 +110,10 @@ def _targets(side: Side) -> Iterable[str]:
 
 def _match(*sides: Side) -> Callable[[CaseKey], tuple[str, ...]]:
     return matching(*([each.key for each in side.cases] for side in sides))
+
+
+def _is_lost(outcome: CaseOutcome) -> bool:
+    return not outcome.graded and outcome.verdict != "skipped"
 
 
 def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcome | None]]:

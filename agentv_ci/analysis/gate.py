@@ -79,6 +79,8 @@ def decide_gate(
     if not settings and not causes:
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
         return _result("nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], (), ending)
+    if outcomes and all(outcome.verdict == "skipped" for outcome in outcomes):
+        causes.append(_cause(FAILED, "nothing-graded", "no case was graded: all are skipped"))
     ended = {code for code, _ in causes}
     causes += _costs(settings, tally, ending)
     causes += _judge_suites(settings, outcomes, tally, ending, scenarios)
@@ -227,7 +229,8 @@ def _judge_suite(
         what = "trial" if any(outcome.case.trials > 1 for outcome in outcomes) else "case"
         message = f"{counted(errors, f'errored {what}')}, at most {suite.max_errors} allowed"
         yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
-    if ending.stopped is None and all(outcome.verdict == "error" for outcome in outcomes):
+    run = [outcome for outcome in outcomes if outcome.verdict != "skipped"]
+    if ending.stopped is None and (run or not outcomes) and all(outcome.verdict == "error" for outcome in run):
         # Without any grade, nothing is known about quality.
         broke = errors > suite.max_errors or ending.unrecorded > 0
         yield _cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", "no case was graded", suite.suite)
@@ -257,7 +260,7 @@ def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator
 
 
 def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
-    graded = [outcome for outcome in outcomes if outcome.verdict != "error"]
+    graded = [outcome for outcome in outcomes if outcome.is_graded]
     if not graded:
         return
     rate = sum(outcome.verdict == "pass" for outcome in graded) / len(graded)

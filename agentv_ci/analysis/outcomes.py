@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
-from agentv_ci.contracts.base import Require, Verdict
+from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
@@ -89,6 +89,7 @@ class CaseOutcome:
     """The name of the target that answers."""
     verdict: Verdict
     score: float
+    """0 if it is not graded."""
     trials: tuple[TrialOutcome, ...]
     not_run: bool = False
     """Whether the run was stopped before its first trial; its verdict is `error`."""
@@ -101,7 +102,12 @@ class CaseOutcome:
     @property
     def graded(self) -> tuple[TrialOutcome, ...]:
         """Trials with a verdict."""
-        return tuple(trial for trial in self.trials if trial.verdict != "error")
+        return tuple(trial for trial in self.trials if trial.verdict not in UNGRADED)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it has a score."""
+        return self.verdict not in UNGRADED
 
     @property
     def passed(self) -> int:
@@ -125,7 +131,9 @@ class CaseOutcome:
 
     @property
     def missing(self) -> int:
-        """Trials that should have a row and do not."""
+        """Trials that should have a row and do not; a skipped case has one row for all."""
+        if self.verdict == "skipped":
+            return 0
         left = max(self.case.trials - len(self.trials), 0)
         return 0 if left and self.case.stop_when is not None and self._is_settled else left
 
@@ -141,7 +149,9 @@ class CaseOutcome:
 
     @property
     def summary(self) -> str:
-        """Why it did not pass, in one line."""
+        """Why it did not pass, in one line; of a skipped case, why it is skipped."""
+        if self.verdict == "skipped":
+            return self.trials[0].summary
         worst = self.worst
         return worst.summary if worst is not None else "" if self.trials else "not run" if self.not_run else "no result"
 
@@ -197,8 +207,8 @@ class Tally:
         self.rows += 1
         self.cached += row.cached
         self._trials[key].append(trial_outcome(row))
-        if row.verdict != "pass":
-            self._bound_findings((row.verdict != "error", row.score, key, row.trial))
+        if row.verdict not in ("pass", "skipped"):
+            self._bound_findings((row.verdict != "error", row.score or 0.0, key, row.trial))
         self._spending.setdefault((row.suite, row.target), Spending()).count(row)
         self.evaluators.add(row.evaluator_results)
 
@@ -255,11 +265,11 @@ def _outcome(case: Case, key: CaseKey, trials: Iterable[TrialOutcome], *, leaves
 def trial_outcome(row: ResultRow) -> TrialOutcome:
     """Return the part of a row that says why it did not pass."""
     if row.verdict == "pass":
-        return TrialOutcome(row.trial, row.verdict, row.score, "", row.duration_ms)
+        return TrialOutcome(row.trial, row.verdict, row.score or 0.0, "", row.duration_ms)
     return TrialOutcome(
         row.trial,
         row.verdict,
-        row.score,
+        row.score or 0.0,
         summary=shortened(_summary(row), MAX_FINDING),
         duration_ms=row.duration_ms,
         findings=tuple(map(_finding, row.evaluator_results)),
@@ -280,6 +290,8 @@ def _finding(result: EvaluatorResult) -> Finding:
 
 
 def _summary(row: ResultRow) -> str:
+    if row.verdict == "skipped":
+        return row.skip or "no reason is given"
     if row.error is not None:
         return row.error if row.error_kind == "evaluator" else f"{row.error_kind}: {row.error}"
     return "; ".join(row.misses) or row.reasoning

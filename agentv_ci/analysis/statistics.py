@@ -45,6 +45,7 @@ def count(
         failed=verdicts.count("fail") + verdicts.count("borderline"),
         errored=verdicts.count("error") + unknown - not_run,
         not_run=not_run,
+        skipped=verdicts.count("skipped"),
         flaky=sum(outcome.flaky for outcome in outcomes),
         rows=rows,
         cached=cached,
@@ -53,7 +54,7 @@ def count(
 
 def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
     """Describe the scores of graded cases, with the population standard deviation."""
-    scores = [outcome.score for outcome in outcomes if outcome.verdict != "error"]
+    scores = [outcome.score for outcome in outcomes if outcome.is_graded]
     if not scores:
         return Statistics(mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS)
     mean = math.fsum(scores) / len(scores)

@@ -81,7 +81,7 @@ def validate_runs(settings: Iterable[GateSettings], rows: Iterable[LocatedRow]) 
         return ()
     by_suite: dict[str, list[LocatedRow]] = {suite: [] for suite in checked}
     for row, digest in rows:
-        if row.suite in by_suite:
+        if row.suite in by_suite and row.verdict != "skipped":
             by_suite[row.suite].append((row, digest))
     return tuple(_validated(checked[suite], own) for suite, own in by_suite.items())
 

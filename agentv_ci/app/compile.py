@@ -285,10 +285,15 @@ def planned_cases(plan: Plan, left: Callable[[PlanCase], int] = lambda case: cas
     """Return what a run of a plan would ask; `left` returns how many trials of a case are not finished."""
     cases = (
         PlannedCase(
-            id=case.id, suite=case.suite, line=case.source.line, target=plan.targets[case.target].name, trials=trials
+            id=case.id,
+            suite=case.suite,
+            line=case.source.line,
+            target=plan.targets[case.target].name,
+            trials=trials,
+            skip=case.skip,
         )
         for case in plan.cases
-        if (trials := left(case))
+        if (trials := left(case) if case.skip is None else 0) or case.skip is not None
     )
     return PlannedCases(cases=tuple(cases))
 

@@ -12,6 +12,7 @@ from agentv_ci.app.run import conclude, run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import Plan, PlanCase, flat
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
@@ -88,9 +89,15 @@ def _matched(compiled: CompiledPlan, contents: _Contents, results: Path) -> Resc
         (key := plan.key_of(case)): max((*contents.trials[key], case.trials if case.stop_when is not None else 1))
         for case in scored
     }
+    # A skipped case has one row, whatever is stored.
+    skipped = {(key := plan.key_of(case)): min(contents.trials[key]) for case in scored if case.skip is not None}
+
+    def is_scored(row: ResultRow) -> bool:
+        return row.case_key in trials and skipped.get(row.case_key, row.trial) == row.trial
+
     answers = StoredAnswers(
-        lambda: (row for row in read_rows(results) if row.case_key in trials),
-        sum(len(contents.trials[key]) for key in trials),
+        lambda: filter(is_scored, read_rows(results)),
+        sum(1 if key in skipped else len(contents.trials[key]) for key in trials),
     )
     origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
     part = with_trials(narrowed(plan, lambda case: plan.key_of(case) in trials), trials)

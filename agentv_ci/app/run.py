@@ -94,7 +94,7 @@ def only_failed(compiled: CompiledPlan, results: Path) -> CompiledPlan:
         tally.add(row)
     known, plan = tally.outcomes(), compiled.plan
     match = matching((each.key for each in known), map(plan.key_of, plan.cases))
-    passed = {match(each.key): each.verdict == "pass" for each in known}
+    passed = {match(each.key): each.verdict in ("pass", "skipped") for each in known}
     ran = read_run_report(results)
     otherwise = ran is not None and ran.leaves_cases and not ran.filtered
     plan = narrowed(plan, lambda case: not passed.get(match(plan.key_of(case)), not otherwise))
@@ -152,11 +152,12 @@ async def run_trials(
 
     Returns how the run ended, even if it was interrupted. Raises what `run_plan` raises.
     """
-    require_packages(plan)
+    asked = plan if all(case.skip is None for case in plan.cases) else narrowed(plan, lambda case: case.skip is None)
+    require_packages(asked)
     answering = stored is None and not options.dry_run and options.replay is None
-    _require_folders(plan, options, answering=answering)
+    _require_folders(asked, options, answering=answering)
     if answering:
-        _require_unchanged(plan, options)
+        _require_unchanged(asked, options)
     finished = earlier or NO_EARLIER_RUN
     variables, left_out = services.environment.variables, list[str]()
     targets = resolve_plan(plan, options, finished, variables, left_out.append, only_judges=stored is not None)
@@ -175,7 +176,7 @@ async def run_trials(
         on_begin=partial(link_latest, files.results) if files.is_latest and plan.cases else lambda: None,
     )
     with Materials(plan.files, options.root) as materials, journal:
-        grade = _grader(plan, options, materials, clean)
+        grade = _grader(asked, options, materials, clean)
         engine = Engine(
             plan, targets, options, clean, grade=grade, journal=journal, materials=materials, finished=finished
         )

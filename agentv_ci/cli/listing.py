@@ -17,10 +17,17 @@ def show_cases(planned: PlannedCases, form: Literal["text", "json"]) -> None:
     if form == "json":
         click.echo(planned.model_dump_json(indent=2))
         return
-    rows = [(f"{each.suite}:{each.line}", each.id, each.target, str(each.trials)) for each in planned.cases]
+    rows = [
+        (f"{each.suite}:{each.line}", each.id, each.target, str(each.trials) if each.skip is None else "skipped")
+        for each in planned.cases
+    ]
     show_table([("place", "case", "target", "trials"), *rows], left=3)
     trials = sum(each.trials for each in planned.cases)
-    click.echo(f"{counted(len(rows), 'case')}, {counted(trials, 'trial')}")
+    skipped = [each for each in planned.cases if each.skip is not None]
+    for each in skipped:
+        click.echo(f"skipped: {one_line(each.id)}: {one_line(each.skip or '')}")
+    more = f", {len(skipped)} skipped" if skipped else ""
+    click.echo(f"{counted(len(rows), 'case')}, {counted(trials, 'trial')}{more}")
 
 
 def show_table(rows: Sequence[Sequence[str]], *, left: int) -> None:

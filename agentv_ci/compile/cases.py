@@ -144,6 +144,7 @@ class _CaseCompiler:
                 max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
                 threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
                 tags=self._document.tags_of(case) or None,
+                skip=case.skip,
                 metadata=case.metadata,
             )
 

@@ -70,23 +70,24 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     uses = {key: _Use(target) for key, target in plan.targets.items()}
     prices = prices_by_suite(plan)
     sizes = {sha256: tokens(file.text) for sha256, file in plan.files.items() if isinstance(file, FileText)}
-    for case in plan.cases:
+    asked = [case for case in plan.cases if case.skip is None]
+    for case in asked:
         _count(case, sizes, uses, prices[case.suite])
     if not isfinite(sum(use.dollars + use.seconds for use in uses.values())):
         raise OverflowError
     targets = [_target(key, use) for key, use in uses.items() if use.requests]
     costs = [each.cost_usd for each in targets if each.cost_usd is not None]
-    width = cases_at_once(workers, [plan.targets[key] for key in dict.fromkeys(case.target for case in plan.cases)])
+    width = cases_at_once(workers, [plan.targets[key] for key in dict.fromkeys(case.target for case in asked)])
     return Estimate(
-        cases=len(plan.cases),
-        trials=sum(case.trials for case in plan.cases),
+        cases=len(asked),
+        trials=(trials := sum(case.trials for case in asked)),
         requests=sum(use.requests for use in uses.values()),
         input_tokens=sum(each.input_tokens for each in targets),
         output_tokens=sum(each.output_tokens for each in targets),
         cost_usd=round(sum(costs), 6) if costs else None,
         unpriced=tuple(each.target for each in targets if each.cost_usd is None and uses[each.target].target.charges),
         workers=width,
-        seconds=round(_seconds(plan, uses, width, workers), 1),
+        seconds=round(_seconds(trials, uses, width, workers), 1),
         prices_as_of=prices_as_of(),
         targets=tuple(targets),
     )
@@ -198,9 +199,8 @@ def _seconds_for(target: Target, written: float) -> float:
             return AGENT_S
 
 
-def _seconds(plan: Plan, uses: Mapping[str, _Use], width: int, workers: int | None) -> float:
+def _seconds(trials: int, uses: Mapping[str, _Use], width: int, workers: int | None) -> float:
     """Return the time of the run: of all requests at full width, or of the busiest target."""
-    trials = sum(case.trials for case in plan.cases)
     whole = sum(use.seconds for use in uses.values()) / max(1, min(width, trials))
     busiest = (use.seconds / max(1, min(workers or own_workers(use.target), use.requests)) for use in uses.values())
     return max([whole, *busiest])

@@ -23,8 +23,10 @@ from pydantic_core.core_schema import no_info_plain_validator_function
 from typing_extensions import TypeAliasType
 
 GradedVerdict = Literal["pass", "borderline", "fail"]
-Verdict = Literal["pass", "borderline", "fail", "error"]
-"""Of an answer or a case; `error` is neither pass nor fail."""
+Verdict = Literal["pass", "borderline", "fail", "error", "skipped"]
+"""Of an answer or a case; `error` and `skipped` are neither pass nor fail."""
+UNGRADED: frozenset[Verdict] = frozenset({"error", "skipped"})
+"""Verdicts without a score."""
 EvaluatorVerdict = Literal["pass", "borderline", "fail", "error", "skipped"]
 Require = Literal["majority", "all", "any"]
 """Trials of a case that must pass."""

@@ -176,6 +176,7 @@ class EvalCase(Authored):
     description: Maybe[str] = Field(None, description="Description of the case, for readers of the file.")
     note: Maybe[str] = Field(None, description="Comment for readers of the file.")
     tags: Maybe[Items[Name]] = Field(None, description="Labels of the case; copied to the results.")
+    skip: Maybe[Name] = Field(None, description="Why the case is not run; it is listed in every report.")
     conversation_id: Maybe[str] = Field(None, description="Id that groups the cases of one conversation.")
     input_messages: Name | Annotated[Items[InputMessage], Field(min_length=1)] = Field(
         description="Messages for the agent; a text is one message of the user."

@@ -377,6 +377,7 @@ class PlanCase(Compiled):
     max_retries: NonNegative = Field(description="Retries after a timeout or a failed command.")
     threshold: Share = Field(description="Minimum score to pass.")
     tags: Items[Name] | None = Field(None, description="Labels of the case.")
+    skip: Name | None = Field(None, description="Why the case is not run.")
     metadata: JsonObject = Field(description="The author's data.")
 
     @property

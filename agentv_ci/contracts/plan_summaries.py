@@ -64,7 +64,8 @@ class PlannedCase(NamedCase):
 
     line: AtLeastOne = Field(description="First line of the case in its eval file.")
     target: str = Field(description="Name of the target that would answer.")
-    trials: AtLeastOne = Field(description="Number of trials that would run.")
+    trials: NonNegative = Field(description="Number of trials that would run; 0 if the case is skipped.")
+    skip: str | None = Field(None, description="Why the case is skipped.")
 
 
 class PlannedCases(Recorded):

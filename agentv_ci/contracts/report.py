@@ -22,8 +22,9 @@ class Counts(Recorded):
     failed: int = Field(description="Cases that failed, including borderline ones.")
     errored: int = Field(description="Cases that ran and have no verdict.")
     not_run: int = Field(description="Cases that a stopped run did not begin.")
+    skipped: int = Field(0, description="Cases that are skipped.")
     flaky: int = Field(description="Cases whose trials disagree.")
-    rows: int = Field(description="Trials.")
+    rows: int = Field(description="Trials, and one row for each skipped case.")
     cached: int = Field(0, description="Trials whose answer comes from the cache or a recording.")
 
 
@@ -49,6 +50,7 @@ class Group(Recorded):
     failed: int = Field(description="Cases that failed, including borderline ones.")
     errored: int = Field(description="Cases that ran and have no verdict.")
     not_run: int = Field(0, description="Cases that a stopped run did not begin.")
+    skipped: int = Field(0, description="Cases that are skipped.")
     flaky: int = Field(description="Cases whose trials disagree.")
     mean: float | None = Field(description="Mean score of graded cases.")
     usage: Usage = Field(description="Tokens of answers.")

@@ -35,7 +35,7 @@ from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.execute.trials import TrialSchedule, still_asked
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, unpriced_answer
-from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
+from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
 from agentv_ci.text import shortened
 
 MAX_WARNING = 300
@@ -103,6 +103,9 @@ class Engine:
         if stored is not None:
             self.progress.total = stored.number
         self._services.watch(self.progress)
+        if stored is None:
+            for trial in self._trials.skipped():
+                self._journal.append(skipped_row(trial, now=self._services.environment.now()))
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._limits.close)
             await self._open_targets(stack, answering=stored is None)
@@ -198,8 +201,10 @@ class Engine:
 
     async def _rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """Return a row with its stored answer scored again; a row without an answer is returned unchanged."""
+        if trial.case.skip is not None:
+            return skipped_row(trial, now=self._services.environment.now())
         row = self._services.redactor.row(row)
-        if row.error_kind not in (None, "evaluator"):
+        if row.error_kind not in (None, "evaluator") or row.verdict == "skipped":
             return row
         if not self._options.dry_run and not row.dry_run:
             # The stored answer's cost is part of the run.

@@ -25,6 +25,8 @@ from agentv_ci.results.trials import Result, enough, needed
 def first_trials(plan: Plan, case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequence[int]:
     """Return the numbers of the trials that a case begins with, except those that are finished."""
     known = _known(plan, case, finished)
+    if case.skip is not None:
+        return ()
     if case.stop_when is None:
         return _without(case, known)
     # Trials that an earlier run skipped or could not answer come first.
@@ -119,6 +121,12 @@ class TrialSchedule:
             if case.target == target and not self._is_stopped and not self._budget.is_exhausted(case.suite):
                 yield from (self._trial(place, number) for number in first_trials(self._plan, case, self._finished))
 
+    def skipped(self) -> Iterator[Trial]:
+        """Yield the first trial of every case that is not run and has no row yet."""
+        for place, case in enumerate(self._plan.cases):
+            if case.skip is not None and (self._plan.key_of(case), 1) not in self._finished:
+                yield self._trial(place, 1)
+
     def of_row(self, row: ResultRow) -> Trial:
         """Return the trial of a stored answer."""
         return replace(self._trial(self._places[row.case_key], row.trial), seed=row.seed)
@@ -177,7 +185,7 @@ class TrialSchedule:
         Waits for trials that are running, so that the number of workers does not change which trials run.
         """
         state = self._undecided[key]
-        state.known[row.trial] = Result(row.verdict, row.score)
+        state.known[row.trial] = Result(row.verdict, row.score or 0.0)
         state.under_way -= 1
         if state.under_way:
             return 0

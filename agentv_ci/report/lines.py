@@ -166,8 +166,9 @@ def _group(group: Group) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
     left = f", {group.not_run} not run" if group.not_run else ""
+    left += f", {group.skipped} skipped" if group.skipped else ""
     cost = "" if group.total_usd is None else f", {view.dollars(group.total_usd)}"
-    return f"{group.passed}/{group.cases} passed{mean}{errors}{left}{cost}"
+    return f"{group.passed}/{group.cases - group.skipped} passed{mean}{errors}{left}{cost}"
 
 
 def _evaluator(figures: EvaluatorFigures) -> str:

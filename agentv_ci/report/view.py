@@ -16,6 +16,7 @@ from urllib.parse import quote as quote_address
 from agentv_ci.analysis.comparison import first_few
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.analysis.statistics import p_text
+from agentv_ci.contracts.base import UNGRADED
 from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rate
 from agentv_ci.contracts.diagnostics import Severity
@@ -110,6 +111,11 @@ class RunView:
         return [each for each in errors if not self._is_unknown(each)]
 
     @property
+    def skipped(self) -> list[CaseOutcome]:
+        """The cases that are skipped."""
+        return [each for each in self.outcomes if each.verdict == "skipped"]
+
+    @property
     def unknown(self) -> list[CaseOutcome]:
         """The cases of a dry run that have no reference answer."""
         return [each for each in self.outcomes if self._is_unknown(each)]
@@ -141,7 +147,7 @@ class RunView:
     @property
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
         """The trials without a verdict of cases that have one; they count as errors, too."""
-        cases = [each for each in self.outcomes if each.verdict != "error"]
+        cases = [each for each in self.outcomes if each.is_graded]
         return [(case, trial) for case in cases for trial in case.trials if trial.verdict == "error"]
 
 
@@ -162,8 +168,9 @@ def counts_text(run: RunView) -> str:
     texts = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - unknown, "error")]
     texts += [f"{unknown} unknown"] if unknown else []
     texts += [f"{counts.not_run} not run"] if counts.not_run else []
+    texts += [f"{counts.skipped} skipped"] if counts.skipped else []
     texts += [f"{counts.flaky} flaky"] if counts.flaky else []
-    lost = sum(each.trials - each.graded for each in report.repeated if each.verdict != "error")
+    lost = sum(each.trials - each.graded for each in report.repeated if each.verdict not in UNGRADED)
     texts += [f"{counted(lost, 'trial')} without a verdict"] if lost else []
     shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
     return f"{counted(counts.cases, 'case')}{shard}: {', '.join(texts)}"
@@ -173,7 +180,8 @@ def stored_text(report: RunReport) -> str | None:
     """Return how many answers were not asked for; None if all were."""
     counts = report.counts
     source = "replayed" if report.replayed else "from cache"
-    return f"{counts.cached} of {counted(counts.rows, 'answer')} {source}" if counts.cached else None
+    answers = counts.rows - counts.skipped
+    return f"{counts.cached} of {counted(answers, 'answer')} {source}" if counts.cached else None
 
 
 def score_text(verdict: str, score: float) -> str:
@@ -224,7 +232,7 @@ def cost_remarks(report: RunReport) -> Iterator[str]:
 
 def badness(figures: Group | EvaluatorFigures) -> tuple[float, int, str]:
     """Return a sort key that puts the lowest pass rate first."""
-    seen = figures.cases if isinstance(figures, Group) else figures.scored + figures.errors
+    seen = figures.cases - figures.skipped if isinstance(figures, Group) else figures.scored + figures.errors
     return figures.passed / seen if seen else 1.0, -seen, figures.name
 
 
@@ -279,7 +287,7 @@ def change_text(case: ComparedCase) -> str:
 def rate_text(rate: Rate | None) -> str:
     """Return how often a case passed; for one trial, its verdict and score."""
     if rate is None or rate.mean is None:
-        return "no verdict"
+        return "skipped" if rate is not None and rate.verdict == "skipped" else "no verdict"
     return f"{rate.verdict} {rate.mean:.3f}" if rate.graded == 1 else f"{rate.passed}/{rate.graded} passed"
 
 

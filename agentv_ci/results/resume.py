@@ -63,6 +63,8 @@ class _Index:
     """The content of a results file."""
 
     rows: int = 0
+    otherwise: int = 0
+    """Number of rows of cases that were skipped and are not, or the reverse."""
     other_rows: Counter[str] = field(default_factory=Counter)
     """Number of rows of cases that are not in the plan, by suite."""
     other_targets: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -109,7 +111,7 @@ class ResumedResults:
 
     def _refuse_losses(self, earlier: Path, index: _Index, *, is_part: bool) -> None:
         """Raise UsageError for a file that does not belong to the plan, or would lose rows."""
-        if index.rows and not index.last:
+        if index.rows and not index.last and not index.otherwise:
             raise UsageError(
                 f"'{earlier}' is not of this run: the cases, targets, digests or seeds of all its rows differ",
                 hint="to run everything, leave out --resume and write to another file",
@@ -129,10 +131,11 @@ class ResumedResults:
         return suite not in self._datasets and (self._root / suite).is_file()
 
     def _sentence(self, earlier: Path, index: _Index) -> str:
-        total = sum(case.trials for case in self._plan.cases)
-        answered = sum(last.is_answered for last in index.last.values())
+        total = sum(case.trials for case in self._plan.cases if case.skip is None)
+        kept = [last for last in index.last.values() if last.result.verdict != "skipped"]
+        answered = sum(last.is_answered for last in kept)
         sentence = f"{answered} of {counted(total, 'trial')} already in '{earlier}'"
-        if errors := len(index.last) - answered:
+        if errors := len(kept) - answered:
             sentence += f"; {errors} with an error {'runs' if errors == 1 else 'run'} again"
         if others := index.rows - len(index.last):
             sentence += f"; {others} other {'row is' if others == 1 else 'rows are'} removed at the end"
@@ -179,6 +182,7 @@ class ResumedResults:
             "stop_when": case.stop_when,
             "source": RowSource(path=case.source.path, line=case.source.line),
             "tags": case.tags or (),
+            "skip": case.skip,
             "metadata": case.metadata,
         }
 
@@ -194,6 +198,8 @@ class ResumedResults:
                 index.other_targets[row.case_key[:2]] += 1
             elif case is None:
                 index.other_rows[row.suite] += 1
+            elif (row.verdict == "skipped") != (case.skip is not None):
+                index.otherwise += self._fits(row, case)
             elif self._fits(row, case):
                 cost_usd = (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
                 index.cost_usd[case.suite] = index.cost_usd.get(case.suite, 0.0) + cost_usd
@@ -209,8 +215,8 @@ class ResumedResults:
     def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
         return _LastRow(
             place=place,
-            is_answered=row.status == "ok",
-            result=Result(row.verdict, row.score),
+            is_answered=row.status != "error",
+            result=Result(row.verdict, row.score or 0.0),
             is_stale=OLD_DATA.search(item) is not None
             or any(getattr(row, name) != value for name, value in self._repeated(case).items()),
             unpriced=() if self._dry_run else tuple(self._unpriced(row, case)),

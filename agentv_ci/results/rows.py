@@ -134,6 +134,14 @@ def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datet
     return _row(trial, effort, _graded(trial.case, nothing, now) | failure)
 
 
+def skipped_row(trial: Trial, *, now: datetime) -> ResultRow:
+    """Return the row of a case that is not run."""
+    nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", results=())
+    skipped = {"status": "skipped", "verdict": "skipped", "score": None, "error_kind": None, "candidate_answer": ""}
+    effort = Effort(attempts=0, requests=0, duration_ms=0)
+    return _row(trial, effort, _graded(trial.case, nothing, now) | skipped | {"skip": trial.case.skip})
+
+
 def _row(trial: Trial, effort: Effort, answer: dict[str, Any]) -> ResultRow:
     case = trial.case
     return ResultRow(

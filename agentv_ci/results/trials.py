@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple, assert_never
 
-from agentv_ci.contracts.base import Require, Verdict
+from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.results import BORDERLINE, PRECISION
 
 
@@ -24,9 +24,9 @@ class Result(NamedTuple):
 
 def verdict_of_trials(results: Sequence[Result], planned: int, require: Require) -> tuple[Verdict, float]:
     """Return the verdict and score of a case from the trials that ran, out of those planned."""
-    graded = [each for each in results if each.verdict != "error"]
+    graded = [each for each in results if each.verdict not in UNGRADED]
     if not graded:
-        return "error", 0.0
+        return "skipped" if any(each.verdict == "skipped" for each in results) else "error", 0.0
     score = round(math.fsum(each.score for each in graded) / len(graded), PRECISION)
     passed = sum(each.verdict == "pass" for each in graded)
     if passed >= enough(planned, require):
@@ -58,7 +58,7 @@ def is_settled(results: Sequence[Result], planned: int, require: Require) -> boo
 @lru_cache(maxsize=4096)
 def _is_settled(results: tuple[Result, ...], planned: int, require: Require) -> bool:
     left = planned - len(results)
-    graded = [each for each in results if each.verdict != "error"]
+    graded = [each for each in results if each.verdict not in UNGRADED]
     passed = sum(each.verdict == "pass" for each in graded)
     if left <= 0 or passed >= enough(planned, require):
         return True

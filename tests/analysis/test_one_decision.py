@@ -20,6 +20,7 @@ from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app import run as app_run
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import (
     Ending,
@@ -41,7 +42,7 @@ from agentv_ci.report.view import GATE, RunView
 from tests.support import NOW
 from tests.support.evals import FINDS, mock, tool
 from tests.support.projects import Project
-from tests.support.runs import Verdict, case, outcomes_of, plan, row, suite
+from tests.support.runs import case, outcomes_of, plan, row, suite
 
 PATHS = ("evals/a.yaml", "evals/b.yaml", "evals/c.yaml")
 ENDS: dict[str, tuple[int, str | None]] = {

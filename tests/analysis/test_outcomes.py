@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from agentv_ci.analysis.outcomes import MAX_FINDING, CaseOutcome, Tally
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.results import ResultRow
-from tests.support.runs import Verdict, case, finding, outcomes_of, plan, row, rows_of
+from tests.support.runs import case, finding, outcomes_of, plan, row, rows_of
 
 
 def outcome(trials: int, require: str, ended: str) -> CaseOutcome:

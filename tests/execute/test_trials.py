@@ -217,7 +217,7 @@ class Ran:
 
     @property
     def results(self) -> list[tuple[str, int, str, float]]:
-        return sorted((each.eval_id, each.trial, each.verdict, each.score) for each in self.rows)
+        return sorted((each.eval_id, each.trial, each.verdict, each.score or 0.0) for each in self.rows)
 
     def outcome(self) -> tuple[dict[str, Verdict], str, int]:
         """Return the verdicts of the cases, that of the gate, and how many trials are missing."""
@@ -312,7 +312,9 @@ def test_a_resumed_run_ends_with_the_rows_of_an_uninterrupted_one(
 ) -> None:
     uninterrupted = go(*scripted, workers=workers, chance=chance)
     kept = uninterrupted.rows[: data.draw(st.integers(0, len(uninterrupted.rows)))]
-    known = {(each.case_key, each.trial): Result(each.verdict, each.score) for each in kept if each.status == "ok"}
+    known = {
+        (each.case_key, each.trial): Result(each.verdict, each.score or 0.0) for each in kept if each.status == "ok"
+    }
     rest = go(*scripted, workers=data.draw(st.sampled_from(WORKERS)), known=known)
     last = {(each.eval_id, each.trial): each.verdict for each in (*kept, *rest.rows)}
     assert last == {(each.eval_id, each.trial): each.verdict for each in uninterrupted.rows}
@@ -383,7 +385,7 @@ def mixed(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def rows_in(name: str) -> list[tuple[str, int, int | None, str, float]]:
+def rows_in(name: str) -> list[tuple[str, int, int | None, str, float | None]]:
     rows = read_rows(Path(name), form_of(Path(name)))
     return sorted((row.eval_id, row.trial, row.seed, row.verdict, row.score) for row in rows)
 

@@ -68,7 +68,7 @@ def test_row_is_one_line_of_json() -> None:
         '"digest":"0000000000000000000000000000000000000000000000000000000000000000","input_messages":null,'
         '"expected_outcome":null,"reference_answer":null,"status":"ok",'
         '"verdict":"pass","score":1.0,"hits":[],"misses":[],"reasoning":"","candidate_answer":"Hello",'
-        '"evaluator_results":[],"error":null,"error_kind":null,"printed":null,"finish_reason":null,"attempts":1,'
+        '"evaluator_results":[],"error":null,"error_kind":null,"skip":null,"printed":null,"finish_reason":null,"attempts":1,'
         '"requests":1,"duration_ms":1500,"usage":{"input_tokens":null,"output_tokens":null,"total_tokens":null,'
         '"cached_tokens":null},"cost_usd":null,"cached":false,"judge_usage":null,"judge_cost_usd":null,'
         '"request":"{}","output_messages":null,"trace_summary":null,'
@@ -225,7 +225,7 @@ def test_what_is_not_a_row_is_named(name: ResultsFormat, tail: str, said: str, t
         ({"new": 1}, "new: Extra inputs are not permitted"),
         ({"score": 2}, "score: Input should be less than or equal to 1"),
         ({"score": True}, "score: Input should be a valid number"),
-        ({"verdict": "maybe"}, "verdict: Input should be 'pass', 'borderline', 'fail' or 'error'"),
+        ({"verdict": "maybe"}, "verdict: Input should be 'pass', 'borderline', 'fail', 'error' or 'skipped'"),
         ({"trial": 0}, "trial: Input should be greater than or equal to 1"),
         ({"eval_id": ""}, "eval_id: String should have at least 1 character"),
         (dict.fromkeys("abcde"), "c: Extra inputs are not permitted; and 2 more"),

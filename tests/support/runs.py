@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from hypothesis import strategies as st
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.run_report import report, run_report_of
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.diagnostics_document import (
     DiagnosticRecord,
@@ -25,7 +26,6 @@ from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.view import RunView
 
-Verdict = Literal["pass", "borderline", "fail", "error"]
 VERDICTS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
 
 DIGEST = "0" * 64
@@ -122,9 +122,9 @@ def row(
         trials=of.trials,
         require=of.require,
         digest=of.digest,
-        status="error" if is_error else "ok",
+        status="error" if is_error else "skipped" if verdict == "skipped" else "ok",
         verdict=verdict,
-        score=SCORES[verdict] if score is None else score,
+        score=SCORES.get(verdict) if score is None else score,
         hits=(),
         misses=(),
         reasoning="",

@@ -165,13 +165,13 @@ def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
         path=row.source.path,
         line=row.source.line,
         # Consumers take a time of zero for an unknown one.
-        milliseconds=max(row.duration_ms, 1),
+        milliseconds=max(row.duration_ms, 1) if row.verdict != "skipped" else 0,
         start=started(row),
         blame=None if remark else _blame(row),
         answer=Excerpt(row.candidate_answer),
         remark=remark,
         properties={
-            "score": f"{row.score:.3f}",
+            **({"score": f"{row.score:.3f}"} if row.score is not None else {}),
             "verdict": row.verdict,
             **_properties(row.target, row.trial, row.digest, dry_run=row.dry_run),
         },
@@ -201,6 +201,8 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
 def _blame(row: ResultRow) -> _Blame | None:
     if row.verdict == "pass":
         return None
+    if row.verdict == "skipped":
+        return _Blame.of("skipped", "skipped", [row.skip or ""], "no reason is given")
     if row.verdict == "error":
         return _Blame.of("error", row.error_kind or "error", [row.error or ""])
     reasons = row.misses or filter(None, [row.reasoning])

@@ -133,6 +133,9 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
         yield Block(Rank.TABLE, "</details>")
     if lost := run.lost_trials:
         yield Block(Rank.CASE, folded("Trials without a verdict", _lost(lost, run)))
+    if skipped := run.skipped:
+        named = [_skipped(each, run) for each in skipped]
+        yield Block(Rank.CASE, folded("Skipped cases", "\n".join(_some(named, MAX_REASONS))))
     for title, lines in (
         ("Flaky cases", flaky_lines(run)),
         ("Validators", scenario_lines(report.scenario_reports)),
@@ -272,6 +275,10 @@ def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], run: RunView) -> s
         name = code(shortened(run.name(outcome.key), MAX_ID))
         lines.append(f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}")
     return "\n".join(_some(lines, MAX_REASONS))
+
+
+def _skipped(outcome: CaseOutcome, run: RunView) -> str:
+    return f"- {code(shortened(run.name(outcome.key), MAX_ID))}: {code(shortened(outcome.summary, MAX_REASON))}"
 
 
 def _finding(finding: Finding) -> str:

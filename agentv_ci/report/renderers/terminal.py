@@ -61,6 +61,7 @@ def _lines(run: RunView) -> Iterator[Line]:
     yield from _lost_trials(run)
     yield from _cases("failures, worst first", run.failures, run)
     yield from flaky_lines(run)
+    yield from _skipped(run)
     yield Line(counts_text(run), "strong")
     if (stored := stored_text(report)) is not None:
         yield Line(stored)
@@ -113,6 +114,18 @@ def _lost_trials(run: RunView) -> Iterator[Line]:
         yield _headline(f"error  trial {trial.number} of {outcome.case.trials}", outcome, run, "bad")
         yield from map(Line, _wrapped(on_one_line(trial.summary)))
     yield from more_line(len(lost))
+    yield Line("")
+
+
+def _skipped(run: RunView) -> Iterator[Line]:
+    outcomes = run.skipped
+    if not outcomes:
+        return
+    yield Line("skipped:", "title")
+    for outcome in outcomes[:MAX_SHOWN]:
+        text = f"{run.name(outcome.key)}: {on_one_line(outcome.summary)}"
+        yield Line(f"  {clipped(text, WIDTH - 2)}", "faint")
+    yield from more_line(len(outcomes))
     yield Line("")
 
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.renderers import markdown, sarif
 from tests.report.standards import sarif_violations
-from tests.support.runs import Verdict, any_text, case, reported, row, rows_of, well_formed_text
+from tests.support.runs import any_text, case, reported, row, rows_of, well_formed_text
 
 
 def log(rows: Sequence[ResultRow], ending: Ending | None = None) -> Any:

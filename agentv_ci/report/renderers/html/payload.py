@@ -30,7 +30,20 @@ MAX_BRIEF = 240
 MAX_NAMES = 500
 """Tags and evaluators that the table filters by."""
 
-_IN_TABLE = {"eval_id", "suite", "target", "source", "trial", "trials", "require", "status", "verdict", "score", "tags"}
+_IN_TABLE = {
+    "eval_id",
+    "suite",
+    "target",
+    "source",
+    "trial",
+    "trials",
+    "require",
+    "status",
+    "verdict",
+    "score",
+    "tags",
+    "skip",
+}
 """Fields of a row that the table of cases shows."""
 _NOT_SHOWN = {"schema_version", "dataset", "dry_run", "stop_when"}
 _AS_TEXT = {"seed", "metadata", "request", "output_messages"}
@@ -100,7 +113,9 @@ class Trials:
                 continue
             trials._add(number, row)
             # If a trial occurs twice, the page can show only one of them.
-            if (number, row.trial) not in seen:
+            if row.verdict == "skipped":
+                trials._note(number, row)
+            elif (number, row.trial) not in seen:
                 seen.add((number, row.trial))
                 trials._note(number, row)
                 piece = fitting_block(f"trial-{number}-{row.trial}", details(row), min(limit // 3, MAX_TRIAL))
@@ -110,9 +125,11 @@ class Trials:
         return trials
 
     def _add(self, number: int, row: ResultRow) -> None:
+        if row.verdict == "skipped":
+            return
         duration_ms = min(row.duration_ms, MOST_MS)
         cost = sum_of_known(parts(row.cost_usd), parts(row.judge_cost_usd))
-        self.points.append(Point(number, row.trial, row.verdict, duration_ms, cost, row.score))
+        self.points.append(Point(number, row.trial, row.verdict, duration_ms, cost, row.score or 0.0))
         if (start := started(row)) is not None:
             end = start + timedelta(milliseconds=row.duration_ms)
             self.first = min(self.first or start, start)

@@ -25,7 +25,7 @@ def columns(outcomes: Iterable[CaseOutcome]) -> list[Counter[str]]:
     """Return the number of graded cases by verdict for each column of scores."""
     counts = [Counter[str]() for _ in range(BINS)]
     for outcome in outcomes:
-        if outcome.verdict != "error":
+        if outcome.is_graded:
             counts[bin_of(outcome.score)][outcome.verdict] += 1
     return counts
 

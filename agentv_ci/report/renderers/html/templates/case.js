@@ -99,6 +99,7 @@ function trialTabs(each, chosen, panel, choose) {
 }
 
 function trialView(run, each, number) {
+  if (each.verdict === "skipped") return make("div", { class: "trial" }, panelOf("Skipped", textBox(each.why, "boxed")));
   const trial = dataOf(`trial-${each.n}-${number}`);
   if (trial === undefined) return unknownTrial(run, each, number);
   return make("div", { class: "trial" },
@@ -228,7 +229,7 @@ function comparisonPanel(run, each) {
 
 /** How often a case passed on one side, of its graded trials. */
 function rateText({ verdict, passed, graded, mean }) {
-  if (graded === 0 || mean === null) return "no verdict";
+  if (graded === 0 || mean === null) return verdict === "skipped" ? "skipped" : "no verdict";
   return graded === 1 ? `${verdict} ${score(mean)}` : `${passed}/${graded} passed, mean ${score(mean)}`;
 }
 

@@ -2,7 +2,7 @@
 
 // The columns of the table of cases: one row per answer, or one per case with its targets side by side.
 
-const VERDICTS = ["error", "fail", "borderline", "not run", "pass"];
+const VERDICTS = ["error", "fail", "borderline", "not run", "skipped", "pass"];
 const CHANGES = ["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"];
 
 /** The orders of the table. Cases without a value come last. */
