@@ -6,11 +6,12 @@ import asyncio
 import inspect
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from agentv_ci.analysis.gate import validator_errors, worst_verdict
 from agentv_ci.app import benchmark as engine
 from agentv_ci.app.check import apply_validators, context_of
 from agentv_ci.app.environment import system_environment
@@ -35,10 +36,11 @@ from agentv_ci.contracts.benchmark import (
     ScenarioSpec,
 )
 from agentv_ci.contracts.exchange import Environment, ProviderError, Response
-from agentv_ci.contracts.report import FailedValidation
+from agentv_ci.contracts.report import FailedValidation, GateVerdict
+from agentv_ci.contracts.report import ScenarioReport as ValidatedScenario
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
-from agentv_ci.text import did_you_mean, listed, well_formed_text
+from agentv_ci.text import counted, did_you_mean, listed, well_formed_text
 
 __all__ = [
     "AsyncRunner",
@@ -133,6 +135,14 @@ def _is_in_a_loop() -> bool:
     return True
 
 
+class _Ran(NamedTuple):
+    """The runs of a scenario with one runner."""
+
+    runs: list[RunResult]
+    verdict: GateVerdict
+    reasons: Sequence[str]
+
+
 class _Benchmark:
     def __init__(self, config: EngineConfig, environment: Environment, cwd: Path) -> None:
         self._config = config
@@ -149,7 +159,13 @@ class _Benchmark:
             for runner in self._config.runners:
                 self._engine.require_runner(_runner(runner), None if spec.key in _scenarios else spec.key)
         reports = [await self._scenario(spec) for spec in self._config.scenarios]
-        return EngineReport(scenario_reports=reports, config_digest=self._digest, warnings=list(self._warnings))
+        return EngineReport(
+            scenario_reports=reports,
+            verdict=worst_verdict([each.verdict for each in reports]),
+            reasons=_with_owners((each.scenario_key, each.reasons) for each in reports),
+            config_digest=self._digest,
+            warnings=list(self._warnings),
+        )
 
     def _require(self, spec: ScenarioSpec) -> None:
         """Raise UsageError for an unknown scenario, before anything runs."""
@@ -160,28 +176,38 @@ class _Benchmark:
             raise UsageError(f"unknown scenario '{spec.key}'{close}: not a registered function or an eval file{known}")
 
     async def _scenario(self, spec: ScenarioSpec) -> ScenarioReport:
-        runs = [
-            run.model_copy(update={"runner_key": name})
-            for runner, name in zip(self._config.runners, _names(self._config.runners), strict=True)
-            for run in await self._runs(spec, runner)
-        ]
-        return ScenarioReport(scenario_key=spec.key, runs=runs, aggregates=self._aggregates(spec, runs))
+        names = _names(self._config.runners)
+        ran = [await self._runs(spec, runner) for runner in self._config.runners]
+        named = list(zip(names, ran, strict=True))
+        runs = [run.model_copy(update={"runner_key": name}) for name, own in named for run in own.runs]
+        validated = self._validated(spec, runs)
+        errors = [*validator_errors(validated)]
+        return ScenarioReport(
+            scenario_key=spec.key,
+            runs=runs,
+            verdict=worst_verdict([*(each.verdict for each in ran), "fail" if errors else "pass"]),
+            reasons=[*_with_owners((name, own.reasons) for name, own in named), *errors],
+            aggregates=validated.aggregates.model_dump(mode="json"),
+        )
 
-    async def _runs(self, spec: ScenarioSpec, runner: RunnerSpec) -> list[RunResult]:
+    async def _runs(self, spec: ScenarioSpec, runner: RunnerSpec) -> _Ran:
         if spec.key not in _scenarios:
             return await self._cases(spec, runner)
         async with self._engine.open_runner(_runner(runner)) as ask:
-            return [await self._trial(spec, runner, ask, seed) for seed in spec.trial_seeds]
+            runs = [await self._trial(spec, runner, ask, seed) for seed in spec.trial_seeds]
+        failed = [each for each in runs if each.status != "success"]
+        reasons = [f"{len(failed)} of {counted(len(runs), 'run')} failed: {failed[0].error}"] if failed else []
+        return _Ran(runs, "error" if failed else "pass", reasons)
 
-    async def _cases(self, spec: ScenarioSpec, runner: RunnerSpec) -> list[RunResult]:
+    async def _cases(self, spec: ScenarioSpec, runner: RunnerSpec) -> _Ran:
         says_trials = bool(spec.model_fields_set & {"repetitions", "seeds"})
         seeds = spec.trial_seeds if says_trials else None
-        case_runs = await self._engine.run_eval_file(spec.key, _runner(runner), seeds)
+        case_runs, gate = await self._engine.run_eval_file(spec.key, _runner(runner), seeds)
         names = {name for row, _ in case_runs for name in _scores(row)}
         for name in self._config.metrics:
             if case_runs and name not in names:
                 self._engine.warn(f"{spec.key}: no scores of an evaluator '{name}'{did_you_mean(name, names)}")
-        return [self._case_result(spec, runner, row, run) for row, run in case_runs]
+        return _Ran([self._case_result(spec, runner, row, run) for row, run in case_runs], gate.verdict, gate.reasons)
 
     def _case_result(self, spec: ScenarioSpec, runner: RunnerSpec, row: ResultRow, run: JsonObject) -> RunResult:
         scores = {
@@ -211,15 +237,15 @@ class _Benchmark:
             error=error,
         )
 
-    def _aggregates(self, spec: ScenarioSpec, runs: Sequence[RunResult]) -> dict[str, Any]:
+    def _validated(self, spec: ScenarioSpec, runs: Sequence[RunResult]) -> ValidatedScenario:
         scenario: JsonObject = {"scenario_key": spec.key, "runs": [run.as_run() for run in runs], "aggregates": {}}
         context = {**context_of(scenario, spec.seeds, spec.params), **self._config.validator_context}
         uses = [(key, _own_context(key, self._config.validator_context)) for key in self._config.validators]
-        aggregates = apply_validators(uses, scenario, context).aggregates
-        for each in aggregates.validations:
+        validated = apply_validators(uses, scenario, context)
+        for each in validated.aggregates.validations:
             if isinstance(each, FailedValidation):
                 self._engine.warn(f"{spec.key}: validator {each.validator}: {each.error}")
-        return aggregates.model_dump(mode="json")
+        return validated
 
 
 Status = Literal["success", "error", "timeout"]
@@ -267,6 +293,12 @@ def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
 
 def _scores(row: ResultRow) -> dict[str, float]:
     return {each.name: each.score for each in row.evaluator_results if each.status == "ok"}
+
+
+def _with_owners(found: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return the reasons of scenarios or runners, each with its owner if there are several."""
+    owners = list(found)
+    return [f"{name}: {each}" if len(owners) > 1 else each for name, reasons in owners for each in reasons]
 
 
 def _names(runners: Sequence[RunnerSpec]) -> list[str]:

@@ -50,6 +50,7 @@ targets:
 """
 MOCK = RunnerSpec(key="mock", config={"response": "yes", "usage": {"input_tokens": 3, "output_tokens": 2}})
 MINE = RunnerSpec(key="mine")
+ISSUE = {"id": "odd", "severity": "error", "message": "not like this", "path": None}
 SECRET = "sk-canary-0123456789"
 
 
@@ -549,6 +550,45 @@ class TestValidators:
         register_validator("empties", empties)
         assert self.validations("empties", "structural_consistency")[1]["summary"]["details"]["runs"] == 1
         assert len(runs_of("asks", MOCK, validators=["empties"])) == 1
+
+
+class TestVerdicts:
+    def verdict(self, report: EngineReport) -> tuple[str, list[str]]:
+        assert [each.verdict for each in report.scenario_reports] == [report.verdict]
+        assert report.scenario_reports[0].reasons == report.reasons
+        return report.verdict, report.reasons
+
+    def test_eval_file_has_the_verdict_of_its_gate(self) -> None:
+        config = {"response": "yes!"}
+        assert self.verdict(ran("a.yaml", RunnerSpec(key="mock", config=config))) == ("pass", [])
+        assert self.verdict(ran("a.yaml", MOCK)) == ("fail", ["pass rate 0.0% is below 100.0%"])
+        register_runner("mine", raises(ValueError("no answer")))
+        reasons = ["1 errored case, at most 0 allowed", "no case was graded"]
+        assert self.verdict(ran("a.yaml", MINE)) == ("error", reasons)
+
+    def test_validators_of_an_eval_file_count(self, repository: Path) -> None:
+        register_validator("objects", returns({"issues": [ISSUE], "summary": {}}))
+        evals = EVALS.replace("execution: {}", "execution: {validators: [objects], gate: {min_pass_rate: 0}}")
+        write(repository, {"a.yaml": evals})
+        assert self.verdict(ran("a.yaml", MOCK)) == ("fail", ["validator objects: not like this"])
+
+    def test_function_fails_with_a_run_or_a_validator(self) -> None:
+        register_scenario("raises", raises(ValueError("no output")))
+        assert self.verdict(ran("asks", MOCK, validators=["structural_consistency"])) == ("pass", [])
+        failed = "2 of 2 runs failed: ValueError: no output"
+        assert self.verdict(ran(ScenarioSpec(key="raises", repetitions=2), MOCK)) == ("error", [failed])
+        register_validator("objects", returns({"issues": [ISSUE, ISSUE], "summary": {}}))
+        found = self.verdict(ran("raises", MOCK, validators=["objects"]))
+        reasons = ["1 of 1 run failed: ValueError: no output", "validator objects: not like this (and 1 more)"]
+        assert found == ("fail", reasons)
+
+    def test_reasons_name_their_scenario_and_runner(self) -> None:
+        register_scenario("raises", raises(ValueError("no output")))
+        scenarios = [ScenarioSpec(key="asks"), ScenarioSpec(key="raises")]
+        report = run_benchmark(EngineConfig(scenarios=scenarios, runners=[MOCK, MOCK]), {})
+        failed = "1 of 1 run failed: ValueError: no output"
+        assert [each.verdict for each in report.scenario_reports] == ["pass", "error"]
+        assert report.reasons == [f"raises: mock: {failed}", f"raises: mock#2: {failed}"]
 
 
 class TestConcurrency:

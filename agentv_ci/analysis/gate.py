@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
@@ -115,6 +115,11 @@ def _result(
 
 def _worst(codes: AbstractSet[int]) -> int:
     return next((code for code in VERDICTS if code in codes), PASSED)
+
+
+def worst_verdict(verdicts: Collection[GateVerdict]) -> GateVerdict:
+    """Return the worst of several verdicts."""
+    return next((each for each in VERDICTS.values() if each in verdicts), "pass")
 
 
 def _verdict(codes: AbstractSet[int]) -> GateVerdict:
@@ -251,12 +256,17 @@ def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator
     """Yield errors that validators found; a validator that could not run fails nothing."""
     if scenario is None or suite.validator_errors == "warn":
         return
+    for message in validator_errors(scenario):
+        yield _cause(FAILED, "validator", message, suite.suite)
+
+
+def validator_errors(scenario: ScenarioReport) -> Iterator[str]:
+    """Yield what each validator found that is an error."""
     for each in scenario.aggregates.validations:
         if isinstance(each, Validation) and each.errors:
             others = each.count("error") - 1
             more = f" (and {others} more)" if others else ""
-            message = f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
-            yield _cause(FAILED, "validator", message, suite.suite)
+            yield f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
 
 
 def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:

@@ -10,7 +10,10 @@ from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from agentv_ci.analysis.gate import gate_settings
+from agentv_ci.analysis.run_report import report
 from agentv_ci.analysis.scenarios import run_of
+from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_trials
@@ -23,6 +26,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import RunnerSpec
 from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response, Warn
 from agentv_ci.contracts.plan import Plan, seed_of
+from agentv_ci.contracts.report import GateResult
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.errors import UsageError
@@ -64,8 +68,10 @@ class BenchmarkEngine:
 
     async def run_eval_file(
         self, path: str, runner: BoundRunner, seeds: Sequence[int | None] | None
-    ) -> list[tuple[ResultRow, JsonObject]]:
-        """Run an eval file against a runner; returns its trials in plan order, with the form that validators see.
+    ) -> tuple[list[tuple[ResultRow, JsonObject]], GateResult]:
+        """Run an eval file against a runner.
+
+        Returns its trials in plan order, with the form that validators see, and the decision of its gate.
 
         `seeds` has one seed per trial; None keeps the document's. Raises what compiling and running raise.
         """
@@ -89,7 +95,9 @@ class BenchmarkEngine:
             rows = list(read_rows(files.results, files.form))
         places = {plan.key_of(case): place for place, case in enumerate(plan.cases)}
         rows.sort(key=lambda row: (places[row.case_key], row.trial))
-        return [(row, run_of(row, plan.digest)) for row in rows]
+        scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in rows))
+        run_report, _ = report(plan, rows, ending, scenarios=scenarios)
+        return [(row, run_of(row, plan.digest)) for row in rows], run_report.gate
 
     @asynccontextmanager
     async def open_runner(self, runner: BoundRunner) -> AsyncIterator[AskRunner]:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agentv_ci.contracts.report import GateVerdict
+
 
 class _Spec(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -76,6 +78,10 @@ class ScenarioReport(_Spec):
 
     scenario_key: str
     runs: list[RunResult]
+    verdict: GateVerdict
+    """The worst of its runners: for an eval file, of its gate; for a function, `error` if a run failed."""
+    reasons: list[str]
+    """Why it is not `pass`, with the runner if there are several."""
     aggregates: dict[str, Any]
     """`runs`, `errors`, and `validations`: `[{"validator", "issues", "summary"} | {"validator", "error"}]`."""
 
@@ -84,6 +90,10 @@ class EngineReport(_Spec):
     """The results of a benchmark."""
 
     scenario_reports: list[ScenarioReport]
+    verdict: GateVerdict
+    """The worst of its scenarios."""
+    reasons: list[str]
+    """Why it is not `pass`, with the scenario if there are several."""
     config_digest: str
     """Of the configuration."""
     warnings: list[str]
