@@ -127,7 +127,7 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
         max_cost_usd=options.get("max_cost_usd"),
         dry_run=options.get("dry_run", False),
         replay=folder / options["replay"] if "replay" in options else None,
-        is_filtered=bool(_only(options)),
+        is_filtered=bool(_only(options)) or compiled.origin.left_out > 0,
     )
     overrides = Overrides(options.get("repeat"), options.get("seed"), options.get("threshold"))
     variables = with_dotenv(options.get("env", os.environ), compiled.origin.dotenv_files)

@@ -20,6 +20,7 @@ from agentv_ci.compile.selection import EVERY_CASE, CaseFilter, facts_of, matche
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
+from agentv_ci.contracts.documents import facts_of as facts_of_case
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCase, PlannedCases
@@ -74,6 +75,8 @@ class Origin:
     sources: tuple[Path, ...]
     """All files that were read; none of them may be overwritten."""
     dotenv_files: tuple[Path, ...]
+    left_out: int = 0
+    """Number of selected cases that do not run because others of their files have `only`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,7 @@ class _Reading:
         self._roots: dict[Path, None] = {}
         self._read: list[Path] = []
         self._dotenv: dict[Path, None] = {}
+        self._left_out = 0
         self._beside: dict[Diagnostic, None] = {}
         self._own: dict[Diagnostic, None] = {}
         self.compilation = Compilation(self._valid(), read_bytes=Path.read_bytes)
@@ -174,11 +178,14 @@ class _Reading:
         """Return the origin of the plan, after its last case; raises NothingToRun or UsageError."""
         _require_matches(self._selection.only, self._ids)
         if not cases:
-            raise NothingToRun(f"no case matches {self._selection.only}")
+            hint = "'only' on another case of the file leaves it out" if self._left_out else None
+            raise NothingToRun(f"no case matches {self._selection.only}", hint)
         if len(self._roots) > 1:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
-        return Origin(root, self._diagnostics(), (*self._read, *self.compilation.sources), tuple(self._dotenv))
+        return Origin(
+            root, self._diagnostics(), (*self._read, *self.compilation.sources), tuple(self._dotenv), self._left_out
+        )
 
     def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
         """Yield eval documents up to the first invalid one; then check the rest and raise all errors."""
@@ -207,8 +214,11 @@ class _Reading:
     def _take(self, checked: CheckedDocument, context: DocumentContext) -> None:
         source = checked.source
         self._own.update(dict.fromkeys(checked.diagnostics))
-        if self._selection.only.eval_ids and isinstance(checked.document, EvalDocument):
-            self._ids.update(case.id for case in checked.document.evalcases)
+        if isinstance(document := checked.document, EvalDocument):
+            if self._selection.only.eval_ids:
+                self._ids.update(case.id for case in document.evalcases)
+            left_out = (facts_of_case(document, case, source) for case in document.left_out)
+            self._left_out += sum(map(self._selection.only.selects, left_out))
         self._roots[source.root] = None
         self._read.append(source.path)
         for other in context.others:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -79,12 +79,12 @@ def show_warning(sentence: str) -> None:
     show_line(f"warning: {sentence}", "warn", err=True)
 
 
-def show_annotation(reason: str) -> None:
-    """Print why a step of the action failed as an annotation, so that it shows outside the log too."""
+def show_annotation(reason: str, *, level: Literal["error", "warning"] = "error") -> None:
+    """Print why a step on GitHub failed, or may mislead, as an annotation: it shows outside the log too."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from agentv_ci.workflow_commands import workflow_command  # contracts take long to build
 
-        click.echo(workflow_command("error", without_commands(reason), {"title": "agentv-ci"}))
+        click.echo(workflow_command(level, without_commands(reason), {"title": "agentv-ci"}))
 
 
 def show_summary(lines: Iterable[Line]) -> None:

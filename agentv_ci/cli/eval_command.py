@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,12 +12,19 @@ from typing import Literal
 
 import click
 
-from agentv_ci.app.compile import CompiledPlan, compile_paths, only_changed
+from agentv_ci.app.compile import CompiledPlan, Origin, compile_paths, only_changed
 from agentv_ci.app.latest import LATEST, RESULTS, latest_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import list_run, only_failed, run_plan
 from agentv_ci.cli.again import options_again
-from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_outcome
+from agentv_ci.cli.console import (
+    ignoring_lost_output,
+    short,
+    show_annotation,
+    show_diagnostics,
+    show_line,
+    show_outcome,
+)
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.listing import show_cases
 from agentv_ci.cli.options import (
@@ -186,8 +195,9 @@ class EvalOptions:
             **vars(self.gate),
         )
 
-    def run_options(self, root: Path, cwd: Path) -> RunOptions:
+    def run_options(self, origin: Origin, cwd: Path) -> RunOptions:
         """Return the options of the run."""
+        root = origin.root
         dumps = cwd / self.dump_dir if self.dump_dir else root / ".agentv"
         return RunOptions(
             root=root,
@@ -219,7 +229,7 @@ class EvalOptions:
                 },
                 dry_run=self.dry_run,
             ),
-            is_filtered=bool(self.selection.only()) or self.old_plan is not None or self.failed is not None,
+            is_filtered=bool(self.selection.only() or self.old_plan or self.failed or origin.left_out),
         )
 
     def _earlier(self, root: Path, cwd: Path) -> Path | None:
@@ -273,7 +283,7 @@ def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> in
     """Print what a compiled plan would run with these options."""
     show_diagnostics(compiled.origin.warnings, err=True)
     compiled, _ = _narrowed(options, compiled, cwd)
-    run_options = options.run_options(compiled.origin.root, cwd)
+    run_options = options.run_options(compiled.origin, cwd)
     files = options.files(run_options.root, cwd)
     show_cases(list_run(compiled, options.overrides(), run_options, files), options.list_form)
     return PASSED
@@ -290,7 +300,7 @@ def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int
         with ignoring_lost_output():
             for each in left_out:
                 show_line(each, "warn", err=True)
-    run_options = options.run_options(compiled.origin.root, cwd)
+    run_options = options.run_options(compiled.origin, cwd)
     files = options.files(run_options.root, cwd)
     work = partial(run_plan, compiled, options.overrides(), run_options, files)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)
@@ -301,7 +311,19 @@ def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int
     if not quiet:
         for each in left_out:
             show_line(each, "warn")
+    _show_leftovers(compiled.origin.left_out, os.environ, quiet=quiet)
     return outcome.report.gate.exit_code
+
+
+def _show_leftovers(left_out: int, environ: Mapping[str, str], *, quiet: bool) -> None:
+    """Say how many cases `only` left out; a CI job has it even if it is quiet, as an annotation where it can."""
+    is_ci = bool(environ.get("CI"))
+    if not left_out or (quiet and not is_ci):
+        return
+    sentence = f"{counted(left_out, 'case')} did not run: 'only' is set on others of their files"
+    show_line(sentence, "warn")
+    if is_ci:
+        show_annotation(sentence, level="warning")
 
 
 def _narrowed(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> tuple[CompiledPlan, list[str]]:

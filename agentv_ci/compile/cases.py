@@ -69,7 +69,9 @@ def compile_suite(
     compiler = _CaseCompiler(document, source, context, files, targets)
     # Compile all cases: keys of targets must not depend on the selection.
     cases = (each for index, case in enumerate(document.evalcases) for each in compiler.compile(index, case))
-    return suite, (compiler.sealed(case) for case in cases if context.is_selected(facts_of(case)))
+    left_out = {case.id for case in document.left_out}
+    chosen = (case for case in cases if case.id not in left_out and context.is_selected(facts_of(case)))
+    return suite, map(compiler.sealed, chosen)
 
 
 def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:

@@ -68,6 +68,7 @@ RULES: Mapping[str, Rule] = {
     "AV328": Rule("incomplete-message", "error", "an expected message without usable content"),
     "AV329": Rule("no-prompt", "error", "a command that never gets the prompt"),
     "AV330": Rule("unusable-setting", "error", "an address, header, path or metric that a run refuses"),
+    "AV345": Rule("leftover-only", "warning", "`only` on a case, which leaves out the other cases of its file"),
     "AV351": Rule("unusable-plugin", "error", "a plugin that is not installed, or cannot be loaded"),
     "AV355": Rule("unusable-attachment", "error", "an image or a document in a format that is not supported"),
     "AV356": Rule("misplaced-attachment", "error", "an image or a document outside messages of the user"),

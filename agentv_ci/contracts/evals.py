@@ -177,6 +177,9 @@ class EvalCase(Authored):
     note: Maybe[str] = Field(None, description="Comment for readers of the file.")
     tags: Maybe[Items[Name]] = Field(None, description="Labels of the case; copied to the results.")
     skip: Maybe[Name] = Field(None, description="Why the case is not run; it is listed in every report.")
+    only: Maybe[bool] = Field(
+        None, description="Whether only this case, and others with it, run of the file: while you work on it."
+    )
     conversation_id: Maybe[str] = Field(None, description="Id that groups the cases of one conversation.")
     input_messages: Name | Annotated[Items[InputMessage], Field(min_length=1)] = Field(
         description="Messages for the agent; a text is one message of the user."
@@ -230,6 +233,12 @@ class EvalDocument(Authored):
     )
     execution: Maybe[SuiteExecution] = Field(None, description="Defaults for every case, and the gate.")
     evalcases: Annotated[Items[EvalCase], Field(min_length=1)] = Field(description="The cases.")
+
+    @cached_property
+    def left_out(self) -> tuple[EvalCase, ...]:
+        """The cases that do not run because others have `only`."""
+        others = tuple(case for case in self.evalcases if not case.only)
+        return others if len(others) < len(self.evalcases) else ()
 
     def tags_of(self, case: EvalCase) -> tuple[str, ...]:
         """Return the tags of the file and of a case, each once."""

@@ -9,7 +9,7 @@ from agentv_ci.contracts.documents import ROLE_MARKER
 from agentv_ci.contracts.evals import CaseExecution, ContentBlock, EvalDocument, ExpectedMessage, InputMessage
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.text import did_you_mean, listed
+from agentv_ci.text import counted, did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
 
@@ -17,13 +17,20 @@ MARKER_HINT = "agents that get the conversation as one text read it as a turn; w
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 and AV320 for ids, targets and rubrics; AV308, AV321, AV328 for messages; AV311, AV323 for validators."""
+    """AV301 and AV320 for ids, targets and rubrics; AV308, AV321, AV328 for messages; AV311, AV323 for validators.
+
+    AV345 for `only`.
+    """
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
     yield from find.duplicates("case id", ids)
     yield from _check_targets((), document, find)
     yield from _check_targets(("execution",), document.execution, find)
     yield from _check_validators(document, find)
     for index, case in enumerate(document.evalcases):
+        if case.only:
+            left_out = counted(len(document.left_out), "other case")
+            message = f"'only' leaves out {left_out} of the file"
+            yield find.at("AV345", message, ("evalcases", index, "only"), key=True, hint="remove it when you are done")
         if case.rubrics:
             place: Pointer = ("evalcases", index, "rubrics")
             yield from check_rubrics(place, case.rubrics, find)
