@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.benchmark import EngineConfig, RunnerSpec, ScenarioSpec, run_benchmark
+from agentv_ci.errors import UsageError
 from tests.support.plugins import Packages, packages
 from tests.support.projects import GREETS, HELLO, Project
 
@@ -26,8 +28,8 @@ def project(repository: Path) -> Project:
 
 def found(project: Project) -> list[str]:
     """Return the messages of `validate`, with rule and place."""
-    lines = [line for line in project.run("validate", ".").out.splitlines() if ": error: " in line]
-    return [re.sub(r"^.*/([\w.]+:\d+:\d+): error:", r"\1", line) for line in lines]
+    lines = project.run("validate", ".").out.splitlines()
+    return [re.sub(r"^.*/([\w.]+:\d+:\d+): (error|warning):", r"\1", line) for line in lines if "[AV" in line]
 
 
 def evaluated(project: Project, evaluator: dict[str, Any], **case: Any) -> dict[str, Any]:
@@ -129,6 +131,11 @@ def test_provider_of_a_plan_must_be_installed(packages: Packages, project: Proje
             {"words": ["x"]},
             {"greetings": "Hi"},
             ["unknown field 'greetings' (did you mean 'greeting'?) [AV202] (default)"],
+        ),
+        (
+            {"words": ["x"], "settings": {"words": ["y"]}},
+            {},
+            ["'words' is also given outside of 'settings', where it wins [AV314] (a)"],
         ),
         (
             {"words": ["x"], "version": "2.0"},
@@ -368,6 +375,39 @@ def test_schema_leaves_out_plugins_that_cannot_be_used(packages: Packages, proje
         "schema", "plan-v1", "--with-plugins", error="--with-plugins is for eval-v2, targets-v2, not plan-v1"
     )
     project.refuses("schema", "--with-plugins", error="--with-plugins needs the name of a schema")
+
+
+def test_answers_are_scored_again_by_a_plugin(packages: Packages, project: Project) -> None:
+    packages.acme()
+    project.documents({"id": "a", "evaluators": [POLITE]}, targets=(BOT,))
+    assert project.eval().code == 0
+    project.documents({"id": "a", "evaluators": [{**POLITE, "words": ["Bye"]}]}, targets=(BOT,))
+    assert project.run("rescore", "r.jsonl", "--out", "again.jsonl").code == 1
+    assert project.rows("again.jsonl")[0]["evaluator_results"][0]["verdict"] == "fail"
+
+
+def test_answers_of_a_plugin_come_from_the_cache(packages: Packages, project: Project) -> None:
+    packages.acme()
+    project.documents("a", targets=(BOT,))
+    for cached in (False, True):
+        assert project.eval("--cache").code == 0
+        assert project.rows()[0]["cached"] is cached
+    project.documents("a", targets=({**BOT, "width": 2},))
+    project.eval("--cache")
+    assert project.rows()[0]["candidate_answer"] == "HelloHello Greet me"
+
+
+def test_runner_of_a_benchmark_may_be_a_plugin(
+    packages: Packages, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages.acme()
+    monkeypatch.chdir(project.folder)
+    project.documents("a")
+    runner = RunnerSpec(key="acme/bot", config={"greeting": "Hello"})
+    report = run_benchmark(EngineConfig(scenarios=[ScenarioSpec(key="evals/x.yaml")], runners=[runner]))
+    assert (report.verdict, report.scenario_reports[0].runs[0].output) == ("pass", {"text": "Hello Greet me"})
+    with pytest.raises(UsageError, match="provider 'acme/bt' is not installed"):
+        run_benchmark(EngineConfig(scenarios=[ScenarioSpec(key="evals/x.yaml")], runners=[RunnerSpec(key="acme/bt")]))
 
 
 def test_ordinary_documents_search_for_no_plugins(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, members_of
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, is_plugin, members_of
 from agentv_ci.contracts.benchmark import RunnerSpec
 from agentv_ci.contracts.evals import ROLES
 from agentv_ci.contracts.exchange import ProviderError, Response
@@ -42,7 +42,7 @@ def target_of(spec: RunnerSpec, known: Sequence[Target]) -> Target:
         authored = named[spec.key].model_dump(mode="json", exclude_none=True)
         return _configured({**authored, **spec.config, "name": f"{spec.key} (configured)"}, spec.key, named)
     kinds = members_of(Target, "provider")
-    if spec.key not in kinds:
+    if spec.key not in kinds and not is_plugin(spec.key):
         choices = [*named, *kinds]
         close = did_you_mean(spec.key, choices)
         raise UsageError(f"unknown runner '{spec.key}'{close}; available targets and providers: {listed(choices)}")

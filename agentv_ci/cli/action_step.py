@@ -169,6 +169,9 @@ def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
         given = context.params[name]
         if given is not None and (cwd / given).resolve() in own:
             raise UsageError(f"args: --{name} would overwrite a file of the action")
+    for each in context.params["report"]:
+        if (cwd / each.partition("=")[2]).resolve() in own:
+            raise UsageError("args: --report would overwrite a file of the action")
 
 
 def _validate(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:

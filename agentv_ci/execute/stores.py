@@ -309,11 +309,13 @@ def answer_settings(authored: Target, resolved: Target | None) -> JsonObject:
     }
 
 
-def _veiled(written: JsonValue, used: JsonValue) -> JsonValue:
+def _veiled(written: JsonValue, used: JsonValue, *, is_entry: bool = False) -> JsonValue:
     """Return a secret setting as written; entries of a map that do not refer to a secret variable keep their value."""
-    if not isinstance(written, dict) or not isinstance(used, dict):
-        return written
-    return {name: value if _names_secret(value) else used.get(name) for name, value in written.items()}
+    if isinstance(written, dict) and isinstance(used, dict):
+        return {name: _veiled(value, used.get(name), is_entry=True) for name, value in written.items()}
+    if isinstance(written, list) and isinstance(used, list) and is_entry:
+        return [_veiled(one, other, is_entry=True) for one, other in zip(written, used, strict=True)]
+    return used if is_entry and not _names_secret(written) else written
 
 
 def _names_secret(value: JsonValue) -> bool:

@@ -122,6 +122,7 @@ class TestInputs:
             ("--args=--out x.jsonl", "--out is set by the action"),
             ("--args=--junit=x", "--junit is set by the action"),
             ("--args=--markdown agentv-results/run.json", "--markdown would overwrite a file of the action"),
+            ("--args=--report acme/csv=agentv-results/run.json", "--report would overwrite a file of the action"),
             ("--args=--help", "args: --help is not supported"),
             ("--args=--list", "args: --list is not supported"),
             ("--args=x -- y", "x"),

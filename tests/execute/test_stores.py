@@ -13,7 +13,7 @@ from hypothesis import given
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, ChatMessage, InputFile, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.targets import PluginTarget, Target
 from agentv_ci.execute.stores import Store, answer_settings, question_key
 from tests.execute.builders import question, target
 from tests.support import write
@@ -130,6 +130,16 @@ def test_settings_have_the_values_of_the_environment_except_for_secrets_and_reco
     assert found["headers"] == {"x-key": "${{ MY_KEY }}", "x-org": "org"}
     assert "canary" not in json.dumps(found)
     assert answer_settings(written, None)["base_url"] == "${{ URL }}"
+
+
+def test_secrets_inside_settings_of_a_plugin_stay_as_written() -> None:
+    written: dict[str, Any] = {"auth": [{"key": "${{ MY_KEY }}", "org": "${{ ORG }}"}], "style": "plain"}
+    used: dict[str, Any] = {"auth": [{"key": "canary", "org": "org"}], "style": "plain"}
+    one, other = (PluginTarget(name="bot", provider="acme/bot", settings=each) for each in (written, used))
+    assert answer_settings(one, other)["settings"] == {
+        "auth": [{"key": "${{ MY_KEY }}", "org": "org"}],
+        "style": "plain",
+    }
 
 
 STORED = {"answer": "42", "messages": [], "has_trace": False}

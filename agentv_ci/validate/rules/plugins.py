@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evaluators import PluginEvaluator
 from agentv_ci.contracts.source import Pointer
@@ -19,14 +19,14 @@ RULES = {"unknown": "AV202", "missing": "AV201", "literal": "AV313", "broken": "
 
 
 def check_evaluator(pointer: Pointer, evaluator: PluginEvaluator, find: Finder) -> Iterator[Diagnostic]:
-    """AV351 for an evaluator that cannot be used; else AV201, AV202, AV204 and AV313 for its settings."""
+    """AV351 for an evaluator that cannot be used; else AV201, AV202, AV204, AV313 and AV314 for its settings."""
     found = find_plugin("evaluator", evaluator.type, evaluator.version)
     hint = "read it from the environment in the plugin: eval files have no environment references"
     yield from _check(found, (*pointer, "type"), evaluator.settings, hint, find)
 
 
 def check_target(pointer: Pointer, target: PluginTarget, find: Finder) -> Iterator[Diagnostic]:
-    """AV351 for a provider that cannot be used; else AV201, AV202, AV204 and AV313 for its settings."""
+    """AV351 for a provider that cannot be used; else AV201, AV202, AV204, AV313 and AV314 for its settings."""
     found = find_plugin("provider", target.provider, target.version)
     hint = "put it in an environment variable and write ${{ NAME }}"
     yield from _check(found, (*pointer, "provider"), target.settings, hint, find)
@@ -39,6 +39,7 @@ def _check(
         yield find.at("AV351", found.message, kind, hint=found.hint)
         return
     owner = value_at(find.source.data, *find.authored(kind[:-1]))
+    yield from _given_twice(owner, known_settings(found), kind[:-1], find)
     for place, message, refused in refused_settings(found, settings):
         rule = RULES.get(refused, "AV204")
         if not place:
@@ -56,3 +57,11 @@ def _check(
                 yield find.at(rule, message, pointer, hint=hint)
             case _:
                 yield find.at(rule, f"'{place[-1]}' is not accepted by {found.label}: {message}", pointer)
+
+
+def _given_twice(owner: JsonValue, known: Sequence[str], pointer: Pointer, find: Finder) -> Iterator[Diagnostic]:
+    settings = value_at(owner, "settings")
+    if isinstance(owner, dict) and isinstance(settings, dict):
+        for key in [each for each in known if each in settings and each in owner]:
+            message = f"'{key}' is also given outside of 'settings', where it wins"
+            yield find.at("AV314", message, (*pointer, "settings", key), key=True)
