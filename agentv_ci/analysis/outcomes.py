@@ -70,6 +70,7 @@ class RowCase:
     trials: int
     require: Require
     stop_when: Literal["decided"] | None
+    tags: tuple[str, ...] = ()
 
     @property
     def demand(self) -> tuple[int, bool, str, str, int]:
@@ -215,7 +216,7 @@ class Tally:
     def _learn(self, row: ResultRow) -> None:
         """Describe a case by a row; when rows disagree, the one that expects most counts, in any order."""
         key = row.case_key
-        case = RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
+        case = RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when, row.tags)
         known = self._cases.get(key)
         if known is None:
             self._expect(key, case)

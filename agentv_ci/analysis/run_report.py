@@ -9,7 +9,7 @@ from agentv_ci.analysis.comparison import BaselineComparison, compare
 from agentv_ci.analysis.gate import decide_gate, gate_settings
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.spending import Spending
-from agentv_ci.analysis.statistics import count, describe, group, repeated
+from agentv_ci.analysis.statistics import count, describe, figures_by_tag, group, repeated
 from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, GateSettings, Group, GuidelineText, RunReport, ScenarioReport
@@ -82,6 +82,7 @@ def run_report_of(
         gate=decide_gate(settings, outcomes, tally, ending, scenarios, comparison),
         suites=_groups("suite", tally, outcomes),
         targets=_groups("target", tally, outcomes),
+        tags=figures_by_tag(outcomes),
         evaluators=tally.evaluators.figures(),
         repeated=tuple(repeated(each) for each in outcomes if len(each.trials) > 1),
         comparison=comparison,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from agentv_ci.analysis.inference import (
     detectable_mean_drop,
@@ -18,7 +19,7 @@ from agentv_ci.analysis.inference import (
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import Spending, dollars
 from agentv_ci.contracts.comparison import Figure
-from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics
+from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics, TagFigures
 from agentv_ci.contracts.results import PRECISION
 
 BINS = 5
@@ -77,16 +78,27 @@ def bin_of(score: float) -> int:
 
 def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
     """Describe the cases of one suite or target."""
-    counts = count(outcomes, rows=0)
     return Group(
-        name=name,
-        **counts.model_dump(exclude={"rows", "cached"}),
-        mean=describe(outcomes).mean,
+        **_figures(name, outcomes),
         usage=spent.usage,
         judge_usage=spent.judge_usage,
         cost_usd=dollars(spent.answers),
         judge_cost_usd=dollars(spent.judges),
     )
+
+
+def figures_by_tag(outcomes: Iterable[CaseOutcome]) -> tuple[TagFigures, ...]:
+    """Describe the cases of each tag, sorted by name."""
+    by_tag: dict[str, list[CaseOutcome]] = {}
+    for outcome in outcomes:
+        for tag in dict.fromkeys(outcome.case.tags or ()):
+            by_tag.setdefault(tag, []).append(outcome)
+    return tuple(TagFigures(**_figures(tag, by_tag[tag])) for tag in sorted(by_tag))
+
+
+def _figures(name: str, outcomes: Sequence[CaseOutcome]) -> dict[str, Any]:
+    counts = count(outcomes, rows=0).model_dump(exclude={"rows", "cached"})
+    return {"name": name, **counts, "mean": describe(outcomes).mean}
 
 
 def repeated(outcome: CaseOutcome) -> RepeatedCase:

@@ -41,10 +41,10 @@ class Statistics(Recorded):
     )
 
 
-class Group(Recorded):
-    """The cases of one suite, or of one target."""
+class CaseFigures(Recorded):
+    """The cases that have something in common."""
 
-    name: str = Field(description="Path of the suite, or name of the target.")
+    name: str = Field(description="Path of the suite, or name of the target or tag.")
     cases: int = Field(description="Number of cases.")
     passed: int = Field(description="Cases that passed.")
     failed: int = Field(description="Cases that failed, including borderline ones.")
@@ -53,6 +53,15 @@ class Group(Recorded):
     skipped: int = Field(0, description="Cases that are skipped.")
     flaky: int = Field(description="Cases whose trials disagree.")
     mean: float | None = Field(description="Mean score of graded cases.")
+
+
+class TagFigures(CaseFigures):
+    """The cases with one tag."""
+
+
+class Group(CaseFigures):
+    """The cases of one suite, or of one target."""
+
     usage: Usage = Field(description="Tokens of answers.")
     judge_usage: Usage = Field(description="Tokens of judges.")
     cost_usd: Dollars | None = Field(description="Known cost of answers.")
@@ -303,6 +312,7 @@ class RunReport(Recorded):
     gate: GateResult = Field(description="Decision of the gate.")
     suites: Items[Group] = Field((), description="Results by eval file.")
     targets: Items[Group] = Field((), description="Results by target that answers.")
+    tags: Items[TagFigures] = Field((), description="Results by tag.")
     evaluators: Items[EvaluatorFigures] = Field((), description="Results by evaluator.")
     repeated: Items[RepeatedCase] = Field((), description="Cases with several trials.")
     comparison: Comparison | None = Field(None, description="Comparison with the baseline (`--baseline`).")

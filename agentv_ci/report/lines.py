@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 
 from agentv_ci.contracts.comparison import Change, Comparison
 from agentv_ci.contracts.report import (
+    CaseFigures,
     EvaluatorFigures,
     FailedValidation,
     Group,
@@ -71,8 +72,13 @@ def flaky_lines(run: view.RunView) -> Iterator[Line]:
 
 
 def group_lines(report: RunReport) -> Iterator[Line]:
-    """Yield the figures by suite, by target and by evaluator, if there are several."""
-    for title, groups in (("by suite", report.suites), ("by target", report.targets)):
+    """Yield the figures by suite, by target, by tag and by evaluator, if there are several."""
+    parts: tuple[tuple[str, Sequence[CaseFigures]], ...] = (
+        ("by suite", report.suites),
+        ("by target", report.targets),
+        ("by tag", report.tags),
+    )
+    for title, groups in parts:
         if len(groups) > 1:
             ordered = _cut_worst_first(groups)
             yield from _table(title, [(_name(each.name), _group(each)) for each in ordered])
@@ -162,12 +168,13 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     yield from (Line(f"warning: {on_one_line(each)}", "warn") for each in comparison.warnings)
 
 
-def _group(group: Group) -> str:
+def _group(group: CaseFigures) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
     left = f", {group.not_run} not run" if group.not_run else ""
     left += f", {group.skipped} skipped" if group.skipped else ""
-    cost = "" if group.total_usd is None else f", {view.dollars(group.total_usd)}"
+    total_usd = group.total_usd if isinstance(group, Group) else None
+    cost = "" if total_usd is None else f", {view.dollars(total_usd)}"
     return f"{group.passed}/{group.cases - group.skipped} passed{mean}{errors}{left}{cost}"
 
 
@@ -178,7 +185,7 @@ def _evaluator(figures: EvaluatorFigures) -> str:
     return f"{figures.passed}/{figures.scored} passed{mean}{errors}{skipped}"
 
 
-T = TypeVar("T", Group, EvaluatorFigures)
+T = TypeVar("T", CaseFigures, EvaluatorFigures)
 
 
 def _cut_worst_first(listed: Sequence[T]) -> Sequence[T]:

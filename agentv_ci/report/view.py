@@ -20,7 +20,14 @@ from agentv_ci.contracts.base import UNGRADED
 from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rate
 from agentv_ci.contracts.diagnostics import Severity
-from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST, EvaluatorFigures, Group, RunReport, Stop, Validation
+from agentv_ci.contracts.report import (
+    SEVERITIES_WORST_FIRST,
+    CaseFigures,
+    EvaluatorFigures,
+    RunReport,
+    Stop,
+    Validation,
+)
 from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
 from agentv_ci.text import counted, on_one_line
 
@@ -230,9 +237,9 @@ def cost_remarks(report: RunReport) -> Iterator[str]:
         yield f"a server's rate limit was hit and concurrency lowered {times}; see the run report"
 
 
-def badness(figures: Group | EvaluatorFigures) -> tuple[float, int, str]:
+def badness(figures: CaseFigures | EvaluatorFigures) -> tuple[float, int, str]:
     """Return a sort key that puts the lowest pass rate first."""
-    seen = figures.cases - figures.skipped if isinstance(figures, Group) else figures.scored + figures.errors
+    seen = figures.cases - figures.skipped if isinstance(figures, CaseFigures) else figures.scored + figures.errors
     return figures.passed / seen if seen else 1.0, -seen, figures.name
 
 

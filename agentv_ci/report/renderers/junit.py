@@ -97,7 +97,14 @@ class _Entry:
     @property
     def size(self) -> int:
         """The approximate number of bytes."""
-        attributes = [self.suite, self.id, self.target, self.path, *([self.blame.message] if self.blame else [])]
+        attributes = [
+            self.suite,
+            self.id,
+            self.target,
+            self.path,
+            self.properties.get("tags", ""),
+            *([self.blame.message] if self.blame else []),
+        ]
         texts = self.answer.size + (self.blame.text.size if self.blame else 0)
         return MARKUP + texts + sum(xml_text.size(each) + 5 * each.count('"') for each in attributes)
 
@@ -173,7 +180,7 @@ def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
         properties={
             **({"score": f"{row.score:.3f}"} if row.score is not None else {}),
             "verdict": row.verdict,
-            **_properties(row.target, row.trial, row.digest, dry_run=row.dry_run),
+            **_properties(row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run),
         },
     )
 
@@ -194,7 +201,7 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
         path=case.source.path,
         line=case.source.line,
         blame=_Blame.of("skipped", "skipped", [reason]),
-        properties=_properties(outcome.target, first, case.digest, dry_run=report.dry_run),
+        properties=_properties(outcome.target, first, case.digest, case.tags or (), dry_run=report.dry_run),
     )
 
 
@@ -209,8 +216,9 @@ def _blame(row: ResultRow) -> _Blame | None:
     return _Blame.of("failure", row.verdict, [f"score {row.score:.3f}", *reasons])
 
 
-def _properties(target: str, trial: int, digest: str, *, dry_run: bool) -> dict[str, str]:
+def _properties(target: str, trial: int, digest: str, tags: Sequence[str], *, dry_run: bool) -> dict[str, str]:
     values = {"target": target, "trial": str(trial), "digest": digest, "dry_run": str(dry_run).lower()}
+    values |= {"tags": ", ".join(tags)} if tags else {}
     return {name: xml_text.line(value) for name, value in values.items()}
 
 

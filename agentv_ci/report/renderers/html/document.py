@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.report import EvaluatorFigures, Group
+from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
 from agentv_ci.report import view
 from agentv_ci.report.renderers.html.blocks import fitting_block
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
@@ -144,7 +144,7 @@ def breakable(text: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[/._:-])(?=\w)", text))
 
 
-def worst_first(figures: Iterable[Group | EvaluatorFigures]) -> list[Group | EvaluatorFigures]:
+def worst_first(figures: Iterable[CaseFigures | EvaluatorFigures]) -> list[CaseFigures | EvaluatorFigures]:
     """Return the figures sorted by pass rate, lowest first."""
     return sorted(figures, key=view.badness)
 
