@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -157,9 +157,8 @@ def refused_settings(plugin: Plugin, settings: Mapping[str, JsonValue]) -> Itera
     )
     for key in unknown:
         yield Refusal((key,), f"unknown field '{key}'{did_you_mean(key, known)}", "unknown")
-    for key in known:
-        if key in _secret_settings(plugin) and key in settings and variable_of(settings[key]) is None:
-            yield Refusal((key,), f"'{key}' is a literal secret", "literal")
+    for place in dict.fromkeys(_literal_secrets(plugin.settings, dict(settings), ())):
+        yield Refusal(place, f"'{place[-1]}' is a literal secret", "literal")
     try:
         plugin.settings.model_validate({key: value for key, value in settings.items() if key not in unknown})
     except ValidationError as error:
@@ -184,21 +183,28 @@ def known_settings(plugin: Plugin) -> list[str]:
     return known
 
 
-def _secret_settings(plugin: Plugin) -> frozenset[str]:
-    fields = plugin.settings.model_fields.items()
-    return frozenset(
-        key for name, info in fields if _is_secret(info.annotation) for key in (name, info.alias) if key is not None
-    )
-
-
-def _is_secret(annotation: object) -> bool:
-    return annotation is SecretStr or any(map(_is_secret, get_args(annotation)))
+def _literal_secrets(annotation: object, value: JsonValue, way: Pointer) -> Iterator[Pointer]:
+    """Yield the places of secrets that are not environment references; some more than once."""
+    if annotation is SecretStr and isinstance(value, str) and variable_of(value) is None:
+        yield way
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, info in annotation.model_fields.items():
+            for step, item in _children(value):
+                if step in (name, info.alias):
+                    yield from _literal_secrets(info.annotation, item, (*way, step))
+    for each in get_args(annotation):
+        yield from _literal_secrets(each, value, way)
+        for step, item in _children(value):
+            yield from _literal_secrets(each, item, (*way, step))
 
 
 def _references(value: JsonValue, way: Pointer) -> Iterator[Pointer]:
     """Yield the places of environment references."""
     if variable_of(value) is not None:
         yield way
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, each in children:
+    for step, each in _children(value):
         yield from _references(each, (*way, step))
+
+
+def _children(value: JsonValue) -> Iterable[tuple[str | int, JsonValue]]:
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agentv_ci.installed_plugins import Plugin, UnusablePlugin, find_plugin, plugin_names
+from agentv_ci.installed_plugins import Plugin, UnusablePlugin, find_plugin, plugin_names, refused_settings
 from tests.support.plugins import POLITENESS, Packages, packages
 
 __all__ = ["packages"]
@@ -54,6 +56,23 @@ def test_names_without_a_prefix_are_no_plugins(packages: Packages) -> None:
 def test_plugin_that_does_not_load_says_why_in_one_line(code: str, message: str, packages: Packages) -> None:
     packages.evaluator(code)
     assert find_plugin("evaluator", "acme/score") == UnusablePlugin(f"evaluator 'acme/score' of acme 1.0 {message}")
+
+
+def test_literal_secrets_are_found_at_any_depth(packages: Packages) -> None:
+    packages.provider(
+        "from pydantic import BaseModel, Field, SecretStr\n"
+        "class Key(BaseModel):\n    key: SecretStr | None = Field(None, alias='apiKey')\n    name: str = ''\n"
+        "class S(BaseModel):\n    keys: list[Key] | None = None\n    by_name: dict[str, SecretStr] = {}\n"
+        "class Plugin:\n    settings = S\n    async def ask(self, question, settings): ...\n"
+    )
+    plugin = find_plugin("provider", "acme/ask")
+    assert isinstance(plugin, Plugin)
+    settings: dict[str, Any] = {
+        "keys": [{"apiKey": "${{ KEY }}", "name": "plain"}, {"apiKey": "sk-1"}],
+        "by_name": {"one": "${{ ONE }}", "two": "sk-2"},
+    }
+    found = [(each.place, each.kind) for each in refused_settings(plugin, settings)]
+    assert found == [(("keys", 1, "apiKey"), "literal"), (("by_name", "two"), "literal")]
 
 
 def test_unknown_name_is_answered_with_the_installed_ones(packages: Packages) -> None:

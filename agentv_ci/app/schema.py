@@ -99,7 +99,10 @@ def _add(part: Any, plugin: Plugin, reference: str, key: str) -> None:  # noqa: 
         if "enum" in kinds and any(each.get("pattern") == PLUGIN_NAME for each in others):
             kinds["enum"].append(plugin.name)
             kinds["enumDescriptions"].append(_about(plugin))
-        if any(each.get("then") == {"$ref": reference} for each in part.get("allOf", [])):
+        others = [each for each in part.get("allOf", []) if each.get("then") == {"$ref": reference}]
+        for each in others:
+            # Otherwise editors would offer the common fields twice.
+            each["if"]["properties"][key].setdefault("not", {"enum": []})["enum"].append(plugin.name)
             named = {"type": "object", "required": [key], "properties": {key: {"const": plugin.name}}}
             part["allOf"].append({"if": named, "then": {"$ref": f"#/$defs/{_definition(plugin.name)}"}})
     for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
