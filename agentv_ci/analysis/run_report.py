@@ -108,4 +108,6 @@ def _groups(what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[C
     for each in outcomes:
         by_name.setdefault(each.case.suite if what == "suite" else each.target, []).append(each)
     spending = tally.spending_by(what)
-    return tuple(group(name, by_name[name], spending.get(name, Spending())) for name in sorted(by_name))
+    # Targets are shown side by side in the order of the author.
+    names = sorted(by_name) if what == "suite" else by_name
+    return tuple(group(name, by_name[name], spending.get(name, Spending())) for name in names)

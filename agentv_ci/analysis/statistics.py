@@ -31,6 +31,8 @@ ALPHA = 0.05
 """Of the tests over all cases, two-sided."""
 POWER = 0.8
 """Of the smallest detectable drop of the mean."""
+MOST_MS = 10**15
+"""The longest time that is added up; rows of other programs may have any number."""
 
 
 def count(
@@ -84,6 +86,7 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
         judge_usage=spent.judge_usage,
         cost_usd=dollars(spent.answers),
         judge_cost_usd=dollars(spent.judges),
+        duration_s=min(sum(trial.duration_ms for each in outcomes for trial in each.trials), MOST_MS) / 1000,
     )
 
 

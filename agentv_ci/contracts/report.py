@@ -66,6 +66,9 @@ class Group(CaseFigures):
     judge_usage: Usage = Field(description="Tokens of judges.")
     cost_usd: Dollars | None = Field(description="Known cost of answers.")
     judge_cost_usd: Dollars | None = Field(description="Known cost of judges.")
+    duration_s: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="Seconds that answers took, one after the other; null if unknown."
+    )
 
     @property
     def total_usd(self) -> float | None:

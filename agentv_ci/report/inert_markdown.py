@@ -8,10 +8,24 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
 
 from agentv_ci.text import on_one_line, printable
 
 NOTHING = "(empty)"
+
+SIGNS: Mapping[str, str] = {
+    "pass": "✅",
+    "borderline": "🟡",
+    "fail": "❌",
+    "error": "⚠️",
+    "budget": "⛔",
+    "interrupted": "⛔",
+    "nothing": "➖",
+    "dry-run": "🧪",
+    "invalid": "❌",
+}
+"""Signs of the verdicts of cases, gates and jobs."""
 
 
 def code(text: str) -> str:

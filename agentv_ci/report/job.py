@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agentv_ci.contracts.action import ActionRun, PastRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
 from agentv_ci.contracts.plan_summaries import NamedCase, PlanDiff
-from agentv_ci.report.inert_markdown import code, fence, folded, link
+from agentv_ci.report.inert_markdown import SIGNS, code, fence, folded, link
 from agentv_ci.report.renderers import markdown
 from agentv_ci.report.view import GATE, Links, RunView, more_text
 from agentv_ci.text import counted, shortened
@@ -62,7 +62,7 @@ def _no_run(run: ActionRun) -> str:
     title = f"Evaluations: {GATE[run.verdict]}"
     if run.validate_only and run.verdict in ("pass", "invalid"):
         title = "Documents: valid" if run.verdict == "pass" else "Documents: invalid"
-    parts = [f"## {markdown.SIGNS[run.verdict]} {title}"]
+    parts = [f"## {SIGNS[run.verdict]} {title}"]
     if run.reason:
         parts.append(fence(shortened(run.reason, MAX_REASON), "text"))
     if run.hint:

@@ -18,6 +18,7 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import Usage
 from agentv_ci.report import view
+from agentv_ci.report.matrix import MatrixCase
 from agentv_ci.text import counted, on_one_line, shortened
 
 Style = Literal["good", "bad", "warn", "plain", "title", "strong", "faint", "bar"]
@@ -29,6 +30,7 @@ MAX_NAME = 60
 MAX_MESSAGE = 200
 WORTH_A_HISTOGRAM = 20
 """Fewer cases are counted at a glance."""
+WORTH_A_TIME_S = 1.0
 
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
 
@@ -69,6 +71,21 @@ def flaky_lines(run: view.RunView) -> Iterator[Line]:
         yield Line(f"  {each.passed} of {each.graded} passed ({interval})  {_name(run.name(each.key))}", "warn")
     yield from more_line(len(flaky))
     yield Line("")
+
+
+def matrix_lines(cases: Sequence[MatrixCase]) -> Iterator[Line]:
+    """Yield the cases whose targets have different verdicts."""
+    differing = [each for each in cases if each.differs]
+    if not cases:
+        return
+    yield Line(f"verdicts of targets differ in {len(differing)} of {counted(len(cases), 'case')}", "strong")
+    for each in differing[:MAX_SHOWN]:
+        verdicts = (
+            f"{_name(target)} {view.score_text(outcome.verdict, outcome.score)}"
+            for target, outcome in each.outcomes.items()
+        )
+        yield Line(f"  {_name(each.first.case.id)}: {', '.join(verdicts)}")
+    yield from more_line(len(differing))
 
 
 def group_lines(report: RunReport) -> Iterator[Line]:
@@ -173,9 +190,10 @@ def _group(group: CaseFigures) -> str:
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
     left = f", {group.not_run} not run" if group.not_run else ""
     left += f", {group.skipped} skipped" if group.skipped else ""
-    total_usd = group.total_usd if isinstance(group, Group) else None
+    total_usd, seconds = (group.total_usd, group.duration_s or 0.0) if isinstance(group, Group) else (None, 0.0)
     cost = "" if total_usd is None else f", {view.dollars(total_usd)}"
-    return f"{group.passed}/{group.cases - group.skipped} passed{mean}{errors}{left}{cost}"
+    time = f", {view.duration_text(seconds)}" if seconds >= WORTH_A_TIME_S else ""
+    return f"{group.passed}/{group.cases - group.skipped} passed{mean}{errors}{left}{cost}{time}"
 
 
 def _evaluator(figures: EvaluatorFigures) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.results import RowSource
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html.document import TEMPLATES
@@ -111,6 +112,22 @@ def test_targets_side_by_side(shop: Path, visit: Visit) -> None:
     assert page.evaluate("document.activeElement.closest('td').dataset.name") == TARGETS[1]
     page.get_by_label("View").select_option("One row per answer")
     expect(page.get_by_role("columnheader", name="Answer")).to_be_visible()
+
+
+def test_cases_that_tell_targets_apart_come_first_on_request(written: Write, visit: Visit) -> None:
+    verdicts: dict[str, tuple[Verdict, Verdict]] = {
+        "both": ("pass", "pass"),
+        "none": ("fail", "fail"),
+        "one": ("fail", "pass"),
+    }
+    rows = [
+        row(verdict, of=case(name), target=target)
+        for name, found in verdicts.items()
+        for target, verdict in zip(("z", "a"), found, strict=True)
+    ]
+    page = visit(written(*rows), "#sort=differs")
+    assert page.locator(".cases tbody th b").all_inner_texts() == ["one", "none", "both"]
+    assert page.locator(".cases thead th").all_inner_texts()[0] == "Case"
 
 
 def test_address_restores_the_view(shop: Path, visit: Visit) -> None:

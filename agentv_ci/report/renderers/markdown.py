@@ -18,8 +18,9 @@ from agentv_ci.contracts.plan import PlanSource
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report import view
-from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
+from agentv_ci.report.inert_markdown import SIGNS, cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
+from agentv_ci.report.matrix_tables import case_table, target_table
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, shortened
 
@@ -39,18 +40,6 @@ MAX_COMMAND = 1_000
 MAX_WITH_ANSWERS = 200
 """Cases whose question and answer are shown."""
 
-SIGNS: Mapping[str, str] = {
-    "pass": "✅",
-    "borderline": "🟡",
-    "fail": "❌",
-    "error": "⚠️",
-    "budget": "⛔",
-    "interrupted": "⛔",
-    "nothing": "➖",
-    "dry-run": "🧪",
-    "invalid": "❌",
-}
-"""Signs of the verdicts of cases, gates and jobs."""
 CHANGES: Mapping[Change, str] = {
     "regressed": "📉 regressed",
     "improved": "📈 improved",
@@ -123,6 +112,9 @@ def _left_out(blocks: Sequence[Block], limit: int) -> str:
 def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     report = run.report
     yield Block(Rank.VERDICT, _verdict(run, last))
+    if run.matrix:
+        yield Block(Rank.TABLE, target_table(run))
+        yield Block(Rank.COMPARISON, case_table(run, lambda each: _link(each, run)))
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
     cases = [*run.errors, *run.failures]
@@ -219,9 +211,13 @@ def _why(outcome: CaseOutcome) -> str:
 
 def _named(outcome: CaseOutcome, run: RunView) -> str:
     """Return the name of a case as a link to its line, with its target if there are several."""
-    source = outcome.case.source
-    name = link(cell_code(shortened(outcome.case.id, MAX_ID)), run.links.to(source.path, source.line))
+    name = _link(outcome, run)
     return f"{name} {cell_code(shortened(outcome.target, MAX_ID))}" if len(run.report.targets) > 1 else name
+
+
+def _link(outcome: CaseOutcome, run: RunView) -> str:
+    source = outcome.case.source
+    return link(cell_code(shortened(outcome.case.id, MAX_ID)), run.links.to(source.path, source.line))
 
 
 def _some(lines: Sequence[str], limit: int) -> list[str]:

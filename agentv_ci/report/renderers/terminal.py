@@ -13,9 +13,11 @@ from agentv_ci.report.lines import (
     comparison_lines,
     figure_lines,
     flaky_lines,
+    matrix_lines,
     more_line,
     scenario_lines,
 )
+from agentv_ci.report.matrix import matrix_cases
 from agentv_ci.report.view import (
     DRY_RUN,
     RunView,
@@ -67,6 +69,7 @@ def _lines(run: RunView) -> Iterator[Line]:
         yield Line(stored)
     if (unknown := unknown_text(run)) is not None:
         yield Line(unknown, "warn")
+    yield from matrix_lines(matrix_cases(run))
     yield from figure_lines(report)
     yield from _time(run)
     yield from scenario_lines(report.scenario_reports)

@@ -236,8 +236,9 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
 
 
 def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the suites and the targets, each with its number."""
-    return numbered({each.case.suite for each in outcomes}), numbered({each.target for each in outcomes})
+    """Return the suites, sorted, and the targets, in the order of the author, each with its number."""
+    targets = dict.fromkeys(each.target for each in outcomes)
+    return numbered({each.case.suite for each in outcomes}), {name: number for number, name in enumerate(targets)}
 
 
 def filter_names(trials: Trials) -> tuple[dict[str, int], dict[str, int]]:

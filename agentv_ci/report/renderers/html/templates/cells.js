@@ -8,10 +8,17 @@ const CHANGES = ["regressed", "improved", "flaky", "unchanged", "new", "removed"
 /** The orders of the table. Cases without a value come last. */
 function ordersOf(run, cases) {
   const has = (name) => cases.some((each) => each[name] !== undefined);
+  const verdicts = new Map();
+  const verdictsOf = (each) => verdicts.get(nameOf(each.id, each.suite));
+  for (const each of cases) {
+    if (verdictsOf(each) === undefined) verdicts.set(nameOf(each.id, each.suite), new Set());
+    verdictsOf(each).add(each.verdict);
+  }
   const isRepeated = cases.some((each) => each.trials && each.trials.length > 1);
   return [
     { key: "verdict", name: "Verdict", value: (each) => VERDICTS.indexOf(each.verdict) },
     { key: "id", name: "Case", value: (each) => each.id },
+    run.targets.length > 1 && { key: "differs", name: "Targets that differ", value: (each) => -verdictsOf(each).size },
     run.targets.length > 1 && { key: "target", name: "Target", value: (each) => each.target },
     has("change") && { key: "change", name: "Baseline", value: (each) => CHANGES.indexOf(each.change) },
     has("trials") && { key: "trials", name: "Trials passed", value: passRate },

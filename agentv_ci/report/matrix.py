@@ -1,0 +1,44 @@
+"""The cases that several targets answer, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.report.view import RunView
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCase:
+    """A case that several targets answer."""
+
+    outcomes: Mapping[str, CaseOutcome]
+    """By target."""
+
+    @property
+    def first(self) -> CaseOutcome:
+        """One of the outcomes, for what all have in common."""
+        return next(iter(self.outcomes.values()))
+
+    @property
+    def differs(self) -> bool:
+        """Whether its targets have different verdicts."""
+        return len({each.verdict for each in self.outcomes.values()}) > 1
+
+    @property
+    def spread(self) -> float:
+        """How far apart the scores of its targets are."""
+        scores = [each.score for each in self.outcomes.values()]
+        return max(scores) - min(scores)
+
+
+def matrix_cases(run: RunView) -> Sequence[MatrixCase]:
+    """Return the cases that several targets answer, those that tell the targets apart first."""
+    by_case: dict[tuple[str, str], dict[str, CaseOutcome]] = {case: {} for case in run.matrix}
+    for each in run.outcomes:
+        if (case := each.key[:2]) in by_case:
+            by_case[case][each.target] = each
+    order = {each.key[:2]: number for number, each in reversed([*enumerate(run.outcomes)])}
+    cases = [MatrixCase(by_case[case]) for case in sorted(by_case, key=lambda case: order[case])]
+    return sorted(cases, key=lambda each: (not each.differs, -each.spread))

@@ -1,0 +1,70 @@
+"""Markdown tables that show targets side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.contracts.report import Group
+from agentv_ci.report import view
+from agentv_ci.report.inert_markdown import SIGNS, cell_code, folded
+from agentv_ci.report.matrix import MatrixCase, matrix_cases
+from agentv_ci.report.view import RunView
+from agentv_ci.text import counted, shortened
+
+MAX_CASES = 50
+MAX_TARGETS = 10
+MAX_NAME = 100
+
+
+def target_table(run: RunView) -> str:
+    """Return the figures of each target."""
+    targets, verdicts = run.report.targets[:MAX_TARGETS], run.report.gate.targets
+    others = [name for name in ("not_run", "skipped") if any(getattr(each, name) for each in targets)]
+    head = ["", "target", "cases", "passed", "failed", "errors", *(name.replace("_", " ") for name in others)]
+    head += ["mean", "cost", "time"]
+
+    def row(group: Group) -> Sequence[str]:
+        sign = SIGNS[verdicts[group.name]] if group.name in verdicts else ""
+        counts = [group.cases, group.passed, group.failed, group.errored, *(getattr(group, name) for name in others)]
+        mean = "" if group.mean is None else f"{group.mean:.3f}"
+        cost = "" if group.total_usd is None else view.dollars(group.total_usd)
+        time = "" if group.duration_s is None else view.duration_text(group.duration_s)
+        return [sign, _name(group.name), *map(str, counts), mean, cost, time]
+
+    table = _table(head, [row(each) for each in targets], left=2)
+    return "\n\n".join([table, *view.more_text(len(run.report.targets), MAX_TARGETS, "target")])
+
+
+def case_table(run: RunView, named: Callable[[CaseOutcome], str]) -> str:
+    """Return the verdict of each target for each case, those that tell the targets apart first."""
+    cases = matrix_cases(run)
+    targets = [each.name for each in run.report.targets[:MAX_TARGETS]]
+
+    def row(case: MatrixCase) -> Sequence[str]:
+        return [named(case.first), *(_cell(case.outcomes.get(target)) for target in targets)]
+
+    table = _table(["case", *map(_name, targets)], [row(each) for each in cases[:MAX_CASES]], left=1 + len(targets))
+    differing = sum(each.differs for each in cases)
+    title = f"Cases by target: verdicts differ in {differing} of {counted(len(cases), 'case')}"
+    return folded(title, "\n\n".join([table, *view.more_text(len(cases), MAX_CASES, "case")]))
+
+
+def _cell(outcome: CaseOutcome | None) -> str:
+    if outcome is None or outcome.not_run:
+        return "–"
+    if outcome.verdict == "skipped":
+        return outcome.verdict
+    score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
+    trials = f" ({outcome.passed}/{len(outcome.trials)})" if len(outcome.trials) > 1 else ""
+    return f"{SIGNS[outcome.verdict]}{score}{trials}"
+
+
+def _name(target: str) -> str:
+    return cell_code(shortened(target, MAX_NAME))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+    """Return a table; all columns after the first `left` ones hold numbers."""
+    rule = ["---" if place < left else "--:" for place in range(len(head))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
