@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support.projects import GREETS, HELLO, Project
@@ -166,3 +168,40 @@ def test_stopped_run_is_passed_for_no_target(project: Project) -> None:
     project.documents("hello", "hi", targets=(GOOD, BAD), gate={"min_pass_rate": 0})
     assert project.eval(*BOTH, "--fail-fast").code == 1
     assert verdicts(project)[1] == {"good": "fail", "bad": "fail"}
+
+
+THIRD = {**GOOD, "name": "third"}
+
+
+def test_targets_of_a_run_are_compared(project: Project) -> None:
+    project.documents("hello", *("abcdefg"), targets=(GOOD, BAD, THIRD))
+    assert project.eval(*BOTH, "--target", "third").code == 1
+    done = project.run("compare", "r.jsonl", "--by", "target")
+    assert done.code == 1
+    assert "  pass rate 100.0% → 0.0%, p = 0.0078; " in done.out
+    assert [line for line in done.out.splitlines() if line.startswith(("against", "compare"))] == [
+        "against good: 8 regressed",
+        "compare: regressed",
+        "against good: 8 unchanged",
+        "compare: no regression",
+    ]
+    found = project.run("compare", "r.jsonl", "--by", "target", "--base", "bad", "--format", "json")
+    document = json.loads(found.out)
+    assert (found.code, document["exit_code"]) == (0, 0)
+    assert [(each["base"], each["head"], each["counts"]["improved"]) for each in document["comparisons"]] == [
+        ("bad", "good", 8),
+        ("bad", "third", 8),
+    ]
+    assert all(not each["warnings"] for each in document["comparisons"])
+
+
+def test_only_cases_that_both_targets_answer_are_compared(project: Project) -> None:
+    own = [{"id": name, "execution": {"target": name}} for name in ("good", "third")]
+    project.documents({"id": "both", "execution": {"targets": ["good", "bad"]}}, *own, targets=(GOOD, BAD, THIRD))
+    project.eval()
+    done = project.run("compare", "--by", "target", "r.jsonl")
+    assert [line for line in done.out.splitlines() if line.startswith("against")] == ["against good: 1 regressed"]
+    error = "no case of 'r.jsonl' is answered by 'third' and another target"
+    project.refuses("compare", "r.jsonl", "--by", "target", "--base", "third", error=error, code=3)
+    error = "no answers of target 'thrid' in 'r.jsonl' (did you mean 'third'?): good, bad, third"
+    project.refuses("compare", "r.jsonl", "--by", "target", "--base", "thrid", error=error)

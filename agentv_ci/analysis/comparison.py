@@ -64,13 +64,31 @@ def compare(against: BaselineComparison, outcomes: Iterable[CaseOutcome]) -> Com
     return compare_sides(base, head, now=against.now, is_part=against.is_part)
 
 
+def compare_targets(
+    cases: Sequence[CaseOutcome], base: str, head: str, *, now: datetime, confidence: float
+) -> Comparison:
+    """Compare two targets of one run, over the cases that both answer."""
+    asked = [{each.key[:2] for each in cases if each.target == target} for target in (base, head)]
+    shared = [each for each in cases if each.key[:2] in asked[0] & asked[1]]
+    sides = [Side(target, [each for each in shared if each.target == target]) for target in (base, head)]
+    return compare_sides(*sides, now=now, confidence=confidence, compares_digests=False)
+
+
 def compare_sides(
-    base: Side, head: Side, *, now: datetime, confidence: float = CONFIDENCE, is_part: bool = False
+    base: Side,
+    head: Side,
+    *,
+    now: datetime,
+    confidence: float = CONFIDENCE,
+    is_part: bool = False,
+    compares_digests: bool = True,
 ) -> Comparison:
     """Compare two runs."""
     by_target = any(in_matrix(each.key for each in side.cases) for side in (base, head))
     pairs = _paired(base, head)
     cases = [_compared(one, other, confidence) for one, other in pairs]
+    if not compares_digests:
+        cases = [each.model_copy(update={"stale": False}) for each in cases]
     graded = [(one, other) for one, other in pairs if one and other and one.graded and other.graded]
     pass_rate, mean_score = _figures(graded)
     alone = {target: _figures([pair for pair in graded if pair[1].target == target]) for target in _targets(head)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agentv_ci.analysis.baseline import baseline_of, baseline_text, outcome_of
-from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides
+from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides, compare_targets
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.app.report_files import read_run_report, report_path, require_writable
 from agentv_ci.atomic import write_whole
@@ -20,7 +20,7 @@ from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
 from agentv_ci.results.files import read_rows
-from agentv_ci.text import counted, shortened
+from agentv_ci.text import counted, did_you_mean, listed, shortened
 
 WRITE_BASELINE = "write one with `agentv-ci baseline accept`"
 
@@ -35,6 +35,32 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
     if not comparison.shares_cases:
         raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
     return comparison
+
+
+def compare_by_target(
+    results: Path, base: str | None, *, name: str, confidence: float, now: datetime
+) -> tuple[Comparison, ...]:
+    """Compare the targets of results with one of them, by default the first one; `name` is shown in messages.
+
+    Raises UsageError for results that cannot be read or compared, NothingToRun when no case has several targets.
+    """
+    if results.suffix == ".json":
+        raise UsageError(f"'{name}' is not a results file: expected .jsonl or .yaml")
+    outcomes, _, report = _read(results, name)
+    listed_targets = [each.name for each in report.targets] if report is not None else []
+    targets = [*dict.fromkeys((*listed_targets, *(each.target for each in outcomes)))]
+    if len(targets) < 2:
+        hint = "ask several targets in one run: eval --target A --target B"
+        raise UsageError(f"'{name}' has answers of only one target, '{targets[0]}'", hint=hint)
+    if base is not None and base not in targets:
+        raise UsageError(f"no answers of target '{base}' in '{name}'{did_you_mean(base, targets)}: {listed(targets)}")
+    first = base if base is not None else targets[0]
+    others = (each for each in targets if each != first)
+    found = (compare_targets(outcomes, first, each, now=now, confidence=confidence) for each in others)
+    comparisons = tuple(each for each in found if each.shares_cases)
+    if not comparisons:
+        raise NothingToRun(f"no case of '{name}' is answered by '{first}' and another target")
+    return comparisons
 
 
 def baseline_comparison(path: Path, *, head: str, now: datetime, is_part: bool = False) -> BaselineComparison:
