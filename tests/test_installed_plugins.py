@@ -75,6 +75,27 @@ def test_literal_secrets_are_found_at_any_depth(packages: Packages) -> None:
     assert found == [(("keys", 1, "apiKey"), "literal"), (("by_name", "two"), "literal")]
 
 
+@pytest.mark.parametrize(
+    ("config", "accepted"),
+    [
+        ("", {"max-words"}),
+        ("model_config = {'populate_by_name': True}", {"max-words", "limit"}),
+        ("model_config = {'extra': 'allow'}", {"max-words", "limit", "other"}),
+    ],
+)
+def test_settings_are_known_by_their_aliases(config: str, accepted: set[str], packages: Packages) -> None:
+    packages.evaluator(
+        "from pydantic import BaseModel, Field\n"
+        f"class S(BaseModel):\n    limit: int = Field(1, alias='max-words')\n    {config}\n"
+        "class Plugin:\n    settings = S\n    def score(self, answer, settings): ...\n"
+    )
+    plugin = find_plugin("evaluator", "acme/score")
+    assert isinstance(plugin, Plugin)
+    settings = {"max-words": 1, "limit": 1, "other": 1}
+    refused = {each.place[0] for each in refused_settings(plugin, dict(settings))}
+    assert settings.keys() - refused == accepted
+
+
 def test_unknown_name_is_answered_with_the_installed_ones(packages: Packages) -> None:
     packages.acme()
     found = find_plugin("evaluator", "acme/politness")

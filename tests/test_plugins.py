@@ -154,6 +154,24 @@ def test_settings_are_checked_by_the_plugin(
     assert [each.partition(" ")[2] for each in found(project)] == expected
 
 
+def test_mistake_in_settings_is_reported_where_it_is_written(packages: Packages, project: Project) -> None:
+    packages.acme()
+    project.documents()
+    project.targets(BOT)
+    evals = (
+        "$schema: agentv-eval-v2\nevalcases:\n  - id: a\n    expected_outcome: x\n    input: x\n    expected: []\n"
+        "    evaluators:\n"
+        "      - type: acme/politeness\n        at_least: 0\n        words: [x]\n"
+        "      - type: acme/politeness\n        settings:\n          words: [1]\n          wrods: [x]\n"
+        "      - {name: c, type: acme/politeness, settings: {at_least: 1}}\n"
+    )
+    project.write({"evals/x.yaml": evals})
+    mistakes = found(project)
+    places = [each.partition(" ")[0] for each in mistakes]
+    assert "'words.0' is not accepted" in mistakes[1]
+    assert places == ["x.yaml:9:19", "x.yaml:13:19", "x.yaml:14:11", "x.yaml:15:9"]
+
+
 def test_value_of_a_variable_is_checked_when_it_is_known(packages: Packages, project: Project) -> None:
     packages.acme()
     project.documents("a", targets=({**BOT, "width": "${{ WIDTH }}"},))
@@ -354,6 +372,23 @@ def test_report_of_a_plugin_must_be_named_and_installed(
     packages.reporter(f"{LINES}        pass\n")
     project.documents("a")
     project.refuses("eval", "evals", *(word for each in reports for word in ("--report", each)), error=error)
+
+
+def test_schema_with_plugins_has_their_fields_beside_the_common_ones(packages: Packages, project: Project) -> None:
+    packages.acme()
+    targets = json.loads(project.run("schema", "targets-v2", "--with-plugins").out)
+    bot = targets["$defs"]["acme.bot"]
+    assert (bot["title"], bot["additionalProperties"], "$id" in targets) == ("provider acme/bot", False, False)
+    assert {"name", "workers", "settings", "greeting", "width", "token"} <= bot["properties"].keys()
+    assert bot["properties"]["width"]["default"] == 1
+    width = bot["properties"]["width"]["anyOf"]
+    assert (width[0], "NAME" not in width[1]["pattern"], width[1]["type"]) == ({"type": "integer"}, True, "string")
+    assert bot["properties"]["settings"]["properties"].keys() == {"greeting", "width", "token"}
+    kinds = targets["$defs"]["Target"]["properties"]["provider"]["anyOf"][0]
+    assert (kinds["enum"][-1], kinds["enumDescriptions"][-1]) == (
+        "acme/bot",
+        "The provider 'acme/bot' of acme-evals 1.0.",
+    )
 
 
 def test_schema_leaves_out_plugins_that_cannot_be_used(packages: Packages, project: Project) -> None:

@@ -47,16 +47,17 @@ def _check(
             continue
         is_beside = isinstance(owner, dict) and place[0] in owner
         pointer = (*kind[:-1], *(() if is_beside or refused == "missing" else ("settings",)), *place)
+        name = ".".join(map(str, place))
         match refused:
             case "unknown":
                 known = None if "did you mean" in message else f"known fields: {listed(known_settings(found))}"
                 yield find.at(rule, message, pointer, key=True, hint=known)
             case "missing":
-                yield find.at(rule, f"missing field '{place[-1]}' of {found.label}", pointer)
+                yield find.at(rule, f"missing field '{name}' of {found.label}", pointer)
             case "literal":
                 yield find.at(rule, message, pointer, hint=hint)
             case _:
-                yield find.at(rule, f"'{place[-1]}' is not accepted by {found.label}: {message}", pointer)
+                yield find.at(rule, f"'{name}' is not accepted by {found.label}: {message}", pointer)
 
 
 def _given_twice(owner: JsonValue, known: Sequence[str], pointer: Pointer, find: Finder) -> Iterator[Diagnostic]:
