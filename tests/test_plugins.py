@@ -164,12 +164,13 @@ def test_mistake_in_settings_is_reported_where_it_is_written(packages: Packages,
         "      - type: acme/politeness\n        at_least: 0\n        words: [x]\n"
         "      - type: acme/politeness\n        settings:\n          words: [1]\n          wrods: [x]\n"
         "      - {name: c, type: acme/politeness, settings: {at_least: 1}}\n"
+        "      - {name: d, type: acme/politeness, words: [x], settings: {by: {}}}\n"
     )
     project.write({"evals/x.yaml": evals})
     mistakes = found(project)
     places = [each.partition(" ")[0] for each in mistakes]
     assert "'words.0' is not accepted" in mistakes[1]
-    assert places == ["x.yaml:9:19", "x.yaml:13:19", "x.yaml:14:11", "x.yaml:15:9"]
+    assert places == ["x.yaml:9:19", "x.yaml:13:19", "x.yaml:14:11", "x.yaml:15:9", "x.yaml:16:69"]
 
 
 def test_value_of_a_variable_is_checked_when_it_is_known(packages: Packages, project: Project) -> None:
@@ -180,6 +181,23 @@ def test_value_of_a_variable_is_checked_when_it_is_known(packages: Packages, pro
     project.env["WIDTH"] = "2"
     project.eval()
     assert project.rows()[0]["candidate_answer"] == "HelloHello Greet me"
+
+
+def test_message_of_a_model_does_not_show_secrets(packages: Packages, project: Project) -> None:
+    packages.provider(
+        "from pydantic import BaseModel, SecretStr, model_validator\n"
+        "class S(BaseModel):\n    key: SecretStr\n"
+        "    @model_validator(mode='after')\n    def check(self):\n"
+        "        raise ValueError(f'bad key {self.key.get_secret_value()}')\n"
+        "class Plugin:\n    settings = S\n    async def ask(self, question, settings): ...\n"
+    )
+    project.env["MY_WORD"] = "very-hidden-word"
+    project.documents("a", targets=({"name": "default", "provider": "acme/ask", "key": "${{ MY_WORD }}"},))
+    assert found(project) == []
+    project.refuses("eval", "evals", error="target 'default': invalid settings: Value error, bad key ***")
+    project.documents("a", targets=({"name": "default", "provider": "acme/ask", "key": "x"},))
+    refused = [each.partition(" ")[2] for each in found(project)]
+    assert "provider 'acme/ask' of acme 1.0 refuses it: Value error, bad key x [AV204] (default)" in refused
 
 
 def test_secrets_of_settings_are_masked(packages: Packages, project: Project) -> None:

@@ -20,6 +20,7 @@ from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.trials import still_asked
 from agentv_ci.model_errors import refusals
+from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import EarlierRun
 
 ADDRESSES = ("base_url", "endpoint")
@@ -77,6 +78,10 @@ def resolve_targets(
         try:
             resolved[key] = type(target).model_validate(found.data, strict=False)
             reasons = tuple(_invalid(resolved[key]))
+            if reasons and isinstance(target, PluginTarget):
+                # The plugin wrote them, perhaps with values.
+                clean = Redactor(secrets_of({key: target}, resolved, environ)).text
+                reasons = tuple((field, clean(reason)) for field, reason in reasons)
         except ValidationError as error:
             reasons = tuple(_refused(error).items())
         for field, reason in reasons:

@@ -18,7 +18,11 @@ POLITENESS = """
 from pydantic import BaseModel, Field, SecretStr
 from agentv_ci.plugins import Score
 
+class Person(BaseModel):
+    name: str
+
 class Settings(BaseModel):
+    by: Person | None = None
     words: list[str]
     at_least: int = Field(1, ge=1)
     token: SecretStr | None = None

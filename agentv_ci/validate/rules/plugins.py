@@ -43,10 +43,11 @@ def _check(
     for place, message, refused in refused_settings(found, settings):
         rule = RULES.get(refused, "AV204")
         if not place:
-            yield find.at(rule, message, kind)
+            yield find.at(rule, message if refused == "broken" else f"{found.label} refuses it: {message}", kind)
             continue
         is_beside = isinstance(owner, dict) and place[0] in owner
-        pointer = (*kind[:-1], *(() if is_beside or refused == "missing" else ("settings",)), *place)
+        is_nowhere = refused == "missing" and len(place) == 1
+        pointer = (*kind[:-1], *(() if is_beside or is_nowhere else ("settings",)), *place)
         name = ".".join(map(str, place))
         match refused:
             case "unknown":
