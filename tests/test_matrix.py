@@ -205,3 +205,10 @@ def test_only_cases_that_both_targets_answer_are_compared(project: Project) -> N
     project.refuses("compare", "r.jsonl", "--by", "target", "--base", "third", error=error, code=3)
     error = "no answers of target 'thrid' in 'r.jsonl' (did you mean 'third'?): good, bad, third"
     project.refuses("compare", "r.jsonl", "--by", "target", "--base", "thrid", error=error)
+
+
+def test_log_of_a_run_names_the_target(project: Project) -> None:
+    done = project.eval(*BOTH, "--verbose", "--repeat", "2")
+    assert "hello [bad] (trial 2): asking bad" in done.err
+    project.documents("hello", targets=(GOOD, BAD))
+    assert "hello: asking good" in project.eval("--target", "good", "--verbose").err

@@ -43,6 +43,7 @@ class Screen:
         self._console: Console | None = None
         """The terminal, while progress is live."""
         self._tasks: list[asyncio.Task[None]] = []
+        self._progress = Progress(0)
 
     def line(self, text: str, style: str = "plain") -> None:
         """Show a line, above the live progress."""
@@ -56,12 +57,14 @@ class Screen:
         """On a terminal, show why a trial did not pass."""
         is_failure = row.verdict != "pass" and not row.is_unknown and not self._judges
         if self._console is not None and is_failure:
-            parts = failure_line(row, self._console.width, mark="✗" if _is_unicode(self._console) else "x").parts
+            name = self._progress.name(row.case_key, row.trial, trials=row.trials)
+            parts = failure_line(row, name, self._console.width, mark="✗" if _is_unicode(self._console) else "x").parts
             with ignoring_lost_output():
                 self._console.print(_text(parts), soft_wrap=True)
 
     def watch(self, progress: Progress) -> None:
         """Show the progress until `close`."""
+        self._progress = progress
         show = self._live if self._is_live else self._plain
         self._tasks.append(asyncio.get_running_loop().create_task(show(progress)))
 
@@ -196,17 +199,16 @@ def _now(labels: Sequence[str], room: int) -> str:
     return fitting[-1] if fitting else clipped(texts[-1], room)
 
 
-def failure_line(row: ResultRow, width: int, *, mark: str) -> Line:
-    """Return why a trial did not pass, cut to the width of a terminal."""
+def failure_line(row: ResultRow, name: str, width: int, *, mark: str) -> Line:
+    """Return why a trial of this name did not pass, cut to the width of a terminal."""
     outcome, style = trial_outcome(row), FAILED[row.verdict]
-    label = f"{row.eval_id} (trial {row.trial})" if row.trials > 1 else row.eval_id
     score = "error" if row.verdict == "error" else f"{row.score:.2f}"
     wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
     reason = f"{wrong[0].name}: {wrong[0].text}" if wrong and row.verdict != "error" else outcome.summary
-    before = f"{mark} {on_one_line(label)} {score} "
+    before = f"{mark} {on_one_line(name)} {score} "
     return Line.of(
         (f"{mark} ", style),
-        (on_one_line(label), "strong"),
+        (on_one_line(name), "strong"),
         (f" {score} ", style),
         (clipped(on_one_line(reason), width - columns(before)), "plain"),
     )

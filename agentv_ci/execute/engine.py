@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.case_key import in_matrix
 from agentv_ci.contracts.exchange import (
     NO_SYSTEM_PROMPT,
     Ask,
@@ -73,7 +74,7 @@ class Engine:
         self._budget.add_earlier(finished)
         self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)
         self._asked = still_asked(plan, finished.results)
-        self.progress = Progress(total=self._trials.number)
+        self.progress = Progress(total=self._trials.number, matrix=in_matrix(map(plan.key_of, plan.cases)))
         self._targets = OpenTargets(
             plan, targets, options, services, limits=self._limits, budget=self._budget, progress=self.progress
         )
@@ -146,7 +147,7 @@ class Engine:
     async def _record(self, trial: Trial, work: Awaitable[ResultRow]) -> ResultRow:
         """Await a trial's row, write it, and keep the progress up to date."""
         progress = self.progress
-        progress.now[trial.key] = _label(trial)
+        progress.now[trial.key] = self._label(trial)
         row = await work
         self._journal.append(row)
         if self._journal.write_error is not None:
@@ -162,7 +163,7 @@ class Engine:
 
     async def _run_trial(self, trial: Trial) -> ResultRow:
         """Ask until there is an answer, and grade it."""
-        label, now = _label(trial), self._services.environment.now
+        label, now = self._label(trial), self._services.environment.now
         try:
             request = self._request(trial)
         except ProviderError as error:
@@ -214,8 +215,11 @@ class Engine:
             request = self._request(trial)
         except ProviderError as error:
             return failed_row(trial, Effort(row.attempts, row.requests, row.duration_ms), error, now=now)
-        grade = await self._grade(trial, request, stored_response(row), _label(trial))
+        grade = await self._grade(trial, request, stored_response(row), self._label(trial))
         return regraded_row(row, trial.case, grade, now=now, dry_run=self._options.dry_run)
+
+    def _label(self, trial: Trial) -> str:
+        return self.progress.name(trial.key[0], trial.number, trials=trial.case.trials)
 
     async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
         log = self._services.log
@@ -270,7 +274,3 @@ class Engine:
             return replace(response, cost_usd=0.0) if response.cached else response
 
         return ask
-
-
-def _label(trial: Trial) -> str:
-    return f"{trial.case.id} (trial {trial.number})" if trial.case.trials > 1 else trial.case.id

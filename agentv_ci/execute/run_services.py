@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.exchange import OF_CASE, Ask, Environment, Grade, Log, Request, Response, Warn
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import ResultRow
@@ -87,6 +89,13 @@ class Progress:
     """Repeated requests and attempts."""
     cost_usd: float = 0.0
     """The cost of answers and judges so far."""
+    matrix: AbstractSet[tuple[str, str]] = frozenset()
+    """Suite and id of the cases that several targets answer."""
+
+    def name(self, key: CaseKey, trial: int, *, trials: int) -> str:
+        """Return the name of a trial for people."""
+        name = case_name(key, names_target=key[:2] in self.matrix)
+        return f"{name} (trial {trial})" if trials > 1 else name
 
     @property
     def running(self) -> int:

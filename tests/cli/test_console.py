@@ -158,7 +158,8 @@ class TestProgress:
         ],
     )
     def test_failure_is_one_line(self, failed: ResultRow, width: int, line: str) -> None:
-        assert failure_line(failed, width, mark="✗").text == line
+        name = Progress(1).name(failed.case_key, failed.trial, trials=failed.trials)
+        assert failure_line(failed, name, width, mark="✗").text == line
 
     @pytest.mark.parametrize(
         ("columns", "above"),
