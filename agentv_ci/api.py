@@ -167,7 +167,12 @@ def _is_number(value: object, most: float) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
 
 
+def _are_names(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(each, str) for each in value))
+
+
 LIMITS: Sequence[tuple[str, Callable[[object], bool], str]] = (
+    ("target", _are_names, "a name or a list of names"),
     ("workers", _is_count, "a whole number of at least 1"),
     ("repeat", _is_count, "a whole number of at least 1"),
     ("threshold", partial(_is_number, most=1.0), "a number from 0 to 1"),

@@ -181,6 +181,7 @@ def test_unknown_name_is_refused() -> None:
         ({"dryrun": True}, TypeError, "unexpected option 'dryrun' (did you mean 'dry_run'?)"),
         ({"max_cost": 1}, TypeError, "unexpected option 'max_cost' (did you mean 'max_cost_usd'?)"),
         ({"baseline": "x"}, TypeError, "unexpected option 'baseline'"),
+        ({"target": ["a", 1]}, UsageError, "target: ['a', 1] is not a name or a list of names"),
         ({"threshold": 80}, UsageError, "threshold: 80 is not a number from 0 to 1"),
         ({"repeat": 0}, UsageError, "repeat: 0 is not a whole number of at least 1"),
         ({"workers": "2"}, UsageError, "workers: '2' is not a whole number of at least 1"),

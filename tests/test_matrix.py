@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import agentv_ci
 from tests.support.projects import GREETS, HELLO, Project
 
 GOOD, BAD = {**GREETS, "name": "good"}, {**GREETS, "name": "bad", "response": "Go away."}
@@ -212,3 +213,23 @@ def test_log_of_a_run_names_the_target(project: Project) -> None:
     assert "hello [bad] (trial 2): asking bad" in done.err
     project.documents("hello", targets=(GOOD, BAD))
     assert "hello: asking good" in project.eval("--target", "good", "--verbose").err
+
+
+def test_targets_stay_in_the_order_of_the_author(project: Project) -> None:
+    project.eval(*BOTH, "--workers", "4")
+    ran = project.run("report", "r.jsonl", "--out", "again.jsonl").out
+    assert "  bye: good fail 0.000, bad pass 1.000\n" in ran
+    assert [each["name"] for each in project.json("again.report.json")["targets"]] == ["good", "bad"]
+    found = project.run("compare", "again.jsonl", "--by", "target").out
+    assert found.startswith("good → bad:\n")
+
+
+@pytest.mark.parametrize("target", ["good", ["good", "bad"]])
+def test_targets_of_the_python_interface(
+    project: Project, monkeypatch: pytest.MonkeyPatch, target: str | list[str]
+) -> None:
+    monkeypatch.chdir(project.folder)
+    results = agentv_ci.run("evals/", target=target)
+    names = ["good", "bad"] if isinstance(target, list) else ["good"]
+    assert [each.target for each in results.cases] == names * 2
+    assert [*results.report.gate.targets] == (names if isinstance(target, list) else [])

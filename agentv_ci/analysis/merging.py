@@ -52,7 +52,7 @@ def merge(
     duplicate or foreign one is a reason of the gate. Duplicate rows always are, and so are files that are named twice
     (`repeated`). A case counts once.
     """
-    tally = Tally()
+    tally = Tally(each.name for part in parts if part.report is not None for each in part.report.targets)
     merged = _Rows()
     for part, row in rows:
         if merged.is_new(part, row):

@@ -171,7 +171,9 @@ class CaseOutcome:
 class Tally:
     """Collects rows, and keeps little more than their scores."""
 
-    def __init__(self) -> None:
+    def __init__(self, targets: Iterable[str] = ()) -> None:
+        """`targets` has the order of targets, if there is no plan."""
+        self._ranks = {name: rank for rank, name in enumerate(dict.fromkeys(targets))}
         self.rows = 0
         self.cached = 0
         """Rows whose answer was not asked for."""
@@ -253,8 +255,12 @@ class Tally:
         """
         cases: Iterable[tuple[CaseKey, Case]] = self._cases.items()
         if self._learns:
-            cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
+            cases = sorted(cases, key=self._place)
         return tuple(_outcome(case, key, self._trials[key], leaves_cases=leaves_cases) for key, case in cases)
+
+    def _place(self, known: tuple[CaseKey, Case]) -> tuple[str, int, str, int, str]:
+        (suite, case_id, target), case = known
+        return suite, case.source.line, case_id, self._ranks.get(target, len(self._ranks)), target
 
 
 def _outcome(case: Case, key: CaseKey, trials: Iterable[TrialOutcome], *, leaves_cases: bool) -> CaseOutcome:

@@ -47,8 +47,8 @@ def compare_by_target(
     if results.suffix == ".json":
         raise UsageError(f"'{name}' is not a results file: expected .jsonl or .yaml")
     outcomes, _, report = _read(results, name)
-    listed_targets = [each.name for each in report.targets] if report is not None else []
-    targets = [*dict.fromkeys((*listed_targets, *(each.target for each in outcomes)))]
+    known = report.targets if report is not None else ()
+    targets = [*dict.fromkeys((*(each.name for each in known), *(each.target for each in outcomes)))]
     if len(targets) < 2:
         hint = "ask several targets in one run: eval --target A --target B"
         raise UsageError(f"'{name}' has answers of only one target, '{targets[0]}'", hint=hint)
@@ -138,7 +138,7 @@ def _read(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], str, RunRe
     report = read_run_report(results)
     if report is not None and (reason := _incomplete(report)):
         raise UsageError(f"cannot compare an incomplete run: '{name}' {reason}")
-    tally, measured = Tally(), ""
+    tally, measured = Tally(each.name for each in (report.targets if report is not None else ())), ""
     seen: set[tuple[CaseKey, int]] = set()
     for row in read_rows(results):
         key = row.case_key, row.trial
