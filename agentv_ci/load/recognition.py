@@ -130,7 +130,7 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
         return None
     if "evalcases" in data:
         return "eval"
-    if "targets" in data and (named or _lists_providers(data["targets"])):
+    if "targets" in data and (_lists_providers(data["targets"]) or (named and not _lists_names(data["targets"]))):
         return "targets"
     if "guideline_patterns" in data or "guidelinePatterns" in data:
         return "config"
@@ -166,6 +166,11 @@ def _is_case(item: JsonValue) -> bool:
 def _attempts_schema(data: JsonValue) -> bool:
     """Whether `$schema` is there but misspelt or of the wrong type, which `validate` reports."""
     return isinstance(data, dict) and ("$schema" in data or nearest("$schema", data) is not None)
+
+
+def _lists_names(value: JsonValue) -> bool:
+    """Whether this is the list of targets of an eval file."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
 def _lists_providers(value: JsonValue) -> bool:

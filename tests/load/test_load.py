@@ -38,6 +38,7 @@ def problems(source: Source) -> list[tuple[str, str]]:
         ("x.yaml", "evalcases: 5\n", "eval", ["AV102"]),
         ("x.yaml", "targets: [{provider: mock}]\n", "targets", ["AV102"]),
         ("x.test.yaml", "evalcase: 5\n", "eval", ["AV102"]),
+        ("x.test.yaml", "targets: [a, b]\nevalcase: 5\n", "eval", ["AV102"]),
         ("x.eval.yml", "$shema: agentv-eval-v2\neval_cases: 5\n", "eval", []),
         *(("x.yaml", f"{key}: []\n", "config", ["AV102"]) for key in ("guideline_patterns", "guidelinePatterns")),
     ],
@@ -45,6 +46,11 @@ def problems(source: Source) -> list[tuple[str, str]]:
 def test_schema_name_or_content_set_the_kind(tmp_path: Path, name: str, text: str, kind: str, rules: list[str]) -> None:
     source = loaded(tmp_path, text, name, named=False)
     assert (source.kind, [each.rule for each in source.diagnostics]) == (kind, rules)
+
+
+def test_list_of_names_does_not_make_a_targets_file(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "targets: [a, b]\nevalcase: 5\n", "x.test.yaml").kind == "eval"
+    assert loaded(tmp_path, "targets: []\n", "x.test.yaml").kind == "targets"
 
 
 LATER_AGENTV = "this is an eval file of a later version of AgentV"
