@@ -233,3 +233,18 @@ def test_targets_of_the_python_interface(
     names = ["good", "bad"] if isinstance(target, list) else ["good"]
     assert [each.target for each in results.cases] == names * 2
     assert [*results.report.gate.targets] == (names if isinstance(target, list) else [])
+
+
+def test_drop_of_one_target_is_not_made_up_for_by_another(project: Project) -> None:
+    project.documents(*"abcdef", targets=(GOOD, BAD), gate={"min_pass_rate": 0})
+    project.eval(*BOTH)
+    project.run("baseline", "accept", "r.jsonl", "--out", "base.json")
+    project.targets({**GOOD, "response": "No."}, {**BAD, "response": "Hello"})
+    assert project.eval(*BOTH, "--baseline", "base.json").code == 1
+    reasons = verdicts(project)[0]
+    assert [each.split(": ", 1)[1].split(" (")[0] for each in reasons] == [
+        "6 cases regressed",
+        "pass rate over all cases of target good: 100.0% → 0.0%",
+        "mean score over all cases of target good: 1.000 → 0.000",
+    ]
+    assert reasons[0].endswith(": a [good], b [good], c [good], d [good], e [good] and 1 more")
