@@ -21,6 +21,8 @@ CREATED = 1_900_000_000
 
 NAMED: Json = {"type": "string", "minLength": 1}
 """The schema of a model's name."""
+NOTHING: Json = {"not": {}}
+"""The schema of what must not be there."""
 BASE64 = "[A-Za-z0-9+/]+={0,2}$"
 
 

@@ -13,6 +13,7 @@ from tests.servers.model_api.dialect import (
     BASE64,
     CREATED,
     NAMED,
+    NOTHING,
     REQUEST_ID,
     USAGE,
     Answer,
@@ -119,6 +120,8 @@ _CHAT_PARTS: Mapping[str, Json] = {
 }
 _FILE_DATA = pattern(f"^data:(application/pdf|text/plain);base64,{BASE64}")
 _RESPONSE_PARTS: Mapping[str, Json] = {
+    # The parts of chat completions have other names here.
+    **dict.fromkeys((*_CHAT_PARTS, "text"), NOTHING),
     "input_image": exactly(type={}, detail={"enum": ["low", "high", "auto"]}, image_url=_IMAGE),
     "input_file": {
         "oneOf": [
@@ -263,7 +266,7 @@ _ITEM: Json = {
         "role": {"enum": ["assistant", "system", "developer", "user"]},
         "content": {"items": by_type(_RESPONSE_PARTS)},
     },
-    **only_for_user("content", (*_RESPONSE_PARTS, *_CHAT_PARTS, "text")),
+    **only_for_user("content", tuple(_RESPONSE_PARTS)),
 }
 _USAGE: Json = {
     "input_tokens": USAGE.input,
