@@ -2,6 +2,7 @@
 
     valid/<case>/             eval and target files → expected/: the plan, the rows, the reports, the summary
     checked/<case>/           documents that this version compiles and does not run → expected/: the plan
+    formatted/<case>/         documents in any style → expected/: those that change, in one style
     compared/<case>/          base/ and head/: documents of two runs → expected/: the baseline, what has changed
     judged/<case>/            a judge set and its judge → expected/: the summary, the agreement
     invalid/<rule>-<slug>/    documents → diagnostics.txt
@@ -134,6 +135,21 @@ def test_valid_document_runs_as_expected(case: Case) -> None:
     # A plan runs like the documents it was compiled from.
     case.does("eval", "plan.json", "--out", "again.jsonl", code=done.code)
     assert case.steady_rows("again.jsonl") == rows
+
+
+@each("formatted")
+def test_document_is_formatted(case: Case) -> None:
+    before = case.files()
+    done = case.run("fmt", ".", "--check")
+    assert case.files() == before
+    written = case.run("fmt", ".")
+    text = f"{done.out}{done.err}{written.out}exit codes: {done.code}, {written.code}\n"
+    case.expect("expected/summary.txt", text.replace(str(case.folder), "<repository>"))
+    for name, content in before.items():
+        if case.path(name).read_bytes() != content:
+            case.expect(f"expected/{name}", case.path(name).read_bytes().decode())
+    again = case.run("fmt", ".")
+    assert again.out.startswith("0 files formatted")
 
 
 @each("compared")

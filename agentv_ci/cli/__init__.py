@@ -15,6 +15,7 @@ from agentv_ci.text import did_you_mean
 COMMANDS: Mapping[str, str] = {
     "init": "Set up targets, an example, a workflow and editor settings.",
     "validate": "Check documents and show the line of every mistake.",
+    "fmt": "Rewrite documents in one style.",
     "compile": "Compile eval files into one JSON plan.",
     "eval": "Run eval files or a plan and score the answers.",
     "rescore": "Score the answers of an earlier run again.",

@@ -25,6 +25,7 @@ FORBIDDEN: Mapping[tuple[str, ...], tuple[str, ...]] = {
         *("agentv_ci.compile", "agentv_ci.scaffold", "agentv_ci.validators"),
         *("agentv_ci.contracts.plan", "agentv_ci.contracts.results"),
     ),
+    ("fmt", "simple"): (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.validators", "agentv_ci.contracts.plan"),
     ("compile", "simple"): (*RUNNING, *REPORTING, "agentv_ci.scaffold", "agentv_ci.validators"),
     ("schema", "eval-v2"): (
         *(*RUNNING, *REPORTING),

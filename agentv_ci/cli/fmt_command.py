@@ -1,0 +1,72 @@
+"""`agentv-ci fmt`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from agentv_ci.app.fmt import FormattedFile, format_paths, write
+from agentv_ci.cli.console import one_line, short, show_diagnostics, show_line
+from agentv_ci.cli.options import option, paths_argument, takes
+from agentv_ci.errors import FAILED, PASSED, NothingToRun, UsageError
+from agentv_ci.load.discover import NO_EVALS_HINT
+from agentv_ci.text import counted, listed
+
+
+@dataclass(frozen=True)
+class FmtOptions:
+    """Options of `fmt`."""
+
+    paths: tuple[str, ...] = paths_argument()
+    check: bool = option("--check", is_flag=True, help="Write nothing; list the files that would change and fail.")
+    diff: bool = option("--diff", is_flag=True, help="Write nothing; print what would change and fail.")
+
+
+@click.command("fmt")
+@takes(FmtOptions)
+def command(options: FmtOptions) -> int:
+    """Rewrite eval, targets and config files and judge sets in one style, without changing their data.
+
+    PATH is a file, a folder or a glob (default: evals/). Keys get their current names in snake_case, lists and mappings
+    an indentation of two spaces, and cases a blank line between them. Comments, anchors, quotes and the order of keys
+    stay, and texts are never wrapped. Exit code 0: done; 1: files would change, with --check or --diff; 2: a file is
+    invalid YAML and stays as it is; 3: nothing to format.
+
+    \b
+    Examples:
+      agentv-ci fmt evals/
+      agentv-ci fmt evals/ --check
+      agentv-ci fmt evals/example.test.yaml --diff
+    """
+    if "-" in options.paths:
+        raise UsageError("standard input cannot be formatted; name files or folders")
+    cwd = Path.cwd()
+    files = list(format_paths(options.paths, cwd=cwd))
+    if not files:
+        raise NothingToRun(f"no eval, targets or config document in {listed(options.paths)}", NO_EVALS_HINT)
+    changed = [each for each in files if each.is_changed]
+    refused = [each for each in files if each.refusals]
+    for each in files:
+        show_diagnostics(each.refusals, err=True)
+    writes = not (options.check or options.diff)
+    for each in changed:
+        _show(each, options, cwd)
+    done = "formatted" if writes else "would change"
+    counts = [f"{counted(len(changed), 'file')} {done}", f"{len(files) - len(changed) - len(refused)} unchanged"]
+    counts += [f"{len(refused)} refused"] if refused else []
+    show_line(", ".join(counts), "bad" if refused or (changed and not writes) else "good", err=options.diff)
+    return UsageError.exit_code if refused else FAILED if changed and not writes else PASSED
+
+
+def _show(file: FormattedFile, options: FmtOptions, cwd: Path) -> None:
+    """Write a changed file, or print what would change."""
+    name = short(file.path, cwd)
+    if options.diff:
+        click.echo("".join(file.diff(str(name))), nl=False)
+    elif options.check:
+        click.echo(f"would format {one_line(str(name))}")
+    else:
+        write(file)
+        click.echo(f"formatted {one_line(str(name))}")
