@@ -20,8 +20,16 @@ for part in 1 2; do agentv-ci eval evals/ --shard $part/2 --out part-$part.jsonl
 for side in main branch; do agentv-ci eval evals/ --out $side.jsonl; done
 agentv-ci eval
 agentv-ci baseline accept
+agentv-ci eval --targets models.yaml --target small --target large --min-pass-rate 0 --out both.jsonl
 """
 """What the examples take for granted."""
+MODELS = """
+$schema: agentv-targets-v2.2
+targets:
+  - {name: small, provider: mock, response: Paris, judge_target: judge}
+  - {name: large, provider: mock, response: Paris, judge_target: judge}
+  - {name: judge, provider: mock}
+"""
 JUDGES = """
 $schema: agentv-judge-set-v1
 judge_target: judge
@@ -49,7 +57,7 @@ def shell(lines: str, folder: Path) -> CommandResult:
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scratch")
     (folder / ".git").mkdir()
-    write(folder, {"judges/refunds.yaml": JUDGES})
+    write(folder, {"judges/refunds.yaml": JUDGES, "models.yaml": MODELS})
     done = shell(BEFORE, folder)
     assert done.code == 0, done
     return folder
