@@ -18,7 +18,7 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.source import Kind, Mark, Source, diagnostic_at, locate
 from agentv_ci.load.discover import discover, find_root
 from agentv_ci.load.document import load
-from agentv_ci.load.events import LINE_BREAK
+from agentv_ci.load.events import LINE_BREAK, Unparsable
 from agentv_ci.load.layout import CannotBeLaidOut, layouts
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.validate.current_names import Renaming, renamings
@@ -74,7 +74,7 @@ def _formatted(source: Source, kind: Kind) -> FormattedFile:
     place = source.mark
     try:
         for after in layouts(renamed, parse_yaml(renamed).find_mark(), "evalcases"):
-            if _text(parse_yaml(after).data) == _text(data):
+            if _is_same(after, data):
                 return FormattedFile(source.path, text, after)
     except CannotBeLaidOut as error:
         place = Mark((error.line, 0), (error.line, 0), None)
@@ -106,9 +106,12 @@ def _with_kinds(data: JsonValue, found: Sequence[Renaming]) -> JsonValue:
     return changed  # type: ignore[no-any-return]
 
 
-def _text(data: JsonValue) -> str:
-    """Return data as a text in which 1, 1.0 and true differ, with keys in their order."""
-    return json.dumps(data)
+def _is_same(text: str, data: JsonValue) -> bool:
+    """Whether a text has this data: with keys in the same order, and 1 is neither 1.0 nor true."""
+    try:
+        return json.dumps(parse_yaml(text).data) == json.dumps(data)
+    except Unparsable:
+        return False
 
 
 def _renamed(text: str, mark: Mark, found: Sequence[Renaming]) -> str:
@@ -119,5 +122,6 @@ def _renamed(text: str, mark: Mark, found: Sequence[Renaming]) -> str:
         first, end = (starts[line] + column for line, column in (place.start, place.end))
         places[first, end] = name
     for (first, end), name in sorted(places.items(), reverse=True):
-        text = text[:first] + name + text[end:]
+        quote = text[first] if text[first] in "'\"" else ""
+        text = f"{text[:first]}{quote}{name}{quote}{text[end:]}"
     return text

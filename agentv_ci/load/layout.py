@@ -76,6 +76,8 @@ class _Layout:
             self._value(item, dash, column)
 
     def _value(self, value: Mark, owner: Point, column: int) -> None:
+        if value.start == value.end:
+            return
         opening = self._opening(value)
         line, first = value.start
         is_alias = self._lines[line][first : first + 1] == "*"
@@ -203,6 +205,6 @@ def _start(pair: tuple[Mark, Mark]) -> Point:
 
 def _shifted(line: str, by: int) -> str:
     if by >= 0:
-        return " " * by + line if line.strip() else line
+        return " " * by + line if line else line
     spaces = len(line) - len(line.lstrip(" "))
     return line[min(-by, spaces) :]

@@ -344,3 +344,16 @@ def test_parts_of_a_text_are_appended_before_its_direction_is_resolved(scripts: 
         }"""
     )
     assert appended == 0
+
+
+def test_skipped_case_has_its_reason_and_no_score(visit: Visit, written: Write) -> None:
+    skipped = row("skipped", of=case("later", line=2), skip=MARKUP[0])
+    file = written(row(of=case("a", line=1)), skipped)
+    page = visit(file)
+    expect(page.locator("dl.figures")).to_contain_text("skipped")
+    cells = page.locator(".cases tbody tr", has_text="later")
+    expect(cells.locator(".verdict")).to_have_text("skipped")
+    expect(cells).to_contain_text(MARKUP[0])
+    page = visit(file, ADDRESS.format("later"))
+    expect(page.locator("#case")).to_contain_text(MARKUP[0])
+    assert page.evaluate("window.pwned") is None

@@ -143,6 +143,27 @@ def test_check_writes_nothing(project: Project) -> None:
     assert project.run("fmt", "--check").code == 0
 
 
+NAMES = {
+    '{"id":"a","outcome":"Greets","input":"Hi","expected":[]}': (
+        '{"id": "a", "expected_outcome": "Greets", "input": "Hi", "expected": []}'
+    ),
+    "{ id: a, outcome: b, 'inputMessages': c, expected: [ ] }": (
+        "{id: a, expected_outcome: b, 'input_messages': c, expected: []}"
+    ),
+    # Two names of one field, of which one wins.
+    "{id: a, outcome: b, expected_outcome: c, input: d, expected: []}": None,
+    "{id: a, outcome: 3, input: invalid, expected: []}": None,
+}
+
+
+@pytest.mark.parametrize(("before", "after"), NAMES.items())
+def test_names_in_brackets(before: str, after: str | None) -> None:
+    head = "$schema: agentv-eval-v2\nevalcases: "
+    done = formatted(f"{head}[{before}]\n")
+    assert done is not None
+    assert done.after == f"{head}[{after or before}]\n"
+
+
 def test_diff_is_a_patch(project: Project) -> None:
     project.write({"evals/a.yaml": MESSY})
     done = project.run("fmt", "--diff")
