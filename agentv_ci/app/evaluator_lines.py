@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agentv_ci.contracts.evaluators import RUBRICS_NAME
+from agentv_ci.contracts.base import JsonValue, kind_in_short
+from agentv_ci.contracts.evaluators import RUBRICS_NAME, AuthoredEvaluator, numbered
 from agentv_ci.contracts.source import Pointer, Source, locate
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.load.document import load
@@ -54,11 +56,29 @@ class EvaluatorLines:
 
 
 def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:
+    inherits = value_at(source.data, "evalcases", index, "inherit_evaluators") is not False
+    shared = _items(source, ("execution", "evaluators")) if inherits else []
     for rest in (("evaluators",), ("execution", "evaluators")):
         pointer: Pointer = ("evalcases", index, *rest)
-        listed = value_at(source.data, *pointer)
-        for place, each in enumerate(listed if isinstance(listed, list) else ()):
-            if text_at(each, "name") == evaluator:
-                return (*pointer, place)
+        names = [*_names([*shared, *_items(source, pointer)])][len(shared) :]
+        if evaluator in names:
+            return (*pointer, names.index(evaluator))
     rubrics: Pointer = ("evalcases", index, "rubrics")
     return rubrics if evaluator == RUBRICS_NAME and value_at(source.data, *rubrics) is not None else None
+
+
+def _items(source: Source, pointer: Pointer) -> list[JsonValue]:
+    found = value_at(source.data, *pointer)
+    return found if isinstance(found, list) else []
+
+
+def _names(items: Sequence[JsonValue]) -> Iterator[str | None]:
+    """Yield what evaluators are called, which need not be valid: without a name by their type, made unique."""
+    given = [text_at(each, "name") for each in items]
+    taken: set[str | None] = {*given}
+    for item, name in zip(items, given, strict=True):
+        kind = text_at(item, "type") or kind_in_short(item, AuthoredEvaluator, "type")
+        free = (each for each in numbered(kind or "") if each not in taken)
+        found = name if name is not None else next(free)
+        taken.add(found)
+        yield found

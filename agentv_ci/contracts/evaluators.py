@@ -129,7 +129,7 @@ def named(evaluators: tuple[AnyEvaluator, ...]) -> tuple[AnyEvaluator, ...]:
     free: dict[str, Iterator[str]] = {}
 
     def with_name(evaluator: AnyEvaluator) -> AnyEvaluator:
-        names = free.setdefault(evaluator.kind, (name for name in _numbered(evaluator.kind) if name not in taken))
+        names = free.setdefault(evaluator.kind, (name for name in numbered(evaluator.kind) if name not in taken))
         renamed = evaluator.model_copy(update={"name": next(names)})
         renamed.model_fields_set.discard("name")
         return renamed
@@ -137,7 +137,8 @@ def named(evaluators: tuple[AnyEvaluator, ...]) -> tuple[AnyEvaluator, ...]:
     return tuple(each if each.is_named else with_name(each) for each in evaluators)
 
 
-def _numbered(kind: str) -> Iterator[str]:
+def numbered(kind: str) -> Iterator[str]:
+    """Yield the names of evaluators of a type: contains, contains-2 and so on."""
     yield kind
     yield from (f"{kind}-{number}" for number in count(2))
 

@@ -348,6 +348,12 @@ evalcases:
     execution:
       evaluators:
         - {name: second, type: is_json}
+  - id: in-short
+    evaluators:
+      - is_json
+      - contains: Ada
+      - {contains: Bob, name: contains-2}
+      - {type: contains, value: Eve}
 """
 
 
@@ -361,6 +367,11 @@ evalcases:
         ("one", "rubrics", None),
         ("one", "shared", None),
         ("three", "first", None),
+        # The file has an evaluator of this type with a name of its own.
+        ("in-short", "is_json", 18),
+        ("in-short", "contains", 19),
+        ("in-short", "contains-2", 20),
+        ("in-short", "contains-3", 21),
     ],
 )
 def test_line_of_an_evaluator_defined_in_a_case(repository: Path, case: str, evaluator: str, line: int | None) -> None:
