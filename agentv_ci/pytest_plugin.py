@@ -86,6 +86,8 @@ class EvalItem(pytest.Item):
         super().__init__(**given)  # type: ignore[arg-type]  # those of pytest
         self._compiled = compiled
         self._case = case
+        if case.skip is not None:
+            self.add_marker(pytest.mark.skip(reason=case.skip))
         for tag in case.tags or ():
             self.extra_keyword_matches.add(tag)
             if tag not in ACTING_MARKS and _MARK.fullmatch(tag):
@@ -95,8 +97,6 @@ class EvalItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case alone; raises CaseFailed."""
-        if self._case.skip is not None:
-            pytest.skip(self._case.skip)
         import asyncio
 
         from agentv_ci.api import run_compiled

@@ -47,7 +47,7 @@ def test_skipped_case_is_skipped_with_its_reason(pytester: pytest.Pytester, proj
     project.documents("greets", {"id": "later", "skip": "Not ready"}, name="evals/x.test.yaml")
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:cov", "--agentv", "-rs")
     assert result.parseoutcomes() == {"passed": 1, "skipped": 1}
-    result.stdout.fnmatch_lines(["SKIPPED*Not ready"])
+    result.stdout.fnmatch_lines(["SKIPPED [[]1] evals/x.test.yaml: Not ready"])
 
 
 @pytest.mark.parametrize(
