@@ -44,6 +44,8 @@ class CaseResult:
     id: str
     suite: str
     """The eval file, relative to the repository."""
+    path: str
+    """The file with the case: the eval file, or that of its row."""
     line: int
     """Where the case is in it."""
     target: str
@@ -241,6 +243,7 @@ def _case(outcome: CaseOutcome, rows: Sequence[ResultRow]) -> CaseResult:
     return CaseResult(
         id=outcome.case.id,
         suite=outcome.case.suite,
+        path=outcome.case.source.path,
         line=outcome.case.source.line,
         target=outcome.target,
         verdict=outcome.verdict,

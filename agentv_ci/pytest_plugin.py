@@ -127,13 +127,14 @@ class EvalItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return where the case is: path, line from 0, name."""
-        return self.path, self._case.source.line - 1, self.name
+        root = self.path.parents[self._case.suite.count("/")]
+        return root / self._case.source.path, self._case.source.line - 1, self.name
 
 
 def _explained(result: CaseResult) -> Iterator[str]:
     from agentv_ci.text import shortened
 
-    yield f"{result.suite}:{result.line}: {result.id} {result.verdict} {result.score or 0:.3f} (target {result.target})"
+    yield f"{result.path}:{result.line}: {result.id} {result.verdict} {result.score or 0:.3f} (target {result.target})"
     yield from (f"  {reason}" for reason in result.reasons)
     worst = min(result.rows, key=lambda row: row.score or 0.0, default=None)
     if worst is not None and worst.candidate_answer:

@@ -19,7 +19,7 @@ from agentv_ci.compile.overrides import narrowed
 from agentv_ci.compile.selection import EVERY_CASE, CaseFilter, facts_of, matches_id
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
+from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext
 from agentv_ci.contracts.documents import facts_of as facts_of_case
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
@@ -164,7 +164,7 @@ class _Reading:
             selection.overriding,
             selection.more_targets,
             given=given,
-            is_selected=selection.only.selects,
+            is_selected=self._selects,
         )
         self._roots: dict[Path, None] = {}
         self._read: list[Path] = []
@@ -173,6 +173,11 @@ class _Reading:
         self._beside: dict[Diagnostic, None] = {}
         self._own: dict[Diagnostic, None] = {}
         self.compilation = Compilation(self._valid(), read_bytes=Path.read_bytes)
+
+    def _selects(self, case: CaseFacts) -> bool:
+        if self._selection.only.eval_ids:
+            self._ids.add(case.id)  # those of rows are known only now
+        return self._selection.only.selects(case)
 
     def origin(self, *, cases: int) -> Origin:
         """Return the origin of the plan, after its last case; raises NothingToRun or UsageError."""
@@ -216,7 +221,8 @@ class _Reading:
         self._own.update(dict.fromkeys(checked.diagnostics))
         if isinstance(document := checked.document, EvalDocument):
             if self._selection.only.eval_ids:
-                self._ids.update(case.id for case in document.evalcases)
+                self._ids.update(case.id for case in document.evalcases if not case.is_template)
+            self._read += (source.resolve(case.cases_from.file) for case in document.evalcases if case.cases_from)
             left_out = (facts_of_case(document, case, source) for case in document.left_out)
             self._left_out += sum(map(self._selection.only.selects, left_out))
         self._roots[source.root] = None
@@ -297,6 +303,7 @@ def planned_cases(plan: Plan, left: Callable[[PlanCase], int] = lambda case: cas
         PlannedCase(
             id=case.id,
             suite=case.suite,
+            path=case.source.path,
             line=case.source.line,
             target=plan.targets[case.target].name,
             trials=trials,

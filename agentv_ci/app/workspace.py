@@ -12,6 +12,7 @@ from agentv_ci.contracts.source import NOWHERE, Kind, Source
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import read_json
+from agentv_ci.load.data_rows import read_rows
 from agentv_ci.load.discover import find_configs, find_root, find_targets, targets_in
 from agentv_ci.load.document import load
 from agentv_ci.load.files import file_inspector
@@ -90,6 +91,7 @@ class Documents:
             self._contexts[folder] = DocumentContext(
                 read_yaml=read_yaml,
                 inspect_file=self._inspect_file,
+                read_rows=read_rows,
                 targets=self._extended(self._targets_at(targets) if targets else None, path),
                 configs=self._configs(path),
                 target_names=self._target_names,

@@ -192,7 +192,7 @@ def _show_diff(diff: PlanDiff, cases: int, form: Literal["text", "json"]) -> Non
 
 def _show_case(what: str, case: NamedCase, style: str) -> None:
     target = f"  {one_line(case.target)}" if case.target is not None else ""
-    show_line(f"{what}  {one_line(case.id)}{target}  ({one_line(case.suite)})", style)
+    show_line(f"{what}  {one_line(case.id)}{target}  ({one_line(case.row or case.suite)})", style)
 
 
 def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:

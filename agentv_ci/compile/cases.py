@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from agentv_ci.case_rows import filled_cases, problem_diagnostic
 from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
 from agentv_ci.compile.references import Files, Targets, find_target, judge_of
 from agentv_ci.compile.selection import facts_of
 from agentv_ci.contracts.attachments import is_url, media_type_of, url_media_type
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS
+from agentv_ci.contracts.data_rows import DataProblem
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import (
     CaseExecution,
@@ -46,6 +48,7 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target
+from agentv_ci.errors import InvalidInput
 
 T = TypeVar("T")
 
@@ -68,9 +71,14 @@ def compile_suite(
     suite = _suite(document, source, context)
     compiler = _CaseCompiler(document, source, context, files, targets)
     # Compile all cases: keys of targets must not depend on the selection.
-    cases = (each for index, case in enumerate(document.evalcases) for each in compiler.compile(index, case))
-    left_out = {case.id for case in document.left_out}
-    chosen = (case for case in cases if case.id not in left_out and context.is_selected(facts_of(case)))
+    left_out = {id(case) for case in document.left_out}
+    runs = (
+        (case, authored)
+        for index, authored in enumerate(document.evalcases)
+        for written, place in compiler.written(index, authored)
+        for case in compiler.compile(written, place)
+    )
+    chosen = (case for case, authored in runs if id(authored) not in left_out and context.is_selected(facts_of(case)))
     return suite, map(compiler.sealed, chosen)
 
 
@@ -111,15 +119,30 @@ class _CaseCompiler:
         self._digests = CaseDigests(targets.compiled, {self._path: context.config.prices or {}})
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml)
 
-    def compile(self, index: int, case: EvalCase) -> Iterator[PlanCase]:
+    def written(self, index: int, case: EvalCase) -> Iterator[tuple[EvalCase, PlanSource]]:
+        """Yield a case, or the cases of its rows; raises InvalidInput if the rows changed since they were checked."""
+        if not case.is_template:
+            start, end, _ = self._marks[index]
+            yield (
+                case,
+                PlanSource(path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1),
+            )
+            return
+        for each in filled_cases(case, ("evalcases", index), self._source, self._context.read_rows):
+            if isinstance(each, DataProblem):
+                raise InvalidInput([problem_diagnostic(each)])
+            path = relative(each.row.path, self._source.root)
+            place = PlanSource(path=path, line=each.row.line, column=each.row.column, end_line=each.row.end_line)
+            yield EvalCase.model_validate(each.data), place
+
+    def compile(self, case: EvalCase, place: PlanSource) -> Iterator[PlanCase]:
         """Yield a case for each of its targets."""
         execution = self._document.execution_of(case)
-        own = [name for _, name in self._document.targets_of(index)]
+        own = [name for _, name in self._document.targets_of(0, case)]
         inputs = tuple(map(self._input_message, case.inputs))
         expected = tuple(map(self._expected_message, case.expectations))
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
         seeds = execution.seeds or ()
-        start, end, _ = self._marks[index]
         for name in self._context.target_names or own or [DEFAULT_TARGET]:
             target = find_target(self._context.target_list, name)
             judge = judge_of(self._context.target_list, target, None)
@@ -127,7 +150,7 @@ class _CaseCompiler:
                 id=case.id,
                 suite=self._path,
                 digest=UNSEALED,
-                source=PlanSource(path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1),
+                source=place,
                 conversation_id=case.conversation_id,
                 target=self._add(target),
                 judge_target=self._add(judge) if judge else None,

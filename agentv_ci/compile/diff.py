@@ -45,7 +45,7 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
     before, after = ({match(plan.key_of(case)): case for case in plan.cases} for plan in (old, new))
     older, newer = (CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new))
     changed = [
-        ChangedCase(**_named(key), reasons=_reasons(older, newer, before[key], case))
+        ChangedCase(**_named(key, case), reasons=_reasons(older, newer, before[key], case))
         for key, case in after.items()
         if key in before and before[key].digest != case.digest
     ]
@@ -65,12 +65,13 @@ def _unmoved(cases: _Cases, others: _Cases) -> tuple[NamedCase, ...]:
         if left[case.id, case.digest]:
             left[case.id, case.digest] -= 1
         else:
-            unmoved.append(NamedCase(**_named(key)))
+            unmoved.append(NamedCase(**_named(key, case)))
     return tuple(unmoved)
 
 
-def _named(key: tuple[str, ...]) -> dict[str, str]:
-    return dict(zip(("suite", "id", "target"), key, strict=False))
+def _named(key: tuple[str, ...], case: PlanCase) -> dict[str, str]:
+    row = {} if case.source.path == case.suite else {"row": f"{case.source.path}:{case.source.line}"}
+    return dict(zip(("suite", "id", "target"), key, strict=False)) | row
 
 
 def _reasons(older: CaseDigests, newer: CaseDigests, old: PlanCase, new: PlanCase) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ RULES: Mapping[str, Rule] = {
     "AV328": Rule("incomplete-message", "error", "an expected message without usable content"),
     "AV329": Rule("no-prompt", "error", "a command that never gets the prompt"),
     "AV330": Rule("unusable-setting", "error", "an address, header, path or metric that a run refuses"),
+    "AV331": Rule("invalid-data", "error", "rows of data that cannot be read, or are not there"),
+    "AV332": Rule("missing-variable", "error", "`{{ name }}` in a case made from rows, without a value in the row"),
     "AV345": Rule("leftover-only", "warning", "`only` on a case, which leaves out the other cases of its file"),
     "AV351": Rule("unusable-plugin", "error", "a plugin that is not installed, or cannot be loaded"),
     "AV355": Rule("unusable-attachment", "error", "an image or a document in a format that is not supported"),
@@ -76,7 +78,7 @@ RULES: Mapping[str, Rule] = {
 }
 
 _NEEDED = {"AV101", "AV103", "AV104", "AV105", "AV106", "AV301", "AV302", "AV304", "AV309", "AV312", "AV320", "AV325"}
-_PARTS = {"AV351", "AV355", "AV356", "AV357"}
+_PARTS = {"AV331", "AV332", "AV351", "AV355", "AV356", "AV357"}
 _COMMANDS = {"AV305", "AV322", "AV329"}
 FIXED_RULES = frozenset({*_NEEDED, *_PARTS, *_COMMANDS, *(rule for rule in RULES if rule.startswith("AV2"))})
 """Rules whose severity cannot be changed: what breaks them cannot be compiled or run."""

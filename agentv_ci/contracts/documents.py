@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import ConfigDocument
+from agentv_ci.contracts.data_rows import ReadRows
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
@@ -103,6 +104,7 @@ class DocumentContext:
 
     read_yaml: ReadYaml
     inspect_file: InspectFile
+    read_rows: ReadRows = lambda _: iter(())
     targets: CheckedDocument | None = None
     """None without a targets file; then rules about targets are skipped."""
     configs: tuple[CheckedDocument, ...] = ()

@@ -163,6 +163,25 @@ class SuiteExecution(CaseExecution):
     gate: Maybe[Gate] = Field(None, description="Thresholds that the run must meet.")
 
 
+class Sample(Authored):
+    """A random part of the rows."""
+
+    n: AtLeastOne = Field(description="Number of rows.")
+    seed: Integer = Field(0, description="Seed of the choice; a row added to the file changes it by one row at most.")
+
+
+class CasesFrom(Authored):
+    """A file of rows, each of which makes a case."""
+
+    file: Name = Field(
+        description="Path of a .csv, .jsonl, .json or .yaml file: relative to this file, or with a leading / to the "
+        "repository."
+    )
+    vars: JsonObject = Field(default_factory=dict, description="Values for every row; those of the row win.")
+    limit: Maybe[AtLeastOne] = Field(None, description="Number of rows to read; default: all.", examples=[10])
+    sample: Maybe[Sample] = Field(None, description="Choose some of the rows at random.")
+
+
 class EvalCase(Authored):
     """A task for the agent, and what a good answer is."""
 
@@ -196,6 +215,17 @@ class EvalCase(Authored):
         None, description="Overrides the file's `execution`, key by key; evaluators are added."
     )
     metadata: JsonObject = Field(default_factory=dict, description="Any data; copied to the results.")
+    cases_from: Maybe[CasesFrom] = Field(
+        None, description="Make a case of each row of a file: `{{ name }}` in texts is replaced by the row's value."
+    )
+    vars: Maybe[Annotated[Items[JsonObject], Field(min_length=1)]] = Field(
+        None, description="Rows, instead of those of a file: each makes a case."
+    )
+
+    @property
+    def is_template(self) -> bool:
+        """Whether rows of data make cases of it."""
+        return self.cases_from is not None or self.vars is not None
 
     @property
     def inputs(self) -> tuple[InputMessage, ...]:
@@ -244,10 +274,9 @@ class EvalDocument(Authored):
         """Return the tags of the file and of a case, each once."""
         return tuple(dict.fromkeys((*(self.tags or ()), *(case.tags or ()))))
 
-    def targets_of(self, index: int) -> list[tuple[Pointer, str]]:
+    def targets_of(self, index: int, case: EvalCase) -> list[tuple[Pointer, str]]:
         """Return the targets that a case names, each with its place: those of the case, else of the file."""
-        execution = self.evalcases[index].execution
-        owners = ((("evalcases", index, "execution"), execution), (("execution",), self.execution), ((), self))
+        owners = ((("evalcases", index, "execution"), case.execution), (("execution",), self.execution), ((), self))
         for place, owner in owners:
             if owner is not None and (owner.target or owner.targets):
                 several = [((*place, "targets", number), name) for number, name in enumerate(owner.targets or ())]

@@ -13,6 +13,7 @@ class NamedCase(Recorded):
     id: str = Field(description="Id of the case.")
     suite: str = Field(description="Eval file of the case.")
     target: str | None = Field(None, description="Name of the target; null if only one answers the case.")
+    row: str | None = Field(None, description="File and line of the row that makes the case; null without one.")
 
 
 class ChangedCase(NamedCase):
@@ -62,7 +63,8 @@ class Estimate(Recorded):
 class PlannedCase(NamedCase):
     """A case that would run."""
 
-    line: AtLeastOne = Field(description="First line of the case in its eval file.")
+    path: str = Field(description="File of the case: its eval file, or the file of its row.")
+    line: AtLeastOne = Field(description="First line of the case there.")
     target: str = Field(description="Name of the target that would answer.")
     trials: NonNegative = Field(description="Number of trials that would run; 0 if the case is skipped.")
     skip: str | None = Field(None, description="Why the case is skipped.")

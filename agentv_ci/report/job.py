@@ -112,7 +112,7 @@ def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
 
 def _named(case: NamedCase) -> str:
     target = f" for {code(shortened(case.target, MAX_TEXT))}" if case.target is not None else ""
-    return f"{code(shortened(case.id, MAX_TEXT))}{target} in {code(shortened(case.suite, MAX_TEXT))}"
+    return f"{code(shortened(case.id, MAX_TEXT))}{target} in {code(shortened(case.row or case.suite, MAX_TEXT))}"
 
 
 def _why(reasons: tuple[str, ...]) -> str:

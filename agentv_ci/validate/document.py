@@ -13,6 +13,7 @@ from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.text import did_you_mean
+from agentv_ci.validate import data_cases
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import attachments, cases, evaluators, file_references, judges, target_use, targets, texts
 from agentv_ci.validate.structure import CONTRACTS, check_spellings, check_structure
@@ -29,22 +30,21 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
     found += (each for each in _rules(document, find) if not find.is_stand_in(each))
     if not found:
         return CheckedDocument(source, document, ())
+    path = str(source.path)
     own = document.rules if isinstance(document, ConfigDocument) else None
     applied = _with_severities((context.config.rules or {}) if own is None else own, _once(found))
-    ordered = sorted(applied, key=lambda each: (each.line, each.column, each.rule))
+    # Rows of data are in other files.
+    ordered = sorted(applied, key=lambda each: (each.path != path, each.path, each.line, each.column, each.rule))
     return CheckedDocument(source, document, tuple(ordered))
 
 
 def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
     match document:
         case EvalDocument():
-            every = all_evaluators(document)
-            yield from cases.check(document, find)
-            yield from file_references.check(document, every, find)
-            yield from attachments.check(document, find)
-            yield from evaluators.check(document, every, find)
-            yield from judges.check(every, find)
-            yield from target_use.check(document, find)
+            if any(case.is_template for case in document.evalcases):
+                yield from data_cases.check(document, find, _eval_rules)
+            else:
+                yield from _eval_rules(document, find)
         case TargetsDocument():
             yield from targets.check(document, find)
         case ConfigDocument():
@@ -53,6 +53,16 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
             yield from judges.check_judge_set(document, find)
         case None:
             pass
+
+
+def _eval_rules(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
+    every = all_evaluators(document)
+    yield from cases.check(document, find)
+    yield from file_references.check(document, every, find)
+    yield from attachments.check(document, find)
+    yield from evaluators.check(document, every, find)
+    yield from judges.check(every, find)
+    yield from target_use.check(document, find)
 
 
 def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

@@ -26,7 +26,15 @@ YAML_BLOCKS = blocks("yaml")
 @pytest.mark.parametrize("text", [text for _, text in YAML_BLOCKS], ids=[where for where, _ in YAML_BLOCKS])
 def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
     name = "targets.yaml" if "targets:" in text else ".agentv.yaml" if "config" in text else "x.test.yaml"
-    write(tmp_path, {name: text, "drafts/strict.md": "Be strict", "prompts/strict.md": "Judge {{ candidate_answer }}"})
+    write(
+        tmp_path,
+        {
+            name: text,
+            "orders.csv": "order_id,total\n1001,12.50\n",
+            "drafts/strict.md": "Be strict",
+            "prompts/strict.md": "Judge {{ candidate_answer }}",
+        },
+    )
     checks = check_paths([name], targets=None, cwd=tmp_path)
     assert [found for file in checks.files for found in file.diagnostics] == []
 

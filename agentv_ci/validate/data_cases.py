@@ -1,0 +1,196 @@
+"""Check cases that are made from rows of data, each as if it were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from pydantic import ValidationError
+
+from agentv_ci.case_rows import VARIABLE, FilledCase, filled_cases, problem_diagnostic
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.data_rows import DataProblem
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.evals import EvalCase, EvalDocument
+from agentv_ci.contracts.source import SHORT_FORMS, Pointer, locate
+from agentv_ci.json_access import found_at
+from agentv_ci.jsonschema.schemas import SCHEMAS
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.file_references import check_reference
+from agentv_ci.validate.walk import as_written
+
+CHUNK = 200
+"""Rows that are checked together."""
+MAX_DIAGNOSTICS = 20
+"""Of one template; a mistake in the template is usually one in every row."""
+COMMANDS = ("script", "code")
+
+Rules = Callable[[EvalDocument, Finder], Iterator[Diagnostic]]
+
+
+@dataclass(frozen=True)
+class RowFinder(Finder):
+    """Places what a row filled in at the row, and everything else at the template."""
+
+    filled: Sequence[FilledCase] = ()
+
+    def at(
+        self, rule: str, message: str, pointer: Pointer, *, key: bool = False, hint: str | None = None
+    ) -> Diagnostic:
+        """Return a diagnostic about a part of one of the cases, which are numbered like the rows."""
+        found = super().at(rule, message, pointer, key=key, hint=hint)
+        match pointer:
+            case ("evalcases", int() as index, *_) if self._is_filled(pointer):
+                case = self.filled[index]
+                row = case.row
+                place = replace(found, path=str(row.path), line=row.line, column=row.column, case=case.id)
+                return replace(place, end_line=row.line, end_column=row.column)
+            case _:
+                return found
+
+    def _is_filled(self, pointer: Pointer) -> bool:
+        """Whether the text there, or a part of it, has variables; the id of a case is not one of its texts."""
+        _, _, *rest = pointer
+        if rest == ["id"]:
+            return False
+        short = [(*pointer[:2], SHORT_FORMS[str(rest[0])])] if rest and rest[0] in SHORT_FORMS else []
+        ways = (as_written(self.source.data, self.authored(each)) for each in (pointer, *short))
+        return any(_has_variables(value) for way in ways for value in found_at(self.source.data, *way))
+
+
+def _has_variables(value: JsonValue) -> bool:
+    match value:
+        case str():
+            return VARIABLE.search(value) is not None
+        case dict():
+            return any(map(_has_variables, value.values()))
+        case list():
+            return any(map(_has_variables, value))
+        case _:
+            return False
+
+
+def check(document: EvalDocument, find: Finder, rules: Rules) -> Iterator[Diagnostic]:
+    """AV331 and AV332 for rows, AV301 for ids of their cases, and all rules for what they make."""
+    written = [index for index, case in enumerate(document.evalcases) if not case.is_template]
+    yield from rules(*_part(document, find, written))
+    ids = {document.evalcases[index].id: _place(find, ("evalcases", index)) for index in written}
+    for index, case in enumerate(document.evalcases):
+        if case.is_template:
+            yield from islice(_check_template(document, index, find, rules, ids), MAX_DIAGNOSTICS)
+
+
+def _place(find: Finder, pointer: Pointer) -> str:
+    line = locate(find.source.mark, find.authored(pointer)).start[0] + 1
+    return f"{find.source.path.name}:{line}"
+
+
+def _part(document: EvalDocument, find: Finder, indexes: Sequence[int]) -> tuple[EvalDocument, Finder]:
+    """Return a document with some of the cases, and its finder."""
+    places = tuple(step for index in indexes if isinstance(step := find.authored(("evalcases", index))[1], int))
+    cases = tuple(document.evalcases[index] for index in indexes)
+    return _with_cases(document, cases), replace(find, survivors={**find.survivors, ("evalcases",): places})
+
+
+def _with_cases(document: EvalDocument, cases: tuple[EvalCase, ...]) -> EvalDocument:
+    part = document.model_copy(update={"evalcases": cases})
+    part.__dict__.pop("left_out", None)
+    return part
+
+
+def _check_template(
+    document: EvalDocument, index: int, find: Finder, rules: Rules, ids: dict[str, str]
+) -> Iterator[Diagnostic]:
+    case, pointer = document.evalcases[index], ("evalcases", index)
+    if case.cases_from is not None:
+        place = (*pointer, "cases_from", "file")
+        wrong = list(check_reference(place, case.cases_from.file, find))
+        if case.vars is not None:
+            wrong.append(find.at("AV320", "'cases_from' and 'vars' cannot be combined", (*pointer, "vars"), key=True))
+        if wrong:
+            yield from wrong
+            return
+    authored = find.authored(pointer)
+    if find.lost_part(pointer, deep=True):
+        return  # reported, and its rows would repeat it
+    commands = list(_check_commands(found_at(find.source.data, *authored)[0], pointer, find))
+    if commands:
+        yield from commands
+        return
+    empty = True
+    rows = filled_cases(case, authored, find.source, find.context.read_rows)
+    for chunk in iter(lambda: tuple(islice(rows, CHUNK)), ()):
+        empty = False
+        yield from (problem_diagnostic(each) for each in chunk if isinstance(each, DataProblem))
+        filled = [each for each in chunk if isinstance(each, FilledCase)]
+        twice = {at: found for at, each in enumerate(filled) if (found := _duplicate(each, ids)) is not None}
+        yield from twice.values()
+        unique = [each for at, each in enumerate(filled) if at not in twice]
+        yield from _check_chunk(document, authored, unique, find, rules)
+    if empty:
+        yield find.at("AV331", "there are no rows", (*pointer, "cases_from", "file"))
+
+
+def _check_commands(value: JsonValue, pointer: Pointer, find: Finder) -> Iterator[Diagnostic]:
+    """AV325 for commands in one text, where a value could be more than one argument."""
+    match value:
+        case dict():
+            for key, item in value.items():
+                if key in COMMANDS and isinstance(item, str) and VARIABLE.search(item):
+                    message = f"'{key}' is a command in one text, which cannot have variables of rows"
+                    hint = "write a list of arguments, or pass the value in 'config'"
+                    yield find.at("AV325", message, (*pointer, key), hint=hint)
+                yield from _check_commands(item, (*pointer, key), find)
+        case list():
+            for index, item in enumerate(value):
+                yield from _check_commands(item, (*pointer, index), find)
+        case _:
+            pass
+
+
+def _duplicate(each: FilledCase, ids: dict[str, str]) -> Diagnostic | None:
+    """Return the diagnostic of an id that another case has, else add it to `ids`: id → place of the first."""
+    row = each.row
+    place = f"{row.path.name}:{row.line}"
+    first = ids.setdefault(each.id, place)
+    if first == place:
+        return None
+    message = f"case id '{each.id}' is given twice; first at {first}"
+    hint = "give the id a variable whose value differs in every row"
+    return problem_diagnostic(DataProblem("AV301", message, row.path, row.line, row.column, hint))
+
+
+def _check_chunk(
+    document: EvalDocument, authored: Pointer, filled: Sequence[FilledCase], find: Finder, rules: Rules
+) -> Iterator[Diagnostic]:
+    sound: list[FilledCase] = []
+    cases: list[EvalCase] = []
+    for each in filled:
+        try:
+            cases.append(EvalCase.model_validate(each.data))
+        except ValidationError:
+            yield from _refused(each, authored, find)
+        else:
+            sound.append(each)
+    if cases:
+        yield from rules(_with_cases(document, tuple(cases)), _row_finder(sound, authored, find))
+
+
+def _row_finder(filled: Sequence[FilledCase], authored: Pointer, find: Finder) -> RowFinder:
+    index = authored[1]
+    assert isinstance(index, int)
+    survivors = {**find.survivors, ("evalcases",): (index,) * len(filled)}
+    return RowFinder(find.source, find.context, survivors, find.dropped, find.stand_ins, tuple(filled))
+
+
+def _refused(each: FilledCase, authored: Pointer, find: Finder) -> Iterator[Diagnostic]:
+    """Explain why the contract refuses a case with the values of its row."""
+    # Slow to import, and most rows are fine.
+    from agentv_ci.validate.wording import diagnostics, refused_parts
+
+    data: JsonValue = {"evalcases": [each.data]}
+    try:
+        EvalDocument.model_validate(data)
+    except ValidationError as error:
+        yield from diagnostics(_row_finder([each], authored, find), refused_parts(SCHEMAS["eval"], error, data))

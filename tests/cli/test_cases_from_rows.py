@@ -1,0 +1,97 @@
+"""Cases from rows: stable ids and digests, samples, and many rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.projects import Project
+
+TARGETS = "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: mock, response: '5'}]\n"
+TEMPLATE = """$schema: agentv-eval-v2
+evalcases:
+  - id: %s
+    cases_from: {file: rows.jsonl%s}
+    input: What is {{ q }}?
+    expected: []
+    expected_outcome: right
+    evaluators: [contains: "{{ a }}"]
+"""
+
+
+def compiled(project: Project, rows: list[dict[str, Any]], *, id_: str = "sum", more: str = "") -> dict[str, str]:
+    """Return id → digest."""
+    project.write(
+        {
+            "targets.yaml": TARGETS,
+            "sums.eval.yaml": TEMPLATE % (id_, more),
+            "rows.jsonl": "".join(f"{json.dumps(each)}\n" for each in rows),
+        }
+    )
+    done = project.run("compile", "sums.eval.yaml", "--out", "plan.json")
+    assert done.code == 0, done
+    return {each["id"]: each["digest"] for each in json.loads(project.text("plan.json"))["cases"]}
+
+
+ROWS: list[dict[str, Any]] = [{"q": f"{n} + 1", "a": n + 1} for n in range(40)]
+
+
+@pytest.mark.parametrize("id_", ["sum", "'{{ q }}'"])
+def test_new_row_changes_no_other_case(project: Project, id_: str) -> None:
+    before = compiled(project, ROWS, id_=id_)
+    after = compiled(project, [*ROWS[:20], {"q": "new", "a": 1}, *ROWS[20:]], id_=id_)
+    assert len(after) == len(before) + 1
+    assert before.items() < after.items()
+
+
+def test_sample_is_stable(project: Project) -> None:
+    chosen = compiled(project, ROWS, more=", sample: {n: 10, seed: 1}")
+    assert len(chosen) == 10
+    assert compiled(project, ROWS[::-1], more=", sample: {n: 10, seed: 1}") == chosen
+    assert compiled(project, ROWS, more=", sample: {n: 10, seed: 2}") != chosen
+    later = compiled(project, [*ROWS, {"q": "new", "a": 1}], more=", sample: {n: 10, seed: 1}")
+    assert len(chosen.keys() & later.keys()) >= 9
+
+
+def test_limit_reads_the_first_rows(project: Project) -> None:
+    assert len(compiled(project, ROWS, id_="'{{ q }}'", more=", limit: 3")) == 3
+
+
+def test_diff_names_the_changed_row(project: Project) -> None:
+    compiled(project, ROWS, id_="'{{ q }}'")
+    (project.folder / "plan.json").rename(project.folder / "old.json")
+    compiled(project, [*ROWS[:7], {"q": "7 + 1", "a": "eight"}, *ROWS[8:]], id_="'{{ q }}'")
+    done = project.run("compile", "sums.eval.yaml", "--diff", "old.json")
+    assert "7 + 1  (rows.jsonl:8)" in done.out
+    assert "evaluator 'contains' value" in done.out
+    assert len([line for line in done.out.splitlines() if " + 1" in line]) == 1
+
+
+def test_case_of_a_row_is_selected_and_named_by_its_id(project: Project) -> None:
+    compiled(project, ROWS, id_="'sum {{ q }}'")
+    done = project.run("eval", ".", "--eval-id", "sum 3 + 1", "--out", "out.jsonl")
+    assert done.code == 1, done
+    assert "(rows.jsonl:4)" in done.out
+    missing = project.run("eval", ".", "--eval-id", "sum 3 + 2")
+    assert "no case matches --eval-id sum 3 + 2 (did you mean 'sum " in missing.err
+
+
+def test_rows_are_not_overwritten(project: Project) -> None:
+    compiled(project, ROWS)
+    done = project.run("eval", ".", "--out", "rows.jsonl")
+    assert done.code == 2, done
+
+
+def test_mistakes_in_many_rows_are_cut_short(project: Project) -> None:
+    project.write(
+        {
+            "targets.yaml": TARGETS,
+            "sums.eval.yaml": TEMPLATE % ("'{{ n }}'", ""),
+            "rows.jsonl": "".join(f'{{"n": {n}, "q": 1}}\n' for n in range(1000)),
+        }
+    )
+    done = project.run("validate", "sums.eval.yaml")
+    assert done.code == 1
+    assert done.out.count("[AV332]") == 20
