@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from agentv_ci.case_rows import filled_cases, problem_diagnostic
 from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
@@ -133,7 +135,11 @@ class _CaseCompiler:
                 raise InvalidInput([problem_diagnostic(each)])
             path = relative(each.row.path, self._source.root)
             place = PlanSource(path=path, line=each.row.line, column=each.row.column, end_line=each.row.end_line)
-            yield EvalCase.model_validate(each.data), place
+            try:
+                yield EvalCase.model_validate(each.data), place
+            except ValidationError as error:
+                changed = DataProblem("AV331", "the row has changed since it was checked", *each.row[1:4])
+                raise InvalidInput([problem_diagnostic(changed)]) from error
 
     def compile(self, case: EvalCase, place: PlanSource) -> Iterator[PlanCase]:
         """Yield a case for each of its targets."""

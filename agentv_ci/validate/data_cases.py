@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from agentv_ci.case_rows import VARIABLE, FilledCase, filled_cases, problem_diagnostic
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.data_rows import DataProblem
-from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.diagnostics import FIXED_RULES, Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer, locate
 from agentv_ci.json_access import found_at
@@ -74,11 +74,29 @@ def _has_variables(value: JsonValue) -> bool:
 def check(document: EvalDocument, find: Finder, rules: Rules) -> Iterator[Diagnostic]:
     """AV331 and AV332 for rows, AV301 for ids of their cases, and all rules for what they make."""
     written = [index for index, case in enumerate(document.evalcases) if not case.is_template]
-    yield from rules(*_part(document, find, written))
+    # Rules for the file itself find the same with every part.
+    seen = dict.fromkeys(rules(*_part(document, find, written)))
+    yield from seen
     ids = {document.evalcases[index].id: _place(find, ("evalcases", index)) for index in written}
     for index, case in enumerate(document.evalcases):
         if case.is_template:
-            yield from islice(_check_template(document, index, find, rules, ids), MAX_DIAGNOSTICS)
+            yield from _bounded(_check_template(document, index, find, rules, ids), seen)
+
+
+def _bounded(found: Iterable[Diagnostic], seen: dict[Diagnostic, None]) -> Iterator[Diagnostic]:
+    """Yield what was not seen before: at most 20, and always an error that cannot be turned off."""
+    shown = refused = 0
+    for each in found:
+        if each in seen:
+            continue
+        seen[each] = None
+        is_fixed = each.rule in FIXED_RULES
+        if shown < MAX_DIAGNOSTICS or (is_fixed and not refused):
+            shown += 1
+            yield each
+        refused += is_fixed
+        if refused == MAX_DIAGNOSTICS:
+            return
 
 
 def _place(find: Finder, pointer: Pointer) -> str:

@@ -95,3 +95,18 @@ def test_mistakes_in_many_rows_are_cut_short(project: Project) -> None:
     done = project.run("validate", "sums.eval.yaml")
     assert done.code == 1
     assert done.out.count("[AV332]") == 20
+
+
+def test_warnings_of_many_rows_do_not_hide_an_error(project: Project) -> None:
+    rows = [{"q": f"@[User]: {n}", "a": "x"} for n in range(500)]
+    project.write(
+        {
+            "targets.yaml": TARGETS,
+            "sums.eval.yaml": TEMPLATE % ("sum", ""),
+            "rows.jsonl": "".join(f"{json.dumps(each)}\n" for each in [*rows, {"q": "x"}]),
+        }
+    )
+    done = project.run("validate", "sums.eval.yaml")
+    assert done.code == 1
+    assert done.out.count("[AV308]") == 20
+    assert "rows.jsonl:501:1: error: " in done.out.replace(f"{project.folder}/", "")
