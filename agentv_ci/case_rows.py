@@ -24,7 +24,7 @@ from agentv_ci.contracts.source import Mark, Pointer, Source, diagnostic_at, loc
 from agentv_ci.json_access import found_at
 from agentv_ci.text import did_you_mean, listed
 
-VARIABLE = re.compile(r"(?<!\$)\{\{(?!\{)([^{}]{1,200})\}\}")
+VARIABLE = re.compile(r"\{\{(?!\{)([^{}]{1,200})\}\}")
 ROW_FIELDS = frozenset({"cases_from", "casesFrom", "vars"})
 """Fields of a template that say where its rows come from."""
 PROMPTS = frozenset({"prompt", "llm_judge"})
@@ -55,6 +55,10 @@ def problem_diagnostic(problem: DataProblem) -> Diagnostic:
 
 class _Missing(LookupError):
     """The row has no value for a variable."""
+
+
+class _Ambiguous(ValueError):
+    """The value of a variable has variables, and is for a prompt, where the judge's would be replaced."""
 
 
 def filled_cases(
@@ -110,6 +114,9 @@ class _Template:
             data = self._fill(values) if self._fill is not None else self._data
         except _Missing as error:
             return self._problem(str(error), row, values)
+        except _Ambiguous as error:
+            message = f"the value of '{error}' has {{{{ … }}}}, which a judge's prompt would replace"
+            return DataProblem("AV332", message, row.path, row.line, row.column, "name the variable outside of prompts")
         assert isinstance(data, dict)
         if not self._has_own_ids:
             data = data | {"id": f"{data['id']}-{digest_of(exact(row.values))[:ID_DIGITS]}"}
@@ -150,12 +157,16 @@ class _Template:
         if whole is not None and self._takes_numbers(way):
             return lambda row: _value(row, whole[1].strip())
 
-        def fill(row: JsonObject) -> str:
-            return VARIABLE.sub(
-                lambda found: found[0] if found[1].strip() in kept else _text(row, found[1].strip()), text
-            )
+        def replaced(row: JsonObject, found: re.Match[str]) -> str:
+            name = found[1].strip()
+            if name in kept:
+                return found[0]
+            value = _text(row, name)
+            if kept and VARIABLE.search(value):
+                raise _Ambiguous(name)
+            return value
 
-        return fill
+        return lambda row: VARIABLE.sub(lambda found: replaced(row, found), text)
 
     def _takes_numbers(self, way: Pointer) -> bool:
         """Whether the value there may have any type, so that the row's value keeps its own."""

@@ -41,7 +41,7 @@ class RowFinder(Finder):
         """Return a diagnostic about a part of one of the cases, which are numbered like the rows."""
         found = super().at(rule, message, pointer, key=key, hint=hint)
         match pointer:
-            case ("evalcases", int() as index, *_) if self._is_filled(pointer):
+            case ("evalcases", int() as index, *_) if self._is_filled(pointer, rule):
                 case = self.filled[index]
                 row = case.row
                 place = replace(found, path=str(row.path), line=row.line, column=row.column, case=case.id)
@@ -49,10 +49,10 @@ class RowFinder(Finder):
             case _:
                 return found
 
-    def _is_filled(self, pointer: Pointer) -> bool:
-        """Whether the text there, or a part of it, has variables; the id of a case is not one of its texts."""
+    def _is_filled(self, pointer: Pointer, rule: str) -> bool:
+        """Whether the text there, or a part of it, has variables; the id stands for the case in most rules."""
         _, _, *rest = pointer
-        if rest == ["id"]:
+        if rest == ["id"] and not rule.startswith("AV2"):
             return False
         short = [(*pointer[:2], SHORT_FORMS[str(rest[0])])] if rest and rest[0] in SHORT_FORMS else []
         ways = (as_written(self.source.data, self.authored(each)) for each in (pointer, *short))
@@ -113,7 +113,7 @@ def _part(document: EvalDocument, find: Finder, indexes: Sequence[int]) -> tuple
 
 def _with_cases(document: EvalDocument, cases: tuple[EvalCase, ...]) -> EvalDocument:
     part = document.model_copy(update={"evalcases": cases})
-    part.__dict__.pop("left_out", None)
+    part.__dict__["left_out"] = document.left_out  # of all cases
     return part
 
 
@@ -123,7 +123,7 @@ def _check_template(
     case, pointer = document.evalcases[index], ("evalcases", index)
     if case.cases_from is not None:
         place = (*pointer, "cases_from", "file")
-        wrong = list(check_reference(place, case.cases_from.file, find))
+        wrong = [each for each in check_reference(place, case.cases_from.file, find) if each.rule != "AV303"]
         if case.vars is not None:
             wrong.append(find.at("AV320", "'cases_from' and 'vars' cannot be combined", (*pointer, "vars"), key=True))
         if wrong:
@@ -170,7 +170,7 @@ def _check_commands(value: JsonValue, pointer: Pointer, find: Finder) -> Iterato
 def _duplicate(each: FilledCase, ids: dict[str, str]) -> Diagnostic | None:
     """Return the diagnostic of an id that another case has, else add it to `ids`: id → place of the first."""
     row = each.row
-    place = f"{row.path.name}:{row.line}"
+    place = f"{row.path.name}:{row.line}:{row.column}"
     first = ids.setdefault(each.id, place)
     if first == place:
         return None

@@ -110,3 +110,39 @@ def test_warnings_of_many_rows_do_not_hide_an_error(project: Project) -> None:
     assert done.code == 1
     assert done.out.count("[AV308]") == 20
     assert "rows.jsonl:501:1: error: " in done.out.replace(f"{project.folder}/", "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "template", "expected"),
+    [
+        ("", "id: sum\ninput: '{{ q }}'", "there are no rows [AV331]"),
+        ('{"q": "{{ reference_answer }}"}', "id: sum\ninput: Hi\nevaluators: [llm_judge: 'Rate {{ q }}']", "[AV332]"),
+        ('{"q": ""}', "id: '{{ q }}'\ninput: Hi", "rows.jsonl:1:1: error: 'id' must not be empty [AV204]"),
+    ],
+)
+def test_unusable_rows_are_refused(project: Project, rows: str, template: str, expected: str) -> None:
+    case = {"expected": [], "expected_outcome": "right", "cases_from": {"file": "rows.jsonl"}}
+    lines = [*template.splitlines(), *(f"{key}: {json.dumps(value)}" for key, value in case.items())]
+    written = "\n    ".join(lines)
+    project.write(
+        {
+            "targets.yaml": TARGETS,
+            "rows.jsonl": rows,
+            "x.eval.yaml": f"$schema: agentv-eval-v2\nevalcases:\n  - {written}\n",
+        }
+    )
+    done = project.run("validate", "x.eval.yaml")
+    assert done.code == 1
+    assert expected in done.out
+
+
+def test_dollar_before_a_variable_is_text(project: Project) -> None:
+    project.write(
+        {
+            "targets.yaml": TARGETS.replace("'5'", "costs $5"),
+            "x.eval.yaml": (TEMPLATE % ("sum", "")).replace('"{{ a }}"', '"${{ a }}"'),
+            "rows.jsonl": '{"q": "it", "a": 5}',
+        }
+    )
+    done = project.run("eval", "x.eval.yaml")
+    assert (done.code, done.err.count("warning")) == (0, 0), done

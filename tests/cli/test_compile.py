@@ -127,7 +127,8 @@ class TestDiff:
 
     def test_json_is_for_programs(self, project: Project) -> None:
         done = project.run("compile", "evals", "--diff", "old.json", "--format", "json")
-        changed = {"id": "waves", "suite": "evals/x.yaml", "target": None, "reasons": ["expected outcome changed"]}
+        reasons = ["expected outcome changed"]
+        changed = {"id": "waves", "suite": "evals/x.yaml", "target": None, "row": None, "reasons": reasons}
         assert json.loads(done.out) == {"added": [], "removed": [], "changed": [changed]}
 
     def test_new_plan_may_replace_the_old_one(self, project: Project) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from agentv_ci.case_rows import ROW_FIELDS
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, REFERENCE_LIKE, variable_of, variables_in
 from agentv_ci.contracts.source import Pointer, locate
+from agentv_ci.json_access import value_at
 from agentv_ci.validate.findings import Finder
 
 _QUOTED = re.compile(
@@ -39,6 +41,9 @@ def _is_plain(find: Finder, pointer: Pointer, text: str) -> bool:
 
 def _check_reference(pointer: Pointer, text: str, find: Finder) -> Iterator[Diagnostic]:
     if find.source.kind == "eval":
+        case = value_at(find.source.data, *pointer[:2])
+        if isinstance(case, dict) and not ROW_FIELDS.isdisjoint(case):
+            return  # {{ name }} is a variable of rows
         # In a prompt it may be a variable of the prompt.
         if pointer[-1] not in ("prompt", "llm_judge") and (names := variables_in(text)):
             hint = "environment references are only replaced in targets files"
