@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -22,15 +23,19 @@ from agentv_ci.contracts.evals import CasesFrom, EvalCase
 from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES, PROMPT_VARIABLES
 from agentv_ci.contracts.source import Mark, Pointer, Source, diagnostic_at, locate
 from agentv_ci.json_access import found_at
-from agentv_ci.text import did_you_mean, listed
+from agentv_ci.text import did_you_mean, listed, shortened
 
-VARIABLE = re.compile(r"\{\{(?!\{)([^{}]{1,200})\}\}")
+VARIABLE = re.compile(r"\{\{(?!\{)(?=\s*[^\s{}])([^{}]{1,200})\}\}")
 ROW_FIELDS = frozenset({"cases_from", "casesFrom", "vars"})
 """Fields of a template that say where its rows come from."""
 PROMPTS = frozenset({"prompt", "llm_judge"})
 """Keys of texts with variables of their own, which a judge's question fills in."""
+FREE = frozenset({"metadata", "config", "content", "input", "output", "reference", "schema_inline", "schemaInline"})
+"""Keys of data below which values may have any type."""
 OF_JUDGES = frozenset({*PROMPT_VARIABLES, *AGGREGATOR_VARIABLES})
 ID_DIGITS = 12
+LONGEST = 2_000
+"""Characters of a message; rows may have thousands of columns."""
 
 Filler = Callable[[JsonObject], JsonValue]
 
@@ -50,7 +55,8 @@ class FilledCase(NamedTuple):
 def problem_diagnostic(problem: DataProblem) -> Diagnostic:
     """Return the diagnostic of a mistake in rows."""
     point = problem.line - 1, problem.column - 1
-    return diagnostic_at(Mark(point, point, None), problem.rule, problem.message, problem.path, hint=problem.hint)
+    message, hint = (shortened(text, LONGEST) for text in (problem.message, problem.hint or ""))
+    return diagnostic_at(Mark(point, point, None), problem.rule, message, problem.path, hint=hint or None)
 
 
 class _Missing(LookupError):
@@ -85,7 +91,7 @@ def _inline_rows(case: EvalCase, pointer: Pointer, source: Source) -> Iterator[D
 
 
 def _rows_from(setting: CasesFrom, source: Source, read_rows: ReadRows) -> Iterable[DataRow | DataProblem]:
-    rows = islice(read_rows(source.resolve(setting.file)), setting.limit)
+    rows = islice(read_rows(source.resolve(setting.file)), min(setting.limit or sys.maxsize, sys.maxsize))
     if setting.sample is None:
         return rows
     seed = setting.sample.seed
@@ -150,11 +156,12 @@ class _Template:
                 return None
 
     def _text_filler(self, text: str, way: Pointer) -> Filler | None:
-        kept = OF_JUDGES if way[-1] in PROMPTS else frozenset[str]()
+        is_prompt = way[-1] in PROMPTS and "evaluators" in way and "config" not in way
+        kept = OF_JUDGES if is_prompt else frozenset[str]()
         if all(name[1].strip() in kept for name in VARIABLE.finditer(text)):
             return None
         whole = VARIABLE.fullmatch(text)
-        if whole is not None and self._takes_numbers(way):
+        if whole is not None and not FREE.isdisjoint(way) and self._takes_numbers(way):
             return lambda row: _value(row, whole[1].strip())
 
         def replaced(row: JsonObject, found: re.Match[str]) -> str:

@@ -23,7 +23,7 @@ def read_json(text: str, *, strict: bool = False) -> JsonValue:
     """
     try:
         value: JsonValue = (
-            json.loads(text, parse_constant=refuse_constant, parse_float=_finite) if strict else json.loads(text)
+            json.loads(text, parse_constant=refuse_constant, parse_float=finite_number) if strict else json.loads(text)
         )
     except RecursionError as error:
         raise ValueError("nested too deep") from error
@@ -43,7 +43,8 @@ def refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _finite(number: str) -> float:
+def finite_number(number: str) -> float:
+    """Return a number of JSON; raises ValueError if it is beyond all floats."""
     value = float(number)
     if math.isinf(value):
         raise ValueError(f"{shortened(number, 40)} is too large for a number")

@@ -80,7 +80,7 @@ def compile_suite(
         for written, place in compiler.written(index, authored)
         for case in compiler.compile(written, place)
     )
-    chosen = (case for case, authored in runs if id(authored) not in left_out and context.is_selected(facts_of(case)))
+    chosen = (case for case, authored in runs if context.is_selected(facts_of(case)) and id(authored) not in left_out)
     return suite, map(compiler.sealed, chosen)
 
 

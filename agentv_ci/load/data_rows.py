@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.data_rows import DATA_SUFFIXES, DataProblem, DataRow
-from agentv_ci.json_access import read_json, refuse_constant, well_formed
+from agentv_ci.json_access import finite_number, read_json, refuse_constant, well_formed
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.text import listed
@@ -56,7 +57,8 @@ def _csv_rows(path: Path) -> Iterator[DataRow | DataProblem]:
                         return
                 elif len(fields) != len(columns):
                     message = f"{_fields(len(fields))}, but the header on line {header} has {len(columns)}"
-                    yield DataProblem("AV331", message, path, first, 1, "quote a value that contains a comma")
+                    hint = "quote a value that contains a comma" if len(fields) > len(columns) else None
+                    yield DataProblem("AV331", message, path, first, 1, hint)
                 else:
                     values: JsonObject = dict(zip(columns, fields, strict=True))
                     yield DataRow(values, path, first, 1, line - 1, header)
@@ -67,8 +69,8 @@ def _csv_rows(path: Path) -> Iterator[DataRow | DataProblem]:
 def _column_problem(columns: Sequence[str]) -> str | None:
     if "" in columns:
         return f"column {columns.index('') + 1} of the header has no name"
-    twice = [name for index, name in enumerate(columns) if name in columns[:index]]
-    return f"the header names {listed(repr(name) for name in dict.fromkeys(twice))} twice" if twice else None
+    twice = [name for name, number in Counter(columns).items() if number > 1]
+    return f"the header names {listed(map(repr, twice))} twice" if twice else None
 
 
 def _fields(number: int) -> str:
@@ -89,23 +91,24 @@ def _json_lines(path: Path) -> Iterator[DataRow | DataProblem]:
 
 def _json_rows(path: Path) -> Iterator[DataRow | DataProblem]:
     text = path.read_text("utf-8-sig")
-    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    decoder = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
     at = _next(text, 0)
     if not text.startswith("[", at):
         yield _not_a_list(path)
         return
     at = _next(text, at + 1)
-    line, counted = 1, 0
+    line, counted, line_start = 1, 0, 0
     while not text.startswith("]", at):
         try:
             value, end = decoder.raw_decode(text, at)
-            well_formed(value)
+            value = well_formed(value)
         except (ValueError, RecursionError) as error:
             yield _json_problem(error, path, 1, 1)
             return
         line += text.count("\n", counted, at)
+        line_start = max(line_start, text.rfind("\n", counted, at) + 1)
         end_line = line + text.count("\n", at, end)
-        yield _row(value, path, line, at - text.rfind("\n", 0, at), end_line)
+        yield _row(value, path, line, at - line_start + 1, end_line)
         counted = at
         at = _next(text, end)
         if text.startswith(",", at):
@@ -126,6 +129,8 @@ def _json_problem(error: Exception, path: Path, line: int, column: int) -> DataP
     if isinstance(error, json.JSONDecodeError):
         return DataProblem("AV331", f"invalid JSON: {error.msg}", path, line + error.lineno - 1, error.colno)
     reason = "nested too deep" if isinstance(error, RecursionError) else error
+    if "int_max_str_digits" in str(error):
+        reason = "the number is too long"
     return DataProblem("AV331", f"invalid JSON: {reason}", path, line, column)
 
 

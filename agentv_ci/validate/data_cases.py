@@ -13,7 +13,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.data_rows import DataProblem
 from agentv_ci.contracts.diagnostics import FIXED_RULES, Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
-from agentv_ci.contracts.source import SHORT_FORMS, Pointer, locate
+from agentv_ci.contracts.source import SHORT_FORMS, Pointer, locate, spell
 from agentv_ci.json_access import found_at
 from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.validate.findings import Finder
@@ -25,6 +25,8 @@ CHUNK = 200
 MAX_DIAGNOSTICS = 20
 """Of one template; a mistake in the template is usually one in every row."""
 COMMANDS = ("script", "code")
+HOLD_EVALUATORS = ("evaluators", "execution", "aggregator")
+"""Keys on the way to a command."""
 
 Rules = Callable[[EvalDocument, Finder], Iterator[Diagnostic]]
 
@@ -123,14 +125,20 @@ def _check_template(
     case, pointer = document.evalcases[index], ("evalcases", index)
     if case.cases_from is not None:
         place = (*pointer, "cases_from", "file")
-        wrong = [each for each in check_reference(place, case.cases_from.file, find) if each.rule != "AV303"]
+        # Without the rows, nothing can be compiled: an empty file is one without rows.
+        wrong = [
+            each if each.rule in FIXED_RULES else replace(each, rule="AV331", severity="error")
+            for each in check_reference(place, case.cases_from.file, find)
+            if each.rule != "AV303"
+        ]
         if case.vars is not None:
             wrong.append(find.at("AV320", "'cases_from' and 'vars' cannot be combined", (*pointer, "vars"), key=True))
         if wrong:
             yield from wrong
             return
     authored = find.authored(pointer)
-    if find.lost_part(pointer, deep=True):
+    is_repaired = any(each.startswith(spell(authored)) for each in find.stand_ins)
+    if is_repaired or find.lost_part(pointer, deep=True):
         return  # reported, and its rows would repeat it
     commands = list(_check_commands(found_at(find.source.data, *authored)[0], pointer, find))
     if commands:
@@ -159,7 +167,8 @@ def _check_commands(value: JsonValue, pointer: Pointer, find: Finder) -> Iterato
                     message = f"'{key}' is a command in one text, which cannot have variables of rows"
                     hint = "write a list of arguments, or pass the value in 'config'"
                     yield find.at("AV325", message, (*pointer, key), hint=hint)
-                yield from _check_commands(item, (*pointer, key), find)
+                elif key in HOLD_EVALUATORS:
+                    yield from _check_commands(item, (*pointer, key), find)
         case list():
             for index, item in enumerate(value):
                 yield from _check_commands(item, (*pointer, index), find)
@@ -171,10 +180,10 @@ def _duplicate(each: FilledCase, ids: dict[str, str]) -> Diagnostic | None:
     """Return the diagnostic of an id that another case has, else add it to `ids`: id → place of the first."""
     row = each.row
     place = f"{row.path.name}:{row.line}:{row.column}"
-    first = ids.setdefault(each.id, place)
-    if first == place:
+    if each.id not in ids:
+        ids[each.id] = place
         return None
-    message = f"case id '{each.id}' is given twice; first at {first}"
+    message = f"case id '{each.id}' is given twice; first at {ids[each.id]}"
     hint = "give the id a variable whose value differs in every row"
     return problem_diagnostic(DataProblem("AV301", message, row.path, row.line, row.column, hint))
 

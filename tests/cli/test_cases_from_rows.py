@@ -117,6 +117,12 @@ def test_warnings_of_many_rows_do_not_hide_an_error(project: Project) -> None:
     [
         ("", "id: sum\ninput: '{{ q }}'", "there are no rows [AV331]"),
         ('{"q": "{{ reference_answer }}"}', "id: sum\ninput: Hi\nevaluators: [llm_judge: 'Rate {{ q }}']", "[AV332]"),
+        ('{"q": "a"}', "input: '{{ q }}'", "missing field 'id'"),
+        (
+            '{"q": "a"}\n{"q": "a"}',
+            "id: '{{ q }}'\ninput: Hi",
+            "case id 'a' is given twice; first at rows.jsonl:1:1 [AV301]",
+        ),
         ('{"q": ""}', "id: '{{ q }}'\ninput: Hi", "rows.jsonl:1:1: error: 'id' must not be empty [AV204]"),
     ],
 )
@@ -146,3 +152,32 @@ def test_dollar_before_a_variable_is_text(project: Project) -> None:
     )
     done = project.run("eval", "x.eval.yaml")
     assert (done.code, done.err.count("warning")) == (0, 0), done
+
+
+def test_ids_of_two_templates_and_of_one_line_are_unique(project: Project) -> None:
+    template = (TEMPLATE % ("'{{ q }}'", "")).replace("rows.jsonl", "rows.json")
+    twice = template + template.split("evalcases:\n")[1]
+    project.write(
+        {"targets.yaml": TARGETS, "x.eval.yaml": template, "rows.json": '[{"q": "a", "a": 1}, {"q": "a", "a": 2}]'}
+    )
+    assert "rows.json:1:22: error: case id 'a' is given twice" in project.run("validate", "x.eval.yaml").out
+    project.write({"x.eval.yaml": twice, "rows.json": '[{"q": "a", "a": 1}]'})
+    assert "case id 'a' is given twice; first at rows.json:1:2" in project.run("validate", "x.eval.yaml").out
+
+
+def test_data_may_have_the_names_of_commands_and_prompts(project: Project) -> None:
+    template = (TEMPLATE % ("sum", "")) + "    metadata: {code: '{{ a }}', prompt: 'is {{ question }}', n: '{{ a }}'}\n"
+    project.write(
+        {"targets.yaml": TARGETS, "x.eval.yaml": template, "rows.jsonl": '{"q": "x", "a": 5, "question": "it"}'}
+    )
+    assert project.run("compile", "x.eval.yaml", "--out", "plan.json").code == 0
+    (case,) = json.loads(project.text("plan.json"))["cases"]
+    assert case["metadata"] == {"code": 5, "prompt": "is it", "n": 5}
+
+
+def test_row_that_only_leaves_out_is_known(project: Project) -> None:
+    template = (
+        TEMPLATE % ("'{{ q }}'", "")
+    ) + "  - {id: b, only: true, input: Hi, expected: [], expected_outcome: E, evaluators: [is_json]}\n"
+    project.write({"targets.yaml": TARGETS, "x.eval.yaml": template, "rows.jsonl": '{"q": "x", "a": 5}'})
+    assert "leaves out 1 other case" in project.run("validate", "x.eval.yaml").out
