@@ -93,11 +93,12 @@ def _in_full(item: object, union: TypeAliasType, key: str) -> dict[str, object] 
 
 def member_of(union: TypeAliasType, key: str, kind: object) -> type[BaseModel] | None:
     """Return the member of a named union with this value of `key`; None if there is none."""
-    if is_plugin(kind):
+    known = members_of(union, key).get(kind) if isinstance(kind, str) else None
+    if known is None and is_plugin(kind):
         either, *_ = get_args(union.__value__)
         plugin: type[BaseModel] = get_args(either)[1]
         return plugin
-    return members_of(union, key).get(kind) if isinstance(kind, str) else None
+    return known
 
 
 class ByKind:

@@ -276,12 +276,12 @@ class EvalDocument(Authored):
 
     def targets_of(self, index: int, case: EvalCase) -> list[tuple[Pointer, str]]:
         """Return the targets that a case names, each with its place: those of the case, else of the file."""
-        owners = ((("evalcases", index, "execution"), case.execution), (("execution",), self.execution), ((), self))
-        for place, owner in owners:
-            if owner is not None and (owner.target or owner.targets):
-                several = [((*place, "targets", number), name) for number, name in enumerate(owner.targets or ())]
-                return several or [((*place, "target"), owner.target or "")]
-        return []
+        return _targets_in(("evalcases", index, "execution"), case.execution) or self._targets
+
+    @cached_property
+    def _targets(self) -> list[tuple[Pointer, str]]:
+        """The targets that the file names, each with its place."""
+        return _targets_in(("execution",), self.execution) or _targets_in((), self)
 
     def execution_of(self, case: EvalCase) -> CaseExecution:
         """Return the settings of a case: merged with the file's key by key, its evaluators after the file's."""
@@ -308,6 +308,13 @@ class EvalDocument(Authored):
     @cached_property
     def _evaluators(self) -> tuple[AuthoredEvaluator, ...]:
         return (self.execution and self.execution.evaluators) or ()
+
+
+def _targets_in(place: Pointer, owner: CaseExecution | EvalDocument | None) -> list[tuple[Pointer, str]]:
+    if owner is None:
+        return []
+    several = [((*place, "targets", number), name) for number, name in enumerate(owner.targets or ())]
+    return several or ([((*place, "target"), owner.target)] if owner.target else [])
 
 
 def _given(execution: CaseExecution | None) -> dict[str, Any]:

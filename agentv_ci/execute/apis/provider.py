@@ -20,7 +20,8 @@ from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.apis.refusals import Parameters
 from agentv_ci.execute.apis.transport import Transport
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy, with_retries
+from agentv_ci.execute.retries import logged_retries
+from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy
 
 DEFAULT_SYSTEM_PROMPT = "You are a careful assistant. Follow the instructions and make nothing up."
 
@@ -92,18 +93,9 @@ class ApiProvider:
                     self._services.warn(f"{self._target.name}: {learned}")
                     adjusted += 1
 
-        def on_retry(error: ProviderError, retry: int, wait_s: float) -> None:
-            tries = f"retry {retry} of {self._policy.max_retries} in {wait_s:.1f} s"
-            self._services.log(f"{self._target.name}: {error.detail}; {tries}")
-
         try:
-            response, tries = await with_retries(
-                once,
-                self._policy,
-                on_retry,
-                uniform=self._services.environment.uniform,
-                pause=self._services.pause,
-                timeout_s=request.timeout_s,
+            response, tries = await logged_retries(
+                once, self._policy, self._target.name, self._services, timeout_s=request.timeout_s
             )
         except ProviderError as error:
             error.requests += adjusted

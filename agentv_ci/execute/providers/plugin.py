@@ -16,9 +16,10 @@ from agentv_ci.contracts.targets import PluginTarget
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.answers import answered
 from agentv_ci.execute.provider_services import ProviderServices
+from agentv_ci.execute.retries import logged_retries
 from agentv_ci.installed_plugins import Plugin, UnusablePlugin, error_line, find_plugin
 from agentv_ci.model_errors import sentence
-from agentv_ci.retry import RetryPolicy, with_retries
+from agentv_ci.retry import RetryPolicy
 from agentv_ci.text import well_formed_text
 
 KINDS = frozenset({"timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"})
@@ -61,17 +62,8 @@ class PluginProvider:
                 raise ProviderError(kind, f"the plugin raised {error_line(error)}") from error
             return _response(returned)
 
-        def on_retry(error: ProviderError, retry: int, wait_s: float) -> None:
-            tries = f"retry {retry} of {self._policy.max_retries} in {wait_s:.1f} s"
-            self._services.log(f"{self._target.name}: {error.detail}; {tries}")
-
-        response, tries = await with_retries(
-            once,
-            self._policy,
-            on_retry,
-            uniform=self._services.environment.uniform,
-            pause=self._services.pause,
-            timeout_s=request.timeout_s,
+        response, tries = await logged_retries(
+            once, self._policy, self._target.name, self._services, timeout_s=request.timeout_s
         )
         return replace(response, requests=tries)
 

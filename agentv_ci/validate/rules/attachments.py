@@ -20,7 +20,7 @@ from agentv_ci.contracts.attachments import (
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import ReferencedFile
 from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
-from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import CliTarget, Target, refused_attachment
 from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
@@ -35,7 +35,8 @@ Attached = tuple[Pointer, str, AttachmentType, str]
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV355 and AV356 for images and documents, AV105, AV302 and AV318 for their files."""
-    for index, case in enumerate(document.evalcases):
+    for index in with_attachments(document, find.source):
+        case = document.evalcases[index]
         for pointer, role, kind, value in attached(("evalcases", index, "input_messages"), case.inputs):
             if role != "user":
                 message = f"{PHRASES[kind]} may only be in a message of role 'user', not '{role}'"
@@ -67,6 +68,23 @@ def attached(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage
             for part, block in enumerate(message.content):
                 if isinstance(block, ContentBlock) and block.type in ("image", "document"):
                     yield (*pointer, number, "content", part), message.role, block.type, block.value
+
+
+def with_attachments(document: EvalDocument, source: Source) -> Iterator[int]:
+    """Yield the indexes of the cases that have any."""
+    # Most files do not have the words; with a backslash, they may be there as escapes.
+    if source.text and not any(word in source.text for word in (*PHRASES, "\\")):
+        return
+    for index, case in enumerate(document.evalcases):
+        for messages in (case.input_messages, case.expected_messages):
+            if isinstance(messages, tuple) and any(map(_has_attachment, messages)):
+                yield index
+                break
+
+
+def _has_attachment(message: InputMessage | ExpectedMessage) -> bool:
+    blocks = message.content if isinstance(message.content, tuple) else ()
+    return any(isinstance(each, ContentBlock) and each.type in PHRASES for each in blocks)
 
 
 def _problem(kind: AttachmentType, value: str, find: Finder) -> tuple[str, str, str | None] | None:

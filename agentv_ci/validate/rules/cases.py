@@ -37,7 +37,8 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
             if any(each.name == RUBRICS_NAME for each in document.evaluators_of(case)):
                 message = f"an evaluator is named '{RUBRICS_NAME}', the name reserved for the case's own rubrics"
                 yield find.at("AV301", message, place, key=True, hint="rename the evaluator")
-        yield from _check_targets(("evalcases", index, "execution"), case.execution, find)
+        if case.execution is not None:
+            yield from _check_targets(("evalcases", index, "execution"), case.execution, find)
         yield from _check_messages(("evalcases", index, "input_messages"), case.inputs, find)
         for number, expected in enumerate(case.expectations):
             yield from _check_expected(("evalcases", index, "expected_messages", number), expected, find)

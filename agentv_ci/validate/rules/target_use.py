@@ -52,6 +52,7 @@ class _TargetUse:
         self._prices = find.context.config.prices or {}
         self._targets_are_valid = targets_are_valid
         self._without_judge: set[str] = set()
+        self._with_attachments = frozenset(attachments.with_attachments(document, find.source))
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
         overriding = self._find.context.target_names
@@ -70,12 +71,12 @@ class _TargetUse:
     def _check_target(self, index: int, target: Target, evaluators: Evaluators) -> Iterator[Diagnostic]:
         """AV312, AV316 and AV357 for a target that answers a case."""
         for pointer, each in evaluators:
-            is_judged = isinstance(each, JUDGED) and each.judge_target is not None
-            if not is_judged and (missing := never_reported(each, target, self._prices)):
+            if each.measures is not None and (missing := never_reported(each, target, self._prices)):
                 message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
                 yield self._find.at("AV316", message, (*pointer, "type"))
-        refused = attachments.check_target(self._document, index, target, self._find)
-        yield from (each for each in refused if self._is_selected(index))
+        if index in self._with_attachments:
+            refused = attachments.check_target(self._document, index, target, self._find)
+            yield from (each for each in refused if self._is_selected(index))
         if judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 
