@@ -47,7 +47,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def no_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the workflow that these tests may run in: what is tested reads the same variables."""
     for name in os.environ:
-        if name.startswith(("GITHUB_", "ACTIONS_")):
+        if name == "CI" or name.startswith(("GITHUB_", "ACTIONS_")):
             monkeypatch.delenv(name)
 
 
