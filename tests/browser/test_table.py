@@ -66,7 +66,7 @@ def test_filters_and_search_are_in_the_address(page: Page) -> None:
     page.get_by_role("searchbox").fill("nothing like that")
     page.get_by_role("button", name="Clear search and filters").click()
     expect_status(page, "28 of 28 cases")
-    assert page.evaluate("document.activeElement.type") == "search"
+    expect(page.get_by_role("searchbox")).to_be_focused()
     page.get_by_label("Change against the baseline").select_option("regressed")
     assert ids(page) == ["refund-within-window", "change-of-address-after-dispatch"]
     page.go_back()
@@ -109,7 +109,7 @@ def test_targets_side_by_side(shop: Path, visit: Visit) -> None:
     page.locator(".cases td").first.click()
     expect(page.locator("#case .facts")).to_contain_text("support-agent-mini")
     page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.closest('td').dataset.name") == TARGETS[1]
+    expect(page.locator(f".cases td[data-name='{TARGETS[1]}'] :focus")).to_be_visible()
     page.get_by_label("View").select_option("One row per answer")
     expect(page.get_by_role("columnheader", name="Answer")).to_be_visible()
 
@@ -153,7 +153,7 @@ def test_typing_keeps_the_search_box(page: Page) -> None:
     page.get_by_role("searchbox").click()
     page.keyboard.type("window jk", delay=20)
     assert page.get_by_role("searchbox").input_value() == "window jk"
-    assert page.evaluate("document.activeElement.type") == "search"
+    expect(page.get_by_role("searchbox")).to_be_focused()
     page.get_by_role("searchbox").fill("window")
     expect(page).to_have_url(re.compile("#q=window&view=list$"))
     expect_status(page, "5 of 28 cases")
@@ -225,15 +225,15 @@ def test_keys(page: Page) -> None:
     for key in ("j", "j", "ArrowDown", "k"):
         page.keyboard.press(key)
     second = ids(page)[1]
-    assert page.evaluate("document.activeElement.textContent") == second
+    expect(page.locator(":focus")).to_have_text(second)
     page.keyboard.press("Enter")
     expect(page.locator("#case h1")).to_have_text(second)
-    assert page.evaluate("document.activeElement.tagName") == "H1"
+    expect(page.locator("h1:focus")).to_be_visible()
     page.keyboard.press("j")
     expect(page.locator("#case .count")).to_have_text("3 of 8")
     page.keyboard.press("Escape")
     expect_status(page, "8 of 28 cases")
-    assert page.evaluate("document.activeElement.textContent") == ids(page)[2]
+    expect(page.locator(":focus")).to_have_text(ids(page)[2])
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
