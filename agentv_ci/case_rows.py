@@ -52,6 +52,11 @@ class FilledCase(NamedTuple):
         return str(self.data["id"])
 
 
+def is_template(case: JsonValue) -> bool:
+    """Whether rows make cases of a case, as written."""
+    return isinstance(case, dict) and not ROW_FIELDS.isdisjoint(case)
+
+
 def problem_diagnostic(problem: DataProblem) -> Diagnostic:
     """Return the diagnostic of a mistake in rows."""
     point = problem.line - 1, problem.column - 1
@@ -110,6 +115,8 @@ class _Template:
 
     def __init__(self, data: JsonObject) -> None:
         self._data = data
+        self._variables: list[tuple[str, bool]] = []
+        """Their names, and whether the value must be a text."""
         self._fill = self._filler(data, ())
         self._has_own_ids = VARIABLE.search(str(data.get("id"))) is not None
 
@@ -118,8 +125,8 @@ class _Template:
         values = constants | row.values
         try:
             data = self._fill(values) if self._fill is not None else self._data
-        except _Missing as error:
-            return self._problem(str(error), row, values)
+        except _Missing:
+            return self._problem(row, values)
         except _Ambiguous as error:
             message = f"the value of '{error}' has {{{{ … }}}}, which a judge's prompt would replace"
             return DataProblem("AV332", message, row.path, row.line, row.column, "name the variable outside of prompts")
@@ -128,15 +135,15 @@ class _Template:
             data = data | {"id": f"{data['id']}-{digest_of(exact(row.values))[:ID_DIGITS]}"}
         return FilledCase(data, row)
 
-    def _problem(self, name: str, row: DataRow, values: JsonObject) -> DataProblem:
-        if name in values:
-            missing = f"the value of '{name}' is null, not a text"
-        elif row.header:
-            missing = f"the header has no column '{name}'{did_you_mean(name, values)}"
-        else:
-            missing = f"the row has no value for '{name}'{did_you_mean(name, values)}"
-        hint = f"the case '{self._data.get('id')}' has '{{{{ {name} }}}}'; available: {listed(values)}"
-        return DataProblem("AV332", missing, row.path, row.header or row.line, row.column, hint)
+    def _problem(self, row: DataRow, values: JsonObject) -> DataProblem:
+        names = dict.fromkeys(name for name, is_text in self._variables if not _is_there(values, name, is_text=is_text))
+        absent = listed(f"'{name}'{did_you_mean(name, values)}" for name in names if name not in values)
+        null = listed(f"'{name}'" for name in names if name in values)
+        lacks = "the header has no column" if row.header else "the row has no value for"
+        parts = [f"{lacks} {absent}" if absent else "", f"the value of {null} is null, not a text" if null else ""]
+        used = listed(f"'{{{{ {name} }}}}'" for name in names)
+        hint = f"the case '{self._data.get('id')}' has {used}; available: {listed(values)}"
+        return DataProblem("AV332", "; ".join(filter(None, parts)), row.path, row.header or row.line, row.column, hint)
 
     def _filler(self, value: JsonValue, way: Pointer) -> Filler | None:
         """Return what fills a part of the template; None if it has no variables."""
@@ -158,11 +165,13 @@ class _Template:
     def _text_filler(self, text: str, way: Pointer) -> Filler | None:
         is_prompt = way[-1] in PROMPTS and "evaluators" in way and "config" not in way
         kept = OF_JUDGES if is_prompt else frozenset[str]()
-        if all(name[1].strip() in kept for name in VARIABLE.finditer(text)):
+        names = [name for found in VARIABLE.finditer(text) if (name := found[1].strip()) not in kept]
+        if not names:
             return None
-        whole = VARIABLE.fullmatch(text)
-        if whole is not None and not FREE.isdisjoint(way) and self._takes_numbers(way):
-            return lambda row: _value(row, whole[1].strip())
+        if VARIABLE.fullmatch(text) and not FREE.isdisjoint(way) and self._takes_numbers(way):
+            self._variables.append((names[0], False))
+            return lambda row: _value(row, names[0])
+        self._variables += ((name, True) for name in names)
 
         def replaced(row: JsonObject, found: re.Match[str]) -> str:
             name = found[1].strip()
@@ -198,10 +207,19 @@ def _replaced(value: JsonValue, way: Pointer, new: JsonValue) -> JsonValue:
 
 def _value(row: JsonObject, name: str) -> JsonValue:
     """Return a value by its name, or by a path such as `user.name`; raises _Missing."""
-    found = (row[name],) if name in row else found_at(row, *name.split("."))
+    found = _found(row, name)
     if not found:
         raise _Missing(name)
     return found[0]
+
+
+def _found(row: JsonObject, name: str) -> tuple[JsonValue, ...]:
+    return (row[name],) if name in row else found_at(row, *name.split("."))
+
+
+def _is_there(row: JsonObject, name: str, *, is_text: bool) -> bool:
+    found = _found(row, name)
+    return found != () and not (is_text and found == (None,))
 
 
 def _text(row: JsonObject, name: str) -> str:

@@ -122,7 +122,9 @@ def _settings(page: str) -> str:
 
 
 def _evaluators(page: str) -> str:
-    members = [each for each in members_of(AuthoredEvaluator, "type").values() if issubclass(each, EvaluatorSettings)]
+    # A type may have an older name, which is not listed.
+    every = dict.fromkeys(members_of(AuthoredEvaluator, "type").values())
+    members = [each for each in every if issubclass(each, EvaluatorSettings)]
     names = {str(get_args(member.model_fields["type"].annotation)[0]): member for member in members}
 
     def table(match: re.Match[str]) -> str:

@@ -64,7 +64,7 @@ RULES: Mapping[str, Rule] = {
     "AV324": Rule("unknown-member", "error", "a weight for an evaluator that is not a member of the composite"),
     "AV325": Rule("shell-syntax", "error", "shell syntax, or an unclosed quote, in a script that runs without a shell"),
     "AV326": Rule("typographic-quotes", "warning", "a value in typographic quotes, which YAML does not remove"),
-    "AV327": Rule("literal-reference", "warning", "`${{ NAME }}` in an eval file, where it stays literal"),
+    "AV327": Rule("literal-reference", "warning", "`${{ NAME }}` or an id with `{{ name }}` that stay literal"),
     "AV328": Rule("incomplete-message", "error", "an expected message without usable content"),
     "AV329": Rule("no-prompt", "error", "a command that never gets the prompt"),
     "AV330": Rule("unusable-setting", "error", "an address, header, path or metric that a run refuses"),

@@ -207,7 +207,7 @@ class EvalCase(Authored):
         description="Messages of a good answer; a text is one message of the assistant, [] is none."
     )
     rubrics: Maybe[Rubrics] = Field(None, description="Criteria that a judge checks, in addition to the evaluators.")
-    evaluators: Maybe[Evaluators] = Field(None, description="Same as `execution.evaluators`, which wins.")
+    evaluators: Maybe[Evaluators] = Field(None, description="Same as `execution.evaluators`; they cannot be combined.")
     inherit_evaluators: Maybe[bool] = Field(
         None, description="Whether the evaluators of the file score the answer, too; default true.", examples=[False]
     )

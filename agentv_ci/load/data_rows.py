@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.data_rows import DATA_SUFFIXES, DataProblem, DataRow
-from agentv_ci.json_access import finite_number, read_json, refuse_constant, well_formed
+from agentv_ci.json_access import finite_number, refuse_constant, well_formed
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.text import listed
@@ -67,6 +67,8 @@ def _csv_rows(path: Path) -> Iterator[DataRow | DataProblem]:
 
 
 def _column_problem(columns: Sequence[str]) -> str | None:
+    if len(columns) == 1 and not {";", "\t"}.isdisjoint(columns[0]):
+        return f"the header has one column, {columns[0]!r}; separate columns with commas"
     if "" in columns:
         return f"column {columns.index('') + 1} of the header has no name"
     twice = [name for name, number in Counter(columns).items() if number > 1]
@@ -82,8 +84,8 @@ def _json_lines(path: Path) -> Iterator[DataRow | DataProblem]:
         for line, text in enumerate(file, 1):
             if text.strip():
                 try:
-                    value = read_json(text, strict=True)
-                except ValueError as error:
+                    value = well_formed(_DECODER.decode(text))
+                except (ValueError, RecursionError) as error:
                     yield _json_problem(error, path, line, 1)
                 else:
                     yield _row(value, path, line, 1, line)
@@ -91,7 +93,6 @@ def _json_lines(path: Path) -> Iterator[DataRow | DataProblem]:
 
 def _json_rows(path: Path) -> Iterator[DataRow | DataProblem]:
     text = path.read_text("utf-8-sig")
-    decoder = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
     at = _next(text, 0)
     if not text.startswith("[", at):
         yield _not_a_list(path)
@@ -99,14 +100,17 @@ def _json_rows(path: Path) -> Iterator[DataRow | DataProblem]:
     at = _next(text, at + 1)
     line, counted, line_start = 1, 0, 0
     while not text.startswith("]", at):
-        try:
-            value, end = decoder.raw_decode(text, at)
-            value = well_formed(value)
-        except (ValueError, RecursionError) as error:
-            yield _json_problem(error, path, 1, 1)
-            return
         line += text.count("\n", counted, at)
         line_start = max(line_start, text.rfind("\n", counted, at) + 1)
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+            value = well_formed(value)
+        except json.JSONDecodeError as error:
+            yield _json_problem(error, path, 1, 1)
+            return
+        except (ValueError, RecursionError) as error:
+            yield _json_problem(error, path, line, at - line_start + 1)
+            return
         end_line = line + text.count("\n", at, end)
         yield _row(value, path, line, at - line_start + 1, end_line)
         counted = at
@@ -116,6 +120,18 @@ def _json_rows(path: Path) -> Iterator[DataRow | DataProblem]:
         elif not text.startswith("]", at):
             yield _json_problem(json.JSONDecodeError("Expecting ',' or ']'", text, at), path, 1, 1)
             return
+
+
+def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    """Return an object; raises ValueError for a key that is given twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        raise ValueError(f"key '{key}' is given twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number, object_pairs_hook=_unique)
 
 
 def _next(text: str, at: int) -> int:

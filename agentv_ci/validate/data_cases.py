@@ -155,7 +155,8 @@ def _check_template(
         unique = [each for at, each in enumerate(filled) if at not in twice]
         yield from _check_chunk(document, authored, unique, find, rules)
     if empty:
-        yield find.at("AV331", "there are no rows", (*pointer, "cases_from", "file"))
+        assert case.cases_from is not None, "the contract refuses empty 'vars'"
+        yield find.at("AV331", f"file '{case.cases_from.file}' has no rows", (*pointer, "cases_from", "file"))
 
 
 def _check_commands(value: JsonValue, pointer: Pointer, find: Finder) -> Iterator[Diagnostic]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import ValidationError
 
+from agentv_ci.case_rows import VARIABLE, is_template
 from agentv_ci.contracts.base import JsonValue, kind_in_short, members_of, short_fields
 from agentv_ci.contracts.diagnostics import SPACE_HINT, Diagnostic
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
@@ -54,6 +56,8 @@ BOUNDS: Mapping[str, str] = {
     "maximum": "must be at most {limit}, not {found}",
     "pattern": "has an invalid format: {found}",
 }
+
+FREE_TEXTS = "variables of rows are filled in free texts only"
 
 KINDS = ("type", "provider")
 
@@ -105,7 +109,8 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
             continue
         if violation.keyword == "required" and violation.pointer in meant_fields:
             continue
-        yield _diagnostic(find, violation, misspelt)
+        found = _diagnostic(find, violation, misspelt)
+        yield replace(found, hint=FREE_TEXTS) if _has_variables(find, violation) else found
         yield from beside_an_unknown_kind(find, violation)
 
 
@@ -211,6 +216,13 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
             return find.at("AV204", f"{what} {_bound(violation)}", pointer)
 
 
+def _has_variables(find: Finder, violation: Violation) -> bool:
+    """Whether the refused text has variables of rows."""
+    case = value_at(find.source.data, *violation.pointer[:2])
+    text = violation.pointer[-1] if violation.keyword == "unknown" else violation.found
+    return is_template(case) and isinstance(text, str) and VARIABLE.search(text) is not None
+
+
 def _meant_value(found: str, pointer: Pointer, expected: Sequence[JsonValue]) -> str:
     if pointer[-2:-1] == ("evaluators",) and found in members_of(AuthoredEvaluator, "type"):
         return (
@@ -224,6 +236,7 @@ def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tupl
     pointer, key = violation.pointer, _key(violation)
     if key.startswith("-"):
         return find.at("AV202", f"unknown field '{key}'", pointer, key=True, hint=SPACE_HINT)
+    place = _place_hint(find, pointer)
     short = kind_in_short(value_at(find.source.data, *pointer[:-1]), AuthoredEvaluator, "type")
     if short is not None and key in spellings_of_main_field(short):
         close = f"; '{short}' gives it already"
@@ -231,8 +244,8 @@ def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tupl
         close = f" (did you mean '{misspelt[pointer][1]}'?)"
     else:
         known = list(map(str, violation.expected))
-        close = instead_of_field(key, known) or did_you_mean(key, in_the_style_of(key, known))
-    hint = None if close else _place_hint(find, pointer) or f"known fields: {listed(snake(violation.expected))}"
+        close = instead_of_field(key, known) or ("" if place else did_you_mean(key, in_the_style_of(key, known)))
+    hint = None if close else place or f"known fields: {listed(snake(violation.expected))}"
     return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
 
 
@@ -244,6 +257,8 @@ def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
             return (
                 ((*violation.pointer, dash), SPACE_HINT) if dash else (violation.pointer, "start each item with '- '")
             )
+        case _, str() as path if violation.pointer[-1:] in (("cases_from",), ("casesFrom",)):
+            return violation.pointer, f"write 'cases_from: {{file: {shortened(path, 80)}}}'"
         case ("string",), bool() | int() | float():
             return violation.pointer, "quote it"
         case _:

@@ -115,7 +115,7 @@ def test_warnings_of_many_rows_do_not_hide_an_error(project: Project) -> None:
 @pytest.mark.parametrize(
     ("rows", "template", "expected"),
     [
-        ("", "id: sum\ninput: '{{ q }}'", "there are no rows [AV331]"),
+        ("", "id: sum\ninput: '{{ q }}'", "file 'rows.jsonl' has no rows [AV331]"),
         ('{"q": "{{ reference_answer }}"}', "id: sum\ninput: Hi\nevaluators: [llm_judge: 'Rate {{ q }}']", "[AV332]"),
         ('{"q": "a"}', "input: '{{ q }}'", "missing field 'id'"),
         (

@@ -17,9 +17,9 @@ MARKER_HINT = "agents that get the conversation as one text read it as a turn; w
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 and AV320 for ids, targets and rubrics; AV308, AV321, AV328 for messages; AV311, AV323 for validators.
+    """AV301 and AV320 for ids, targets, evaluators and rubrics; AV308, AV321, AV328 for messages.
 
-    AV345 for `only`.
+    AV311 and AV323 for validators, AV345 for `only`.
     """
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
     yield from find.duplicates("case id", ids)
@@ -38,6 +38,9 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
                 message = f"an evaluator is named '{RUBRICS_NAME}', the name reserved for the case's own rubrics"
                 yield find.at("AV301", message, place, key=True, hint="rename the evaluator")
         if case.execution is not None:
+            if case.execution.evaluators and case.evaluators:
+                message = "'evaluators' and 'execution.evaluators' cannot be combined"
+                yield find.at("AV320", message, ("evalcases", index, "evaluators"), key=True)
             yield from _check_targets(("evalcases", index, "execution"), case.execution, find)
         yield from _check_messages(("evalcases", index, "input_messages"), case.inputs, find)
         for number, expected in enumerate(case.expectations):

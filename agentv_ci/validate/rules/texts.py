@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from agentv_ci.case_rows import ROW_FIELDS
+from agentv_ci.case_rows import VARIABLE, is_template
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, REFERENCE_LIKE, variable_of, variables_in
 from agentv_ci.contracts.source import Pointer, locate
-from agentv_ci.json_access import value_at
+from agentv_ci.json_access import text_at, value_at
 from agentv_ci.validate.findings import Finder
 
 _QUOTED = re.compile(
@@ -21,8 +21,11 @@ _QUOTED = re.compile(
 def check(find: Finder) -> Iterator[Diagnostic]:
     """AV315, AV326 and AV327 for all texts of a document."""
     source = find.source
+    has_braces = "{{" in source.text
+    if has_braces and source.kind == "eval":
+        yield from _check_ids(find)
     may_be_quoted = not source.text.isascii() and _QUOTED.search(source.text) is not None
-    may_refer = OPENING in source.text
+    may_refer = has_braces and OPENING in source.text
     if not may_be_quoted and not may_refer:
         return
     for pointer, text in _texts(source.data, ()):
@@ -33,6 +36,15 @@ def check(find: Finder) -> Iterator[Diagnostic]:
             yield from _check_reference(pointer, text, find)
 
 
+def _check_ids(find: Finder) -> Iterator[Diagnostic]:
+    cases = value_at(find.source.data, "evalcases")
+    for index, case in enumerate(cases if isinstance(cases, list) else ()):
+        if not is_template(case) and (found := VARIABLE.search(text_at(case, "id") or "")):
+            message = f"{found[0]} stays literal in the id of a case without rows"
+            hint = "'cases_from' or 'vars' make a case of each row"
+            yield find.at("AV327", message, ("evalcases", index, "id"), hint=hint)
+
+
 def _is_plain(find: Finder, pointer: Pointer, text: str) -> bool:
     """Whether a text has no quotes of YAML around it."""
     start, end, _ = locate(find.source.mark, pointer)
@@ -41,8 +53,7 @@ def _is_plain(find: Finder, pointer: Pointer, text: str) -> bool:
 
 def _check_reference(pointer: Pointer, text: str, find: Finder) -> Iterator[Diagnostic]:
     if find.source.kind == "eval":
-        case = value_at(find.source.data, *pointer[:2])
-        if isinstance(case, dict) and not ROW_FIELDS.isdisjoint(case):
+        if is_template(value_at(find.source.data, *pointer[:2])):
             return  # {{ name }} is a variable of rows
         # In a prompt it may be a variable of the prompt.
         if pointer[-1] not in ("prompt", "llm_judge") and (names := variables_in(text)):
