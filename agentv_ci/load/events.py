@@ -11,7 +11,13 @@ from typing import Any, Protocol
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import ScalarEvent
+from ruamel.yaml.events import (
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 from ruamel.yaml.reader import ReaderError
 
 from agentv_ci.contracts.diagnostics import SPACE_HINT
@@ -49,40 +55,56 @@ class Position(Protocol):
     index: int
 
 
-class LightScalarEvent(ScalarEvent):
-    """A scalar event that one call creates instead of three: half of the parse time goes into creating events."""
+class RawEvent(Exception):
+    """An event of the C parser, whose fields are in `args`.
 
-    __slots__ = ()
+    Half of the parse time goes into creating events, and exceptions are the only classes that keep the arguments of
+    a call without Python code.
+    """
 
-    def __init__(  # as the C parser calls it
-        self,
-        anchor: str | None,
-        tag: object,
-        implicit: tuple[bool, bool],
-        value: str,
-        start_mark: object = None,
-        end_mark: object = None,
-        style: str | None = None,
-        comment: object = None,
-    ) -> None:
-        self.anchor = anchor
-        self.ctag = tag
-        self.implicit = implicit
-        self.value = value
-        self.start_mark = start_mark
-        self.end_mark = end_mark
-        self.style = style
-        self.comment = comment
 
+class RawScalar(RawEvent):
+    """`args`: anchor, tag, implicit, value, start, end, style."""
+
+
+class RawMappingStart(RawEvent):
+    """`args`: anchor, tag, implicit, start, end, flow style."""
+
+
+class RawSequenceStart(RawEvent):
+    """`args`: anchor, tag, implicit, start, end, flow style."""
+
+
+class RawMappingEnd(RawEvent):
+    """`args`: start, end."""
+
+
+class RawSequenceEnd(RawEvent):
+    """`args`: start, end."""
+
+
+_IN_FULL: dict[type, type[Event]] = {
+    RawScalar: ScalarEvent,
+    RawMappingStart: MappingStartEvent,
+    RawSequenceStart: SequenceStartEvent,
+    RawMappingEnd: MappingEndEvent,
+    RawSequenceEnd: SequenceEndEvent,
+}
 
 if CParser is not None:
     # NOTE: the C parser takes its event classes from its module, not from an argument; see ADR 5.
-    vars(sys.modules[CParser.__module__])["ScalarEvent"] = LightScalarEvent
+    vars(sys.modules[CParser.__module__]).update({full.__name__: raw for raw, full in _IN_FULL.items()})
 
 
 def c_parser(text: str) -> Callable[[], Any] | None:
-    """Return the C parser's function for the next event; None without the C extension."""
+    """Return the C parser's function for the next event, raw where possible; None without the C extension."""
     return CParser(text).get_event if CParser is not None else None
+
+
+def in_full(event: Any) -> Event:
+    """Return an event of the C parser as ruamel's parser creates it."""
+    full: Event = _IN_FULL[type(event)](*event.args) if type(event) in _IN_FULL else event
+    return full
 
 
 def own_events(text: str) -> Iterator[Event]:
@@ -97,14 +119,13 @@ def span(event: Event) -> tuple[Point, Point]:
     return (start.line, start.column), (end.line, end.column)
 
 
-def marks(text: str, values: Sequence[tuple[Event, Event]]) -> Iterator[Mark]:
+def marks(text: str, values: Sequence[tuple[RawEvent, RawEvent]]) -> Iterator[Mark]:
     """Yield the marks of values, given by their first and last events; parts are omitted."""
     lines = LINE_BREAK.split(text)
     for first, last in values:
-        start, end = span(last)
-        yield Mark(
-            span(first)[0], block_end(lines, start, end) if getattr(last, "style", None) in BLOCKS else end, None
-        )
+        is_block = isinstance(last, RawScalar) and last.args[-1] in BLOCKS
+        start, end = span(in_full(last))
+        yield Mark(span(in_full(first))[0], block_end(lines, start, end) if is_block else end, None)
 
 
 def block_end(lines: Sequence[str], start: Point, end: Point) -> Point:

@@ -34,6 +34,7 @@ from agentv_ci.load.events import (
     Unparsable,
     block_end,
     c_parser,
+    in_full,
     marks,
     own_events,
     span,
@@ -84,7 +85,7 @@ def _construct(text: str) -> Parsed:
     if next_event is None:
         return _second_opinion(text, None)
     try:
-        return _Constructor(text, iter(next_event, None)).document()
+        return _Constructor(text, map(in_full, iter(next_event, None))).document()
     except YAMLError as error:
         return _second_opinion(text, error)
 

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import (
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-)
+from ruamel.yaml.events import StreamEndEvent
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.load.events import Event, LightScalarEvent, c_parser
+from agentv_ci.load.events import (
+    RawEvent,
+    RawMappingEnd,
+    RawMappingStart,
+    RawScalar,
+    RawSequenceEnd,
+    RawSequenceStart,
+    c_parser,
+)
 
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
@@ -46,7 +47,7 @@ class PlainDocument:
     data: JsonValue
     keys: frozenset[str]
     """All keys of all mappings in it."""
-    items: Mapping[str, Sequence[tuple[Event, Event]]]
+    items: Mapping[str, Sequence[tuple[RawEvent, RawEvent]]]
     """Key of each top-level list → the first and last event of every item."""
 
 
@@ -70,9 +71,9 @@ class _PlainReader:
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self._next = next_event
         self._keys: set[str] = set()
-        self._lists: list[list[tuple[Event, Event]]] = []
+        self._lists: list[list[tuple[RawEvent, RawEvent]]] = []
         """The lists of the second level, in the order of their keys."""
-        self._last: Event
+        self._last: RawEvent
         """The last event read: the end event of a block collection is at the next token."""
 
     def document(self) -> PlainDocument:
@@ -87,13 +88,15 @@ class _PlainReader:
         return PlainDocument(value, frozenset(self._keys), dict(zip(lists, self._lists, strict=False)))
 
     def _value(self, event: object, depth: int) -> JsonValue:
-        if type(event) is LightScalarEvent:
+        kind = type(event)
+        if isinstance(event, RawScalar):
             self._last = event
             return _scalar(event)
-        if type(event) is MappingStartEvent or type(event) is SequenceStartEvent:
-            if event.anchor is not None or event.ctag is not None or depth > MAX_DEPTH:
+        if isinstance(event, (RawMappingStart, RawSequenceStart)):
+            anchor, tag, *_ = event.args
+            if anchor is not None or tag is not None or depth > MAX_DEPTH:
                 raise NotPlain
-            return self._mapping(depth) if type(event) is MappingStartEvent else self._sequence(depth)
+            return self._mapping(depth) if kind is RawMappingStart else self._sequence(depth)
         raise NotPlain
 
     def _mapping(self, depth: int) -> JsonValue:
@@ -101,18 +104,18 @@ class _PlainReader:
         data: dict[str, JsonValue] = {}
         while True:
             event = next_event()
-            if type(event) is LightScalarEvent:
-                key = event.value
-                if event.anchor is not None or event.ctag is not None or key in data or key == "<<":
+            if type(event) is RawScalar:
+                anchor, tag, _, key, _, _, _ = event.args
+                if anchor is not None or tag is not None or key in data or key == "<<":
                     raise NotPlain
-            elif type(event) is MappingEndEvent:
+            elif type(event) is RawMappingEnd:
                 self._keys.update(data)
                 self._end(event)
                 return data
             else:
                 raise NotPlain
             event = next_event()
-            if type(event) is LightScalarEvent:
+            if type(event) is RawScalar:
                 self._last = event
                 data[key] = _scalar(event)
             else:
@@ -121,29 +124,31 @@ class _PlainReader:
     def _sequence(self, depth: int) -> JsonValue:
         next_event = self._next
         items: list[JsonValue] = []
-        ends: list[tuple[Event, Event]] | None = None
+        ends: list[tuple[RawEvent, RawEvent]] | None = None
         if depth == 2:
             ends = []
             self._lists.append(ends)
         while True:
             event = next_event()
-            if type(event) is SequenceEndEvent:
+            if type(event) is RawSequenceEnd:
                 self._end(event)
                 return items
             items.append(self._value(event, depth + 1))
             if ends is not None:
                 ends.append((event, self._last))
 
-    def _end(self, event: Event) -> None:
-        if event.end_mark.index > event.start_mark.index:  # of a flow collection it is a bracket
+    def _end(self, event: RawEvent) -> None:
+        start, end = event.args
+        if end.index > start.index:  # of a flow collection it is a bracket
             self._last = event
 
 
-def _scalar(event: ScalarEvent) -> JsonValue:
-    if event.anchor is not None or event.ctag is not None:
+def _scalar(event: RawScalar) -> JsonValue:
+    text: str
+    anchor, tag, implicit, text, _, _, _ = event.args
+    if anchor is not None or tag is not None:
         raise NotPlain
-    text: str = event.value
-    if (not text or text[0] in _MAY_BE_NO_TEXT) and event.implicit[0]:
+    if (not text or text[0] in _MAY_BE_NO_TEXT) and implicit[0]:
         try:
             return plain(text)
         except ValueError as error:
