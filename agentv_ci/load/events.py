@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -83,7 +83,7 @@ class RawSequenceEnd(RawEvent):
     """`args`: start, end."""
 
 
-_IN_FULL: dict[type, type[Event]] = {
+_IN_FULL: Mapping[type[RawEvent], type[Any]] = {
     RawScalar: ScalarEvent,
     RawMappingStart: MappingStartEvent,
     RawSequenceStart: SequenceStartEvent,
@@ -101,9 +101,9 @@ def c_parser(text: str) -> Callable[[], Any] | None:
     return CParser(text).get_event if CParser is not None else None
 
 
-def in_full(event: Any) -> Event:
-    """Return an event of the C parser as ruamel's parser creates it."""
-    full: Event = _IN_FULL[type(event)](*event.args) if type(event) in _IN_FULL else event
+def in_full(event: RawEvent | Event) -> Event:
+    """Return an event of the C parser as ruamel's own parser creates it."""
+    full: Event = _IN_FULL[type(event)](*event.args) if isinstance(event, RawEvent) else event
     return full
 
 

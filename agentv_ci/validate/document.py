@@ -57,12 +57,13 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
 
 def _eval_rules(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     every = all_evaluators(document)
+    attached = attachments.with_attachments(document, find.source)
     yield from cases.check(document, find)
     yield from file_references.check(document, every, find)
-    yield from attachments.check(document, find)
+    yield from attachments.check(document, attached, find)
     yield from evaluators.check(document, every, find)
     yield from judges.check(every, find)
-    yield from target_use.check(document, find)
+    yield from target_use.check(document, attached, find)
 
 
 def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

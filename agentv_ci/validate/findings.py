@@ -55,7 +55,7 @@ class Finder:
 
     def is_missing(self, pointer: Pointer) -> bool:
         """Whether the author did not write this field."""
-        return spell(self.authored(pointer)) in self.stand_ins
+        return bool(self.stand_ins) and spell(self.authored(pointer)) in self.stand_ins
 
     def is_stand_in(self, diagnostic: Diagnostic) -> bool:
         """Whether a diagnostic is about a part that the author did not write."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
@@ -33,9 +33,9 @@ Attached = tuple[Pointer, str, AttachmentType, str]
 """A block's pointer, the role of its message, its type and its value."""
 
 
-def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV355 and AV356 for images and documents, AV105, AV302 and AV318 for their files."""
-    for index in with_attachments(document, find.source):
+def check(document: EvalDocument, indexes: Iterable[int], find: Finder) -> Iterator[Diagnostic]:
+    """AV355 and AV356 for images and documents of these cases, AV105, AV302 and AV318 for their files."""
+    for index in indexes:
         case = document.evalcases[index]
         for pointer, role, kind, value in attached(("evalcases", index, "input_messages"), case.inputs):
             if role != "user":
@@ -70,21 +70,21 @@ def attached(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage
                     yield (*pointer, number, "content", part), message.role, block.type, block.value
 
 
-def with_attachments(document: EvalDocument, source: Source) -> Iterator[int]:
-    """Yield the indexes of the cases that have any."""
+def with_attachments(document: EvalDocument, source: Source) -> Collection[int]:
+    """Return the indexes of the cases that have any."""
     # Most files do not have the words; with a backslash, they may be there as escapes.
-    if source.text and not any(word in source.text for word in (*PHRASES, "\\")):
-        return
-    for index, case in enumerate(document.evalcases):
-        for messages in (case.input_messages, case.expected_messages):
-            if isinstance(messages, tuple) and any(map(_has_attachment, messages)):
-                yield index
-                break
-
-
-def _has_attachment(message: InputMessage | ExpectedMessage) -> bool:
-    blocks = message.content if isinstance(message.content, tuple) else ()
-    return any(isinstance(each, ContentBlock) and each.type in PHRASES for each in blocks)
+    if source.text and not ("image" in source.text or "document" in source.text or "\\" in source.text):
+        return ()
+    return {
+        index
+        for index, case in enumerate(document.evalcases)
+        for messages in (case.input_messages, case.expected_messages)
+        if isinstance(messages, tuple)
+        for message in messages
+        if isinstance(message.content, tuple)
+        for block in message.content
+        if isinstance(block, ContentBlock) and block.type in PHRASES
+    }
 
 
 def _problem(kind: AttachmentType, value: str, find: Finder) -> tuple[str, str, str | None] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import facts_of
+from agentv_ci.contracts.documents import CheckedDocument, facts_of
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
@@ -29,12 +29,15 @@ from agentv_ci.validate.walk import Evaluators, evaluators_of
 JUDGED = (LlmJudgeEvaluator, RubricEvaluator)
 
 
-def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV304, AV312, AV316 and AV357 for the targets that answer and judge an eval document."""
+def check(document: EvalDocument, with_attachments: Collection[int], find: Finder) -> Iterator[Diagnostic]:
+    """AV304, AV312, AV316 and AV357 for the targets that answer and judge an eval document.
+
+    `with_attachments` are the indexes of the cases with images or documents.
+    """
     targets = find.context.targets
     if targets is None or targets.document is None:
         return  # reported in the targets file
-    use = _TargetUse(document, find, authored_names(targets.source), targets_are_valid=targets.valid)
+    use = _TargetUse(document, with_attachments, find, targets)
     for index in range(len(document.evalcases)):
         yield from use.check_case(index)
 
@@ -43,16 +46,16 @@ class _TargetUse:
     """Checks one eval document against its targets."""
 
     def __init__(
-        self, document: EvalDocument, find: Finder, names: list[str] | None, *, targets_are_valid: bool
+        self, document: EvalDocument, with_attachments: Collection[int], find: Finder, targets: CheckedDocument
     ) -> None:
         self._document = document
+        self._with_attachments = with_attachments
         self._find = find
-        self._names = names
+        self._names = authored_names(targets.source)
         self._targets = {target.name: target for target in find.context.target_list}
         self._prices = find.context.config.prices or {}
-        self._targets_are_valid = targets_are_valid
+        self._targets_are_valid = targets.valid
         self._without_judge: set[str] = set()
-        self._with_attachments = frozenset(attachments.with_attachments(document, find.source))
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
         overriding = self._find.context.target_names
