@@ -57,6 +57,12 @@ def is_template(case: JsonValue) -> bool:
     return isinstance(case, dict) and not ROW_FIELDS.isdisjoint(case)
 
 
+def ids_of_rows(template: str) -> str:
+    """Return a glob of the ids of the cases that a template with this id makes."""
+    ids = VARIABLE.sub("*", template)
+    return ids if ids != template else f"{template}-*"
+
+
 def problem_diagnostic(problem: DataProblem) -> Diagnostic:
     """Return the diagnostic of a mistake in rows."""
     point = problem.line - 1, problem.column - 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agentv_ci.app.workspace import Documents, no_targets
+from agentv_ci.case_rows import ids_of_rows
 from agentv_ci.compile.compilation import Compilation
 from agentv_ci.compile.diff import diff
 from agentv_ci.compile.digest import CaseDigests, document_digest
@@ -20,7 +21,6 @@ from agentv_ci.compile.selection import EVERY_CASE, CaseFilter, facts_of, matche
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext
-from agentv_ci.contracts.documents import facts_of as facts_of_case
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCase, PlannedCases
@@ -156,6 +156,7 @@ class _Reading:
         self._selection = selection
         self._cwd = cwd
         self._ids: set[str] = set()
+        self._templates: set[str] = set()
         given = selection.sources(cwd)
         self._files += [DiscoveredFile(each.path, named=True) for each in given]
         self._documents = Documents(
@@ -169,7 +170,6 @@ class _Reading:
         self._roots: dict[Path, None] = {}
         self._read: list[Path] = []
         self._dotenv: dict[Path, None] = {}
-        self._left_out = 0
         self._beside: dict[Diagnostic, None] = {}
         self._own: dict[Diagnostic, None] = {}
         self.compilation = Compilation(self._valid(), read_bytes=Path.read_bytes)
@@ -181,16 +181,16 @@ class _Reading:
 
     def origin(self, *, cases: int) -> Origin:
         """Return the origin of the plan, after its last case; raises NothingToRun or UsageError."""
-        _require_matches(self._selection.only, self._ids)
+        _require_matches(self._selection.only, self._ids, self._templates)
+        left_out = self.compilation.left_out
         if not cases:
-            hint = "'only' on another case of the file leaves it out" if self._left_out else None
+            hint = "'only' on another case of the file leaves it out" if left_out else None
             raise NothingToRun(f"no case matches {self._selection.only}", hint)
         if len(self._roots) > 1:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
-        return Origin(
-            root, self._diagnostics(), (*self._read, *self.compilation.sources), tuple(self._dotenv), self._left_out
-        )
+        read = (*self._read, *self.compilation.sources)
+        return Origin(root, self._diagnostics(), read, tuple(self._dotenv), left_out)
 
     def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
         """Yield eval documents up to the first invalid one; then check the rest and raise all errors."""
@@ -221,10 +221,9 @@ class _Reading:
         self._own.update(dict.fromkeys(checked.diagnostics))
         if isinstance(document := checked.document, EvalDocument):
             if self._selection.only.eval_ids:
-                self._ids.update(case.id for case in document.evalcases if not case.is_template)
+                for case in document.evalcases:
+                    (self._templates if case.is_template else self._ids).add(case.id)
             self._read += (source.resolve(case.cases_from.file) for case in document.evalcases if case.cases_from)
-            left_out = (facts_of_case(document, case, source) for case in document.left_out)
-            self._left_out += sum(map(self._selection.only.selects, left_out))
         self._roots[source.root] = None
         self._read.append(source.path)
         for other in context.others:
@@ -237,12 +236,17 @@ class _Reading:
         return tuple(self._beside | self._own)
 
 
-def _require_matches(only: CaseFilter, known: Collection[str]) -> None:
+def _require_matches(only: CaseFilter, known: Collection[str], templates: Collection[str] = ()) -> None:
     """Raise NothingToRun with the options `--eval-id` that select no case, and what they may mean."""
     unmatched = [each for each in only.eval_ids if not any(matches_id(case_id, [each]) for case_id in known)]
     if unmatched:
         named = listed(f"{each}{did_you_mean(each, sorted(known))}" for each in unmatched)
-        raise NothingToRun(f"no case matches --eval-id {named}")
+        made = (
+            f"'{each}' makes a case of each row: --eval-id '{ids_of_rows(each)}'"
+            for each in unmatched
+            if each in templates
+        )
+        raise NothingToRun(f"no case matches --eval-id {named}", next(made, None))
 
 
 def _missing_target(checked: CheckedDocument, context: DocumentContext) -> UsageError | None:

@@ -15,7 +15,7 @@ from agentv_ci.text import counted
 def show_cases(planned: PlannedCases, form: Literal["text", "json"]) -> None:
     """Print what would run, a case on a line."""
     if form == "json":
-        click.echo(planned.model_dump_json(indent=2))
+        click.echo(planned.model_dump_json(indent=2, exclude_none=True))
         return
     rows = [
         (f"{each.path}:{each.line}", each.id, each.target, str(each.trials) if each.skip is None else "skipped")

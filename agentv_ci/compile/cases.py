@@ -66,8 +66,8 @@ NO_JUDGE = ""
 
 def compile_suite(
     checked: CheckedDocument, context: DocumentContext, files: Files, targets: Targets
-) -> tuple[PlanSuite, Iterator[PlanCase]]:
-    """Return an eval file's suite, and its selected cases one by one."""
+) -> tuple[PlanSuite, Iterator[PlanCase | None]]:
+    """Return an eval file's suite, and its selected cases one by one; None for one that `only` leaves out."""
     document, source = checked.document, checked.source
     assert isinstance(document, EvalDocument)
     suite = _suite(document, source, context)
@@ -80,8 +80,8 @@ def compile_suite(
         for written, place in compiler.written(index, authored)
         for case in compiler.compile(written, place)
     )
-    chosen = (case for case, authored in runs if context.is_selected(facts_of(case)) and id(authored) not in left_out)
-    return suite, map(compiler.sealed, chosen)
+    chosen = ((case, authored) for case, authored in runs if context.is_selected(facts_of(case)))
+    return suite, (None if id(authored) in left_out else compiler.sealed(case) for case, authored in chosen)
 
 
 def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:

@@ -25,6 +25,8 @@ class Compilation:
         self._targets = Targets()
         self._suites: list[PlanSuite] = []
         self._needs = Needs()
+        self.left_out = 0
+        """Number of selected cases so far that do not run because others of their files have `only`."""
 
     def cases(self) -> Iterator[PlanCase]:
         """Yield the cases in order, once; each document is requested when the ones before it are done."""
@@ -32,6 +34,9 @@ class Compilation:
             suite, cases = compile_suite(checked, context, self._files, self._targets)
             self._suites.append(suite)
             for case in cases:
+                if case is None:
+                    self.left_out += 1
+                    continue
                 self._needs.add(case)
                 yield case
 

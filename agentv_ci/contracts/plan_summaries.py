@@ -60,9 +60,11 @@ class Estimate(Recorded):
     targets: Items[TargetEstimate] = Field(description="Estimates per target, in plan order.")
 
 
-class PlannedCase(NamedCase):
+class PlannedCase(Recorded):
     """A case that would run."""
 
+    id: str = Field(description="Id of the case.")
+    suite: str = Field(description="Eval file of the case.")
     path: str = Field(description="File of the case: its eval file, or the file of its row.")
     line: AtLeastOne = Field(description="First line of the case there.")
     target: str = Field(description="Name of the target that would answer.")

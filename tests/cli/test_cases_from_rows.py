@@ -78,6 +78,14 @@ def test_case_of_a_row_is_selected_and_named_by_its_id(project: Project) -> None
     assert "no case matches --eval-id sum 3 + 2 (did you mean 'sum " in missing.err
 
 
+@pytest.mark.parametrize(("id_", "glob"), [("sum", "sum-*"), ("sum {{ q }}", "sum *")])
+def test_id_of_a_template_is_explained(id_: str, glob: str, project: Project) -> None:
+    compiled(project, ROWS[:2], id_=f"'{id_}'")
+    hint = f"'{id_}' makes a case of each row: --eval-id '{glob}'"
+    project.refuses("eval", ".", "--eval-id", id_, error=hint, code=3)
+    assert project.run("compile", ".", "--eval-id", glob, "--list").out.endswith("2 cases, 2 trials\n")
+
+
 def test_rows_are_not_overwritten(project: Project) -> None:
     compiled(project, ROWS)
     done = project.run("eval", ".", "--out", "rows.jsonl")

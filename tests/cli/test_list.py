@@ -67,6 +67,17 @@ def test_plan_is_listed_and_written_if_a_file_is_named(project: Project) -> None
     assert listed(project, "eval", "plan.json") == [("waves", "other", 2)]
 
 
+def test_case_is_listed_at_its_row_and_without_what_it_does_not_have(project: Project) -> None:
+    rows = {"id": "{{ n }}", "cases_from": {"file": "rows.jsonl"}, "skip": "later"}
+    project.documents("greets", rows)
+    project.write({"evals/rows.jsonl": '\n{"n": "one"}\n'})
+    done = project.run("eval", "evals/x.yaml", "--list", "--format", "json")
+    suite = "evals/x.yaml"
+    greets = {"id": "greets", "suite": suite, "path": suite, "line": 1, "target": "default", "trials": 1}
+    one = {**greets, "id": "one", "path": "evals/rows.jsonl", "line": 2, "trials": 0, "skip": "later"}
+    assert json.loads(done.out) == {"cases": [greets, one]}
+
+
 @pytest.mark.parametrize("named", [[], ["r.jsonl"]])
 def test_only_cases_that_did_not_pass_run(named: list[str], project: Project) -> None:
     project.documents("greets", {"id": "leaves", "evaluators": [{**HELLO, "value": "Bye"}]}, "waves")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import agentv_ci
-from tests.support.projects import Project
+from tests.support.projects import GREETS, Project
 
 SAYS = "2 cases did not run: 'only' is set on others of their files\n"
 
@@ -45,6 +45,15 @@ def test_a_ci_job_says_so_even_if_it_is_quiet(env: dict[str, str], quiet: str, p
 def test_case_that_is_left_out_cannot_be_selected(project: Project) -> None:
     project.refuses("eval", "--eval-id", "a", error="'only' on another case of the file leaves it out", code=3)
     assert project.eval("--tag", "none").code == 3
+
+
+def test_cases_of_rows_and_of_each_target_are_counted(project: Project) -> None:
+    others = [{**GREETS, "name": name} for name in ("one", "two")]
+    rows = {"id": "{{ n }}", "vars": [{"n": "a"}, {"n": "b"}, {"n": "c"}]}
+    project.documents(rows, {"id": "d", "only": True}, targets=(GREETS, *others))
+    assert "\n3 cases did not run" in project.eval().out
+    assert "\n6 cases did not run" in project.eval("--target", "one", "--target", "two").out
+    assert "\n2 cases did not run" in project.eval("--eval-id", "[bcd]").out
 
 
 def test_part_of_the_cases_is_no_whole_baseline(project: Project) -> None:

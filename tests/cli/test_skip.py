@@ -100,7 +100,7 @@ def test_list_says_what_is_skipped(command: str, project: Project) -> None:
     done = project.run(command, "evals", "--list")
     assert "skipped: later: Not ready\n2 cases, 1 trial, 1 skipped\n" in done.out, done
     cases = json.loads(project.run(command, "evals", "--list", "--format", "json").out)["cases"]
-    assert [(each["id"], each["trials"], each["skip"]) for each in cases] == [
+    assert [(each["id"], each["trials"], each.get("skip")) for each in cases] == [
         ("greets", 1, None),
         ("later", 0, "Not ready"),
     ]
