@@ -76,10 +76,12 @@ def decide_gate(
     causes = [*_ended_badly(settings, outcomes, ending)]
     if ending.dry_run:
         return _result(None if causes else "dry-run", causes, settings, ending)
-    if not settings and not causes:
+    is_skipped = bool(outcomes) and all(outcome.verdict == "skipped" for outcome in outcomes)
+    if not causes and (not settings or (is_skipped and ending.shard is not None)):
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
-        return _result("nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], (), ending)
-    if outcomes and all(outcome.verdict == "skipped" for outcome in outcomes):
+        nothing = "all cases of the shard are skipped" if is_skipped else nothing
+        return _result("nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], settings, ending)
+    if is_skipped:
         causes.append(_cause(FAILED, "nothing-graded", "no case was graded: all are skipped"))
     ended = {code for code, _ in causes}
     causes += _costs(settings, tally, ending)

@@ -82,10 +82,10 @@ async def run_plan(
     return conclude(plan, files, ending, results.rows, against)
 
 
-def only_failed(compiled: CompiledPlan, results: Path) -> CompiledPlan:
-    """Return the plan with only the cases that did not pass in results; raises UsageError for unreadable ones.
+def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, set[str]]:
+    """Return the plan with only the cases that did not pass in results, and the targets that failed only there.
 
-    Cases that a stopped run did not begin did not pass either.
+    Cases that a stopped run did not begin did not pass either. Raises UsageError for unreadable results.
     """
     if results.is_dir():
         raise UsageError(f"--failed: '{results}' is a directory", hint="put --failed last, or name a file")
@@ -98,7 +98,10 @@ def only_failed(compiled: CompiledPlan, results: Path) -> CompiledPlan:
     ran = read_run_report(results)
     otherwise = ran is not None and ran.leaves_cases and not ran.filtered
     plan = narrowed(plan, lambda case: not passed.get(match(plan.key_of(case)), not otherwise))
-    return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results)))
+    asked = set(map(plan.key_of, plan.cases))
+    matched = set(map(match, asked))
+    elsewhere = {each.key[2] for each in known if each.key not in asked and match(each.key) in matched}
+    return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results))), elsewhere
 
 
 def list_run(compiled: CompiledPlan, overrides: Overrides, options: RunOptions, files: RunFiles) -> PlannedCases:

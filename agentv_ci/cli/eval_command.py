@@ -24,6 +24,7 @@ from agentv_ci.cli.console import (
     show_diagnostics,
     show_line,
     show_outcome,
+    show_warning,
 )
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.listing import show_cases
@@ -57,7 +58,7 @@ from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.shard import Shard
 from agentv_ci.execute.stores import CACHE
 from agentv_ci.results.files import ResultsFormat, form_of
-from agentv_ci.text import counted
+from agentv_ci.text import counted, listed
 
 
 class ShardType(click.ParamType[Shard]):
@@ -296,10 +297,6 @@ def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int
         with ignoring_lost_output():
             show_diagnostics(compiled.origin.warnings, err=True)
     compiled, left_out = _narrowed(options, compiled, cwd)
-    if not quiet:
-        with ignoring_lost_output():
-            for each in left_out:
-                show_line(each, "warn", err=True)
     run_options = options.run_options(compiled.origin, cwd)
     files = options.files(run_options.root, cwd)
     work = partial(run_plan, compiled, options.overrides(), run_options, files)
@@ -340,7 +337,10 @@ def _narrowed(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> tuple[
         compiled = leave_out(narrowed, f"unchanged since {options.old_plan}")
     if options.failed is not None:
         results = require_latest(cwd) if options.failed == str(LATEST) else options.failed
-        compiled = leave_out(only_failed(compiled, cwd / results), f"passed, or not in {results}")
+        narrowed, elsewhere = only_failed(compiled, cwd / results)
+        compiled = leave_out(narrowed, f"passed, or not in {results}")
+        if elsewhere and not (options.selection.target or options.verbosity.quiet):
+            show_warning(f"in {results} these cases failed for {listed(sorted(elsewhere))}; name it with --target")
     return compiled, left_out
 
 

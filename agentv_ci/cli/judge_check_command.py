@@ -24,6 +24,7 @@ from agentv_ci.cli.options import (
     Range,
     Verbosity,
     argument,
+    form_and_name,
     option,
     results_option,
     selection_option,
@@ -118,7 +119,7 @@ def command(options: JudgeCheckOptions) -> int:
     origin = check.compiled.origin
     show_diagnostics(origin.warnings, err=True)
     results = cwd / options.out if options.out else origin.root / RESULTS / f"judge-check_{stamp()}.jsonl"
-    files = RunFiles(results, "jsonl")
+    files = RunFiles(results, form_and_name(None, options.out))
     overrides = Overrides(repeat=options.repeat, threshold=options.threshold)
     work = partial(check_judge, check, overrides, RunOptions(root=origin.root, workers=options.workers), files)
     agreement = run(

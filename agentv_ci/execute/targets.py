@@ -160,6 +160,7 @@ class OpenTargets:
         stored = self.stores.find(question)
         if stored is not None:
             self.stores.keep(question, stored)
+            self._services.log(f"{question.target.name}: {question.request.case_id}: not asked, the answer is stored")
             return self._priced(question, self._services.redactor.response(stored))
         if self.stores.replays(question.target):
             self.unrecorded += 1

@@ -112,7 +112,16 @@ class TestOptions:
         ("cases", "flags", "verdict"),
         [
             (["a", "b"], [], "gate: passed; 2 cases: 2 passed, 0 failed, 0 errors"),
-            (["a", FAILS], [], "gate: not passed; 2 cases: 1 passed, 1 failed, 0 errors"),
+            (
+                ["a", FAILS],
+                [],
+                "gate: not passed: pass rate 50.0% is below 100.0%; 2 cases: 1 passed, 1 failed, 0 errors",
+            ),
+            (
+                ["a", FAILS],
+                ["--min-mean-score", "0.9"],
+                "gate: not passed: pass rate 50.0% is below 100.0% (and 1 more); 2 cases: 1 passed, 1 failed, 0 errors",
+            ),
             (
                 ["a"],
                 ["--only-changed", "plan.json"],

@@ -101,6 +101,16 @@ def test_cases_that_a_stopped_run_did_not_begin_did_not_pass(project: Project) -
     assert [case for case, *_ in cases] == ["leaves", "greets", "waves"]
 
 
+def test_other_targets_of_failed_cases_are_named(project: Project) -> None:
+    project.documents("greets", {"id": "leaves", "evaluators": [{**HELLO, "value": "Bye"}]}, name="evals/x.yaml")
+    project.targets(GREETS, {**GREETS, "name": "other"})
+    assert project.run("eval", "evals/x.yaml", "--target", "other", "--out", "r.jsonl").code == 1
+    again = ["eval", "evals/x.yaml", "--failed", "r.jsonl", "--list"]
+    assert project.run(*again).err == "warning: in r.jsonl these cases failed for other; name it with --target\n"
+    for named in ("other", "default"):
+        assert project.run(*again, "--target", named).err == ""
+
+
 def test_folder_is_not_results(project: Project) -> None:
     project.refuses("eval", "--failed", "evals/", error="is a directory put --failed last, or name a file")
 

@@ -43,6 +43,14 @@ class TestMerging:
         assert project.json("3.report.json")["shard"] == {"index": 3, "total": 3, "cases": 1}
         assert project.run("report", *files, "--expect-shards", "2").code == 0
 
+    def test_shard_of_skipped_cases_passes_and_all_shards_of_them_do_not(self, project: Project) -> None:
+        project.documents({"id": "a", "skip": "Not ready"}, {"id": "b", "skip": "Not ready"})
+        done = project.run("eval", "evals", "--shard", "1/2", "--out", "1.jsonl")
+        assert (done.code, "gate: nothing ran: all cases of the shard are skipped\n" in done.out) == (0, True)
+        assert project.run("eval", "evals", "--shard", "2/2", "--out", "2.jsonl").code == 0
+        merged = project.run("report", "1.jsonl", "2.jsonl", "--expect-shards", "2")
+        assert (merged.code, "no case was graded: all are skipped" in merged.out) == (1, True)
+
     @pytest.mark.parametrize(
         "arguments",
         [
@@ -121,7 +129,7 @@ class TestBudgets:
             done = project.eval("--max-cost", f"{share * ONE_ANSWER_USD:.9f}")
         gate = project.json("r.report.json")["gate"]
         assert (done.code, gate["exit_code"], gate["verdict"]) == (code, code, "budget" if code else "pass")
-        assert f"gate: {'not passed' if code else 'passed'}" in done.out
+        assert f"gate: {'budget used up' if code else 'passed'}" in done.out
         assert len(project.rows()) == ran
         assert project.run("report", "r.jsonl").code == code
 

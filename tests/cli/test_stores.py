@@ -54,7 +54,8 @@ class TestCache:
     def test_same_question_of_many_cases_is_asked_once(self, project: Project) -> None:
         with chat_api(replace(says("Hello!"), delay_s=0.1)) as api:
             project.documents(*"abcdefgh", targets=(gpt(api.base_url, model=PRICED),))
-            assert project.eval("--cache", "--workers", "8").code == 0
+            done = project.eval("--cache", "--workers", "8", "--verbose")
+            assert (done.code, done.err.count(": not asked, the answer is stored\n")) == (0, 7)
             assert len(api.requests) == 1
         assert sorted(row["cached"] for row in project.rows()) == [False] + [True] * 7
         assert sum(row["cost_usd"] for row in project.rows()) == pytest.approx(ONE_ANSWER_USD)

@@ -20,6 +20,7 @@ from agentv_ci.report.lines import (
 from agentv_ci.report.matrix import matrix_cases
 from agentv_ci.report.view import (
     DRY_RUN,
+    GATE,
     RunView,
     counts_text,
     duration_text,
@@ -170,16 +171,18 @@ def _gate(gate: GateResult) -> Iterator[Line]:
             yield Line(f"gate: {', '.join(gate.reasons)}", "warn")
         case _:
             enforced = " (not enforced: `agentv-ci report` judges all shards)" if gate.exit_code == 0 else ""
-            yield Line(f"gate: not passed{enforced}", "bad")
+            yield Line(f"gate: {GATE[gate.verdict]}{enforced}", "bad")
             reasons = [on_one_line(each) for each in gate.reasons[:MAX_SHOWN]]
             for text in (*reasons, *more_text(len(gate.reasons), MAX_SHOWN)):
                 yield Line(f"  {text}", "bad")
 
 
 def verdict(run: RunView) -> Line:
-    """Return the verdict of a run as one line."""
-    gate = next(_gate(run.report.gate))
-    return Line(f"{gate.text}; {counts_text(run)}", gate.style)
+    """Return the verdict of a run as one line, with its first reason if the gate is not passed."""
+    gate, *reasons = _gate(run.report.gate)
+    why = f": {shortened(reasons[0].text.strip(), MAX_SENTENCE)}" if reasons else ""
+    more = f" (and {len(run.report.gate.reasons) - 1} more)" if len(reasons) > 1 else ""
+    return Line(f"{gate.text}{why}{more}; {counts_text(run)}", gate.style)
 
 
 def _answer(outcome: CaseOutcome) -> list[str]:
