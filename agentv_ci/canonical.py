@@ -71,7 +71,11 @@ def _text(value: JsonValue, large: Callable[[int], str]) -> str:
     if isinstance(value, str):
         return encode_basestring(value)
     if isinstance(value, dict):
-        members = [written + _text(value[key], large) for key, written in _in_order(tuple(value))]
+        # Most values are texts, which need no call of their own.
+        members = [
+            written + (encode_basestring(item) if type(item := value[key]) is str else _text(item, large))
+            for key, written in _in_order(tuple(value))
+        ]
         return f"{{{','.join(members)}}}"
     if isinstance(value, list):
         return f"[{','.join([_text(item, large) for item in value])}]"

@@ -37,7 +37,7 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
         return Assessment(_result(evaluator, score, "error", score.error))
     if score.unmeasured is not None:
         return Assessment(_result(evaluator, score, "skipped", f"the target does not report {score.unmeasured}"))
-    value, hits, misses = min(1.0, max(0.0, score.score)), score.hits, score.misses
+    value, hits, misses = min(max(0.0, score.score), 1.0), score.hits, score.misses
     if evaluator.negate:
         value = 1.0 - value
         hits, misses = (tuple(f"negated: {each}" for each in texts) for texts in (misses, hits))
@@ -47,8 +47,9 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
     verdict = verdict_of_score(value, threshold if evaluator.min_score is None else evaluator.min_score)
     if misses_required or score.weighs_nothing:
         verdict = "fail"
-    counted = replace(score, score=value, hits=hits, misses=misses)
-    result = _result(evaluator, counted, verdict, score.reasoning)
+    if value is not score.score or evaluator.negate:
+        score = replace(score, score=value, hits=hits, misses=misses)
+    result = _result(evaluator, score, verdict, score.reasoning)
     return Assessment(result, fails_case=misses_required or (evaluator.required and verdict != "pass"))
 
 

@@ -70,6 +70,7 @@ class Engine:
         answering = (case.target for case in plan.cases)
         self._limits = Limits(options.workers, targets, answering, services.environment, services.log)
         suites = {suite.path: suite for suite in plan.suites}
+        self._folders = {path: (options.root / path).parent for path in suites}
         self._budget = Budget(options.max_cost_usd, suites, options.shards, services.warn)
         self._budget.add_earlier(finished)
         self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)
@@ -244,7 +245,7 @@ class Engine:
 
     def _folder(self, case: PlanCase) -> Path:
         """Return the folder of a case's eval file."""
-        return (self._options.root / case.suite).parent
+        return self._folders[case.suite]
 
     def _unwritable(self, error: OSError) -> ProviderError:
         """Return the failure of one question, such as for a full disk: it must not end the run."""

@@ -99,6 +99,8 @@ async def evaluate(submission: Submission, services: EvaluatorServices) -> Grade
     """
     assessments = await assess(submission.case.evaluators, submission, services)
     grade = combine(assessments, submission.case.threshold)
+    if services.judge_usage is None and not services.masked:
+        return grade
     return replace(
         grade, judge_usage=services.judge_usage, judge_cost_usd=services.judge_cost_usd, masked=services.masked
     )

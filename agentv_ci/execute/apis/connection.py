@@ -79,7 +79,7 @@ class Direct:
         try:
             reply = await connection.post(target, all_headers, content)
         finally:
-            if connection.is_ready():
+            if connection.is_idle():
                 self._idle.append(connection)
             else:
                 connection.close()
@@ -155,13 +155,17 @@ class Connection(asyncio.Protocol):
             raise failure
         return reply
 
-    def is_ready(self) -> bool:
-        """Whether the next question can use this connection: the last one is answered, and nothing follows."""
+    def is_idle(self) -> bool:
+        """Whether the last question is answered and the connection open."""
         reply = self._reply
         is_answered = reply is not None and reply.is_complete and reply.keeps_connection
         is_open = not self._is_over and not self._transport.is_closing()
-        is_idle = is_answered and is_open and self._transport.get_write_buffer_size() == 0
-        return is_idle and self._loop.time() - self._last_data_at < KEEPALIVE_S and not self._has_events()
+        return is_answered and is_open and self._transport.get_write_buffer_size() == 0
+
+    def is_ready(self) -> bool:
+        """Whether the next question can use this connection: it is idle, and nothing follows the last answer."""
+        is_fresh = self._loop.time() - self._last_data_at < KEEPALIVE_S
+        return is_fresh and self.is_idle() and not self._has_events()
 
     def _has_events(self) -> bool:
         """Whether the server has sent data or closed the connection, which the loop does not know yet."""

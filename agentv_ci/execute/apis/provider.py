@@ -85,7 +85,7 @@ class ApiProvider:
             while True:
                 adapted = self._parameters.adapted(body)
                 try:
-                    return replace(await self._post(adapted, request.case_id), request=asked)
+                    return await self._post(adapted, asked, request.case_id)
                 except ProviderError as error:
                     learned = self._parameters.learn(error, adapted)
                     if learned is None:
@@ -105,7 +105,7 @@ class ApiProvider:
         requests = tries + adjusted
         return replace(response, requests=requests) if requests > 1 else response
 
-    async def _post(self, body: JsonObject, case_id: str) -> Response:
+    async def _post(self, body: JsonObject, asked: JsonObject, case_id: str) -> Response:
         # The target's come last: the transport lowers names, so they override.
         headers = {**self._api.headers, **(self._target.headers or {})}
         begun = self._services.environment.monotonic()
@@ -122,6 +122,7 @@ class ApiProvider:
             has_trace=has_trace,
             # Only of the request that was answered: retries say nothing about the answer.
             duration_ms=round(took_s * 1000),
+            request=asked,
         )
 
     async def close(self) -> None:
