@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.load.discover import DiscoveredFile, discover
 
-WORTH_A_PROCESS = 50
-"""The number of files above which another process saves time."""
+WORTH_A_PROCESS_BYTES = 1_500_000
+"""The size of files above which another process saves time."""
 CHUNKS_A_PROCESS = 4
 """Small enough to keep all processes busy, large enough to send little."""
 
@@ -35,7 +36,7 @@ def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path, jobs
     Keeps only the diagnostics in memory. Raises UsageError for a path that does not exist.
     """
     discovered = discover(patterns, cwd)
-    processes = min(jobs, len(discovered) // WORTH_A_PROCESS + 1)
+    processes = min(jobs, len(discovered), _size_bytes(discovered) // WORTH_A_PROCESS_BYTES + 1) if jobs > 1 else 1
     checked = (
         _check_in_processes(discovered, targets, cwd, processes) if processes > 1 else _check(discovered, targets, cwd)
     )
@@ -45,6 +46,14 @@ def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path, jobs
         for other in each.beside:
             files.setdefault(other.path, other)
     return Checks(tuple(files.values()), skipped)
+
+
+def _size_bytes(discovered: Sequence[DiscoveredFile]) -> int:
+    sizes = 0
+    for each in discovered:
+        with suppress(OSError, ValueError):  # reading it says why
+            sizes += each.path.stat().st_size
+    return sizes
 
 
 def _check(discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path) -> list[FileDiagnostics | None]:

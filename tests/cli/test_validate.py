@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -94,9 +95,11 @@ def test_processes_may_start_either_way(method: str, project: Project, monkeypat
     texts = [right, right.replace("user", "usr"), "a: 1\n", "a: [\n", ""]
     project.write({f"many/{number % 4}/{number:03}.yaml": texts[number % 5] for number in range(130)})
     project.write({"many/2/targets.yaml": "a: [\n", "many/3/.agentv.yaml": "rules: {AV102: error}\n"})
-    monkeypatch.setattr("agentv_ci.app.validate.start_method", lambda: method)
+    begin = Mock(return_value=method)
+    monkeypatch.setattr("agentv_ci.app.validate.start_method", begin)
+    monkeypatch.setattr("agentv_ci.app.validate.WORTH_A_PROCESS_BYTES", 1_000)
     one, two = (project.run("validate", "many", "--format", "json", "--jobs", jobs) for jobs in ("1", "2"))
-    assert one == two
+    assert (one, begin.call_count) == (two, 1)
     assert one.code == 1
 
 
