@@ -19,10 +19,11 @@ from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.latest import link_latest
 from agentv_ci.app.report_files import RunFiles, RunOutcome, read_run_report, why, write_reports
+from agentv_ci.app.shards import durations_of
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
-from agentv_ci.contracts.case_key import CaseKey, matching
+from agentv_ci.contracts.case_key import matching
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
@@ -130,15 +131,7 @@ def _part(plan: Plan, options: RunOptions) -> tuple[Plan, ShardRecord | None]:
     shard = options.shard
     if shard is None:
         return plan, None
-    durations: dict[CaseKey, list[int]] = {}
-    if options.balance is not None:
-        try:
-            for row in read_rows(options.balance, allow_torn=True):
-                if row.status == "ok":
-                    durations.setdefault(row.case_key, []).append(row.duration_ms)
-        except UnreadableResults as error:
-            raise UsageError(f"--balance: {error}") from error
-    part = part_of(plan, shard, {key: sum(each) / len(each) / 1000 for key, each in durations.items()})
+    part = part_of(plan, shard, durations_of(options.balance) if options.balance is not None else {})
     return part, ShardRecord(index=shard.index, total=shard.total, cases=len(plan.cases))
 
 

@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = {
     "fmt": "Rewrite documents in one style.",
     "compile": "Compile eval files into one JSON plan.",
     "eval": "Run eval files or a plan and score the answers.",
+    "shards": "Split a run for several machines and estimate the time of each.",
     "rescore": "Score the answers of an earlier run again.",
     "report": "Report on finished results; merge shards into one run.",
     "compare": "Show what got worse between two runs.",

@@ -71,6 +71,9 @@ class PassedOn:
         "--only-changed", metavar="OLD_PLAN", help="Run only cases that are new or changed since OLD_PLAN."
     )
     shard: str | None = eval_input("--shard", metavar="I/N", help="Run only shard I of N.")
+    balance: str | None = eval_input(
+        "--balance", metavar="FILE", help="Make shards take equally long, by the durations in these results."
+    )
 
 
 @dataclass(frozen=True)

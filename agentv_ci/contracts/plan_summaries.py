@@ -1,6 +1,8 @@
-"""The output of `compile --diff`, `compile --estimate` and `--list`."""
+"""The output of `compile --diff`, `compile --estimate`, `--list` and `shards`."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from pydantic import Field
 
@@ -76,3 +78,22 @@ class PlannedCases(Recorded):
     """What would run."""
 
     cases: Items[PlannedCase] = Field(description="Cases with trials to run, in plan order.")
+
+
+class PlannedShard(Recorded):
+    """A part of a plan for one machine."""
+
+    shard: str = Field(description="The value of `eval --shard`, such as 2/4.")
+    cases: NonNegative = Field(description="Number of cases.")
+    trials: NonNegative = Field(description="Number of trials.")
+    minutes: float = Field(description="Approximate time.")
+
+
+class PlannedShards(Recorded):
+    """How a plan is split for several machines."""
+
+    shards: Items[PlannedShard] = Field(description="The parts, by index.")
+    minutes: float = Field(description="Approximate time of the longest part.")
+    basis: Literal["durations", "sizes"] = Field(
+        description="What the times are based on: durations of an earlier run, or sizes of questions."
+    )

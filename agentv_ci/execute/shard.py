@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
 from statistics import median
@@ -36,30 +36,42 @@ class Shard:
 
 
 def part_of(plan: Plan, shard: Shard, durations_s: Mapping[CaseKey, float]) -> Plan:
-    """Return the plan with the cases of one shard, in order; its digest stays that of the whole plan.
+    """Return the plan with the cases of one shard, in order; its digest stays that of the whole plan."""
+    places = split(efforts(plan, durations_s), shard.total)[shard.index - 1]
+    return plan.model_copy(update={"cases": tuple(plan.cases[place] for place in places)})
+
+
+def split(efforts: Sequence[float], total: int) -> list[list[int]]:
+    """Return the places of the cases of every shard, in order.
 
     The longest case goes first, to the shard with the least to do: Graham's rule (1969), at most a third longer than
-    the best split. `durations_s` has seconds by case; cases without a duration count as the median, and
-    without any durations the size of questions and the kinds of evaluators decide.
+    the best split.
     """
-    weights = _weights(plan, durations_s)
     # By load, then number of cases, then index: cases that take no time are spread too.
-    loads = [(0.0, 0, index) for index in range(1, shard.total + 1)]
-    chosen: list[int] = []
-    for place in sorted(range(len(weights)), key=lambda place: (-weights[place], place)):
+    loads = [(0.0, 0, index) for index in range(total)]
+    shards: list[list[int]] = [[] for _ in loads]
+    for place in sorted(range(len(efforts)), key=lambda place: (-efforts[place], place)):
         load, cases, index = loads[0]
-        heapreplace(loads, (load + weights[place], cases + 1, index))
-        if index == shard.index:
-            chosen.append(place)
-    return plan.model_copy(update={"cases": tuple(plan.cases[place] for place in sorted(chosen))})
+        heapreplace(loads, (load + efforts[place], cases + 1, index))
+        shards[index].append(place)
+    return [sorted(places) for places in shards]
 
 
-def _weights(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
+def efforts(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
+    """Return what each case takes with all its trials: in seconds, if the duration of one is known, else in questions.
+
+    `durations_s` has the seconds of a trial by case. Cases without a duration count as the median; without any
+    durations the size of questions and the kinds of evaluators decide. A skipped case takes nothing.
+    """
     known = [durations_s[key] for key in map(plan.key_of, plan.cases) if key in durations_s]
-    if not known:
-        return [case.trials * _size(case) for case in plan.cases]
-    usual = median(known)
-    return [case.trials * durations_s.get(plan.key_of(case), usual) for case in plan.cases]
+    usual = median(known) if known else None
+
+    def effort(case: PlanCase) -> float:
+        if case.skip is not None:
+            return 0.0
+        return case.trials * (_size(case) if usual is None else durations_s.get(plan.key_of(case), usual))
+
+    return [effort(case) for case in plan.cases]
 
 
 def _size(case: PlanCase) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from tests.action.conftest import Once
 from tests.action.events import pull_request
 from tests.action.rig import TOKEN, Outcome, Rig
-from tests.support import REPOSITORY
+from tests.support import REPOSITORY, write
 
 pytestmark = [pytest.mark.act, pytest.mark.slow]
 
@@ -19,24 +20,31 @@ KEY = "sk-canary-0123456789"
 
 FILES = REPOSITORY / "tests" / "action" / "sharded"
 """The user's repository and its workflow."""
+CALLER = (FILES / "caller.yml").read_text("utf-8")
 DOUBLES = REPOSITORY / "tests" / "action" / "doubles"
+
+
+def prepared(folder: Path) -> Rig:
+    workflow = (REPOSITORY / SHARDED).read_text("utf-8")
+    evals = {f"evals/{each.name}": each.read_text("utf-8") for each in (FILES / "evals").iterdir()}
+    rig = Rig(folder, {**evals, SHARDED: workflow}, secrets={"SOME_KEY": KEY})
+    rig.prepare()
+    return rig
+
+
+def start(rig: Rig, caller: str) -> Outcome:
+    workflow = (REPOSITORY / SHARDED).read_text("utf-8")
+    others = {
+        pin: DOUBLES / name
+        for name in ("upload-artifact", "download-artifact")
+        for pin in re.findall(rf"uses: (actions/{name}@\S+)", workflow)
+    }
+    return rig.start(caller, pull_request(rig.head), others)
 
 
 @pytest.fixture(scope="module")
 def outcome(once: Once) -> Outcome:
-    def scenario(folder: Path) -> Outcome:
-        workflow = (REPOSITORY / SHARDED).read_text("utf-8")
-        evals = {f"evals/{each.name}": each.read_text("utf-8") for each in (FILES / "evals").iterdir()}
-        rig = Rig(folder, {**evals, SHARDED: workflow}, secrets={"SOME_KEY": KEY})
-        rig.prepare()
-        doubles = {
-            pin: DOUBLES / name
-            for name in ("upload-artifact", "download-artifact")
-            for pin in re.findall(rf"uses: (actions/{name}@\S+)", workflow)
-        }
-        return rig.start((FILES / "caller.yml").read_text("utf-8"), pull_request(rig.head), doubles)
-
-    return once("sharded", scenario)
+    return once("sharded", lambda folder: start(prepared(folder), CALLER))
 
 
 def kept(outcome: Outcome, name: str) -> list[Path]:
@@ -93,3 +101,31 @@ def test_key_is_not_in_files_or_logs(outcome: Outcome) -> None:
     assert not any(KEY in line for line in shown)
     for path in kept(outcome, "agentv-results*/**/*"):
         assert path.is_dir() or KEY not in path.read_text("utf-8")
+
+
+def test_part_that_dies_is_named_and_replaced_when_it_runs_again(tmp_path: Path) -> None:
+    dies_once = 'mkdir "$RIG_KEPT/died"'
+    caller = CALLER.replace("shards: 2", "shards: 20").replace('env > "$RIG_KEPT/$PPID.setup"', f"'! {dies_once}'")
+    rig = prepared(tmp_path)
+    first = start(rig, caller)
+    assert not first.ok
+    (merged,) = kept(first, "agentv-results/results.report.json")
+    reasons = json.loads(merged.read_text("utf-8"))["gate"]["reasons"]
+    assert any(re.search(r"shard [123]/3 (is )?missing", each) for each in reasons), reasons
+    second = start(rig, caller)
+    assert second.ok, second.raw[-3000:]
+    assert [each.parent.name[-1] for each in kept(second, "agentv-results-part-*/results.jsonl")] == ["1", "2", "3"]
+    (whole,) = kept(second, "agentv-results/results.jsonl")
+    ran = [json.loads(line)["eval_id"] for line in whole.read_text("utf-8").splitlines()]
+    assert sorted(ran) == ["one", "three", "two"]
+    assert len(second.github.comments) == 1
+
+
+def test_invalid_documents_are_reported_by_one_part(tmp_path: Path) -> None:
+    rig = prepared(tmp_path)
+    write(rig.user, {"evals/x.test.yaml": "$schema: agentv-eval-v2\nevalcases: 7\n"})
+    rig.save("a mistake")
+    outcome = start(rig, CALLER)
+    assert not outcome.ok
+    assert [each.name for each in kept(outcome, "agentv-results-part-*")] == ["agentv-results-part-1"]
+    assert outcome.steps["publish"].outputs["verdict"] == "invalid"

@@ -52,17 +52,50 @@ def outputs(cwd: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in (cwd / "outputs").read_text("utf-8").splitlines())
 
 
-@pytest.mark.parametrize(("given", "listed"), [("1", [1]), ("3", [1, 2, 3]), ("256", [*range(1, 257)])])
-def test_list_of_shards(tmp_path: Path, given: str, listed: list[int]) -> None:
-    assert run(script(SHARDED, "List the shards"), tmp_path, {"SHARDS": given}).code == 0
-    assert json.loads(outputs(tmp_path)["shards"]) == listed
+@pytest.mark.parametrize("given", ["1", "3", "256"])
+def test_number_of_shards(tmp_path: Path, given: str) -> None:
+    assert run(script(SHARDED, "Check the number of shards"), tmp_path, {"SHARDS": given}).code == 0
 
 
 @pytest.mark.parametrize("given", ["", "0", "-1", "1.5", "257", "1000", "01", "2]", "1\n2", "$(touch x)"])
 def test_invalid_number_of_shards(tmp_path: Path, given: str) -> None:
-    done = run(script(SHARDED, "List the shards"), tmp_path, {"SHARDS": given})
+    done = run(script(SHARDED, "Check the number of shards"), tmp_path, {"SHARDS": given})
     assert (done.code, done.out) == (2, "::error title=shards::must be a whole number from 1 to 256\n")
     assert not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "listed"),
+    [
+        ({}, [1, 2, 3, 4]),
+        ({"SHARDS": "1", "EVALS": "gone"}, [1]),
+        ({"SHARDS": "2"}, [1, 2]),
+        ({"EVALS": "\n  my evals/a.yaml  \n\nmy evals/b.yaml\n"}, [1, 2, 3, 4]),
+        ({"EVALS": "my evals/a.yaml"}, [1, 2]),
+        ({"TARGETS": "more targets/targets.yaml", "TARGET": "b"}, [1, 2, 3, 4]),
+        ({"TARGETS": "more targets/targets.yaml", "TARGET": " b \n\nc\n"}, [*range(1, 9)]),
+        ({"TARGET_MINUTES": "10", "TARGETS": "more targets/targets.yaml", "TARGET": "c"}, [1]),
+        ({"TARGET_MINUTES": "2", "REPEAT": "2", "TARGETS": "more targets/targets.yaml", "TARGET": "c"}, [1, 2, 3, 4]),
+        ({"TARGET_MINUTES": "2", "WORKERS": "2", "TARGETS": "more targets/targets.yaml", "TARGET": "c"}, [1]),
+        ({"BALANCE": "gone.jsonl"}, [1]),
+        ({"EVALS": "gone"}, [1]),
+        ({"WORKING_DIRECTORY": "gone"}, [1]),
+    ],
+)
+def test_list_of_shards(given: Mapping[str, str], listed: list[int], repository: Path) -> None:
+    project = repository / "project"
+    documents(project, ["one", "two"], mock())
+    text = (project / "evals" / "a.yaml").read_text("utf-8")
+    others = [mock(), mock(name="b"), mock(name="c", delay_ms=60_000)]
+    more = json.dumps({"$schema": "agentv-targets-v2.2", "targets": others})
+    write(project, {"my evals/a.yaml": text, "my evals/b.yaml": text, "more targets/targets.yaml": more})
+    inputs = {"WORKING_DIRECTORY": "project", "EVALS": "my evals/", "SHARDS": "20"}
+    unset = dict.fromkeys(("TARGETS", "TARGET", "WORKERS", "REPEAT", "TARGET_MINUTES", "BALANCE"), "")
+    done = run(script(SHARDED, "List the shards"), repository, {**unset, **inputs, **given})
+    assert done.code == 0
+    found = outputs(repository)
+    assert (json.loads(found["shards"]), found["total"]) == (listed, str(len(listed))), done.err
 
 
 VARIABLES = "OPENAI_API_KEY=sk-1234567890\nexport QUOTED=\"se cret%value\"\nSHORT=on\n\n# a = 1\nB64='YWJjZGVmZw=='"
