@@ -38,6 +38,7 @@ from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.shard import part_of
+from agentv_ci.execute.trial_runner import LocalTrials
 from agentv_ci.execute.trials import trials_left
 from agentv_ci.prices import load_prices
 from agentv_ci.publish.checkout import commit_of, credentials
@@ -173,9 +174,8 @@ async def run_trials(
     )
     with Materials(plan.files, options.root) as materials, journal:
         grade = _grader(asked, options, materials, clean)
-        engine = Engine(
-            plan, targets, options, clean, grade=grade, journal=journal, materials=materials, finished=finished
-        )
+        runner = partial(LocalTrials, plan, targets, options, clean, grade=grade, materials=materials)
+        engine = Engine(plan, targets, options, clean, runner=runner, journal=journal, finished=finished)
         is_interrupted = await _run_until_interrupted(engine, stored)
         if is_interrupted and earlier is None and not journal.has_begun:
             raise Interrupted("interrupted before the first row; nothing was written")

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations, product
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +34,7 @@ from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
+from agentv_ci.execute.trial_runner import LocalTrials
 from agentv_ci.execute.trials import TrialSchedule, can_pass, first_trials
 from agentv_ci.results.files import form, form_of, read_rows
 from agentv_ci.results.journal import Journal
@@ -250,16 +252,11 @@ def go(
 
     async def main(root: Path) -> Engine:
         with Journal(root / "r.jsonl", form("jsonl").encode) as journal, Materials(of.files, root) as materials:
-            engine = Engine(
-                of,
-                asked,
-                RunOptions(root=root, workers=workers, fail_fast=fail_fast),
-                RunServices(FakeClock().environment()),
-                grade=grade,
-                journal=journal,
-                materials=materials,
-                finished=EarlierRun(results=known or {}),
-            )
+            options = RunOptions(root=root, workers=workers, fail_fast=fail_fast)
+            services = RunServices(FakeClock().environment())
+            runner = partial(LocalTrials, of, asked, options, services, grade=grade, materials=materials)
+            finished = EarlierRun(results=known or {})
+            engine = Engine(of, asked, options, services, runner=runner, journal=journal, finished=finished)
             async with asyncio.timeout(30):
                 await engine.run()
             journal.finish()

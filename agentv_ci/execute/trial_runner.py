@@ -1,0 +1,245 @@
+"""One trial → one row: ask its target, as often as it takes, and grade the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import (
+    NO_SYSTEM_PROMPT,
+    Ask,
+    ChatMessage,
+    Grade,
+    JudgeQuestion,
+    ProviderError,
+    Request,
+    Response,
+    about_case,
+)
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
+from agentv_ci.contracts.targets import Target
+from agentv_ci.execute.budget import Budget
+from agentv_ci.execute.limits import Limits
+from agentv_ci.execute.materials import Materials
+from agentv_ci.execute.prompt import build_request, has_reference, with_reference_answer
+from agentv_ci.execute.provider_services import unwritable
+from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices
+from agentv_ci.execute.targets import OpenTargets
+from agentv_ci.results.resume import unpriced_answer
+from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
+from agentv_ci.text import shortened
+
+MAX_WARNING = 300
+REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
+"""Failures worth another attempt; providers have already retried everything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """What all trials of a run share."""
+
+    limits: Limits
+    budget: Budget
+    progress: Progress
+
+
+class TrialRunner(Protocol):
+    """Runs the trials of an engine."""
+
+    @property
+    def unrecorded(self) -> int:
+        """How many questions of a replay had no recording."""
+
+    @property
+    def write_error(self) -> str | None:
+        """Why answers could not be stored."""
+
+    async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
+        """Get ready to ask these targets; raises TargetUnavailable when one cannot be asked at all."""
+
+    async def ask_together(self, target: str, trials: Iterable[Trial]) -> None:
+        """Ask the questions of trials in one session, where the target supports it."""
+
+    async def run(self, trial: Trial) -> ResultRow:
+        """Return the row of a trial; a failure is a row like any other."""
+
+    async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
+        """Return a row with its stored answer scored again."""
+
+
+class LocalTrials:
+    """Runs trials in this process."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        targets: Mapping[str, Target],
+        options: RunOptions,
+        services: RunServices,
+        state: RunState,
+        *,
+        grade: GradeAnswer,
+        materials: Materials,
+    ) -> None:
+        """`targets` are the plan's, resolved."""
+        self._plan = plan
+        self._targets = OpenTargets(
+            plan, targets, options, services, limits=state.limits, budget=state.budget, progress=state.progress
+        )
+        self._options = options
+        self._services = services
+        self._state = state
+        self._grader = grade
+        self._materials = materials
+        self._folders = {suite.path: (options.root / suite.path).parent for suite in plan.suites}
+
+    @property
+    def unrecorded(self) -> int:
+        """See TrialRunner."""
+        return self._targets.unrecorded
+
+    @property
+    def write_error(self) -> str | None:
+        """See TrialRunner."""
+        return self._targets.stores.write_error
+
+    async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
+        """See TrialRunner."""
+        for key in targets:
+            await self._targets.open(key, stack)
+
+    async def ask_together(self, target: str, trials: Iterable[Trial]) -> None:
+        """See TrialRunner."""
+        await self._targets.ask_together(target, self._questions(trials))
+
+    def _questions(self, trials: Iterable[Trial]) -> Iterator[tuple[Trial, Request]]:
+        for trial in trials:
+            # A trial whose files cannot be written fails when its turn comes, not with all others.
+            with suppress(ProviderError):
+                yield trial, self._request(trial)
+
+    async def run(self, trial: Trial) -> ResultRow:
+        """See TrialRunner."""
+        row = await self._run(trial)
+        self._targets.forget(trial)
+        return row
+
+    async def _run(self, trial: Trial) -> ResultRow:
+        """Ask until there is an answer, and grade it."""
+        label, now = self._label(trial), self._services.environment.now
+        try:
+            request = self._request(trial)
+        except ProviderError as error:
+            return failed_row(trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now())
+        response, effort = await self._attempts(trial, request, label)
+        if isinstance(response, ProviderError):
+            return failed_row(trial, effort, response, now=now())
+        if not (response.answer.strip() or self._options.dry_run):
+            self._services.warn(about_case(f"{trial.target.name}: an answer is empty", trial.case.id))
+        # Also in a dry run without a reference answer, to see whether its scripts run.
+        grade = await self._grade(trial, request, response, label)
+        if self._options.dry_run and not has_reference(trial.case):
+            return failed_row(trial, effort, ProviderError("request", NO_REFERENCE_ANSWER), now=now())
+        trace = self._options.include_trace
+        return graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
+
+    async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response | ProviderError, Effort]:
+        """Return the answer, or the failure of the last attempt, and the effort."""
+        monotonic, requests = self._services.environment.monotonic, 0
+        for attempt in count():
+            self._services.log(f"{label}: asking {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
+            begun = monotonic()
+            try:
+                response = await self._targets.answer(trial, replace(request, attempt=attempt) if attempt else request)
+            except (ProviderError, OSError) as failure:
+                error = failure if isinstance(failure, ProviderError) else self._unwritable(failure)
+                requests += error.requests
+                took_ms = round((monotonic() - begun) * 1000)
+                self._services.log(f"{label}: {error.kind}: {error.detail}")
+                if error.kind not in REPEATED or attempt == trial.case.max_retries:
+                    return error, Effort(attempt + 1, requests, took_ms)
+                self._state.progress.retries += 1
+            else:
+                return response, Effort(attempt + 1, requests + response.requests, response.duration_ms or 0)
+        raise AssertionError("the last attempt ends the loop")
+
+    async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
+        """Return a row with its stored answer scored again; a row without an answer is returned unchanged."""
+        if trial.case.skip is not None:
+            return skipped_row(trial, now=self._services.environment.now())
+        row = self._services.redactor.row(row)
+        if row.error_kind not in (None, "evaluator") or row.verdict == "skipped":
+            return row
+        if not self._options.dry_run and not row.dry_run:
+            # The stored answer's cost is part of the run.
+            self._state.budget.unpriced |= dict.fromkeys(unpriced_answer(row, self._plan.targets[trial.case.target]))
+        now = self._services.environment.now()
+        try:
+            request = self._request(trial)
+        except ProviderError as error:
+            return failed_row(trial, Effort(row.attempts, row.requests, row.duration_ms), error, now=now)
+        grade = await self._grade(trial, request, stored_response(row), self._label(trial))
+        return regraded_row(row, trial.case, grade, now=now, dry_run=self._options.dry_run)
+
+    def _label(self, trial: Trial) -> str:
+        return self._state.progress.name(trial.key[0], trial.number, trials=trial.case.trials)
+
+    async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
+        log = self._services.log
+        grade = await self._grader(trial.case, request, response, self._judge_of(trial, label))
+        log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
+        for each in grade.results:
+            found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
+            log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
+            if each.status == "error":
+                reasoning = shortened(each.reasoning, MAX_WARNING)
+                self._services.warn(about_case(f"evaluator '{each.name}' could not score: {reasoning}", trial.case.id))
+        return grade
+
+    def _request(self, trial: Trial) -> Request:
+        """Return a trial's question; raises ProviderError when its files cannot be written."""
+        case, locate = trial.case, self._materials.locate
+        try:
+            request = build_request(case, self._plan.files, locate, cwd=self._folder(case), seed=trial.seed)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return with_reference_answer(request, case) if self._options.dry_run else request
+
+    def _folder(self, case: PlanCase) -> Path:
+        """Return the folder of a case's eval file."""
+        return self._folders[case.suite]
+
+    def _unwritable(self, error: OSError) -> ProviderError:
+        """Return the failure of one question, such as for a full disk: it must not end the run."""
+        failure = unwritable(error)
+        self._services.redactor.clean(failure)
+        return failure
+
+    def _judge_of(self, trial: Trial, label: str) -> Ask:
+        """Return how judges are asked: like any other target, with one text or a chat."""
+        case = trial.case
+
+        async def ask(target: str, question: JudgeQuestion) -> Response:
+            request = Request(
+                case_id=case.id,
+                prompt=f"{question.system}\n\n{question.user}",
+                guidelines="",
+                chat=(ChatMessage("system", question.system), ChatMessage("user", question.user)),
+                timeout_s=case.timeout_seconds,
+                cwd=self._folder(case),
+                system_prompt=NO_SYSTEM_PROMPT,
+                temperature=question.temperature,
+                max_output_tokens=question.max_output_tokens,
+                sample=question.sample,
+            )
+            self._services.log(f"{label}: asking judge {self._plan.targets[target].name}")
+            response = await self._targets.ask(target, request, trial)
+            return replace(response, cost_usd=0.0) if response.cached else response
+
+        return ask
