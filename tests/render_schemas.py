@@ -23,6 +23,7 @@ EXAMPLES: Mapping[SchemaName, str] = {
     "diagnostics-v1": "diagnostics.json",
     "baseline-v1": "compared/one-trial-a-side/expected/baseline.json",
     "judge-set-v1": "judged/a-strict-judge/judge-set.yaml",
+    "proof-v1": "proven/refunds/expected/proof.json",
 }
 """Documents of the corpus that stand in the schemas as examples."""
 

@@ -20,6 +20,7 @@ from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.proof import Proof
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import TargetsDocument
@@ -40,6 +41,7 @@ CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
     "diagnostics-v1": DiagnosticsDocument,
     "baseline-v1": BaselineDocument,
     "judge-set-v1": JudgeSetDocument,
+    "proof-v1": Proof,
 }
 
 

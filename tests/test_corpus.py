@@ -4,6 +4,7 @@
     checked/<case>/           documents that this version compiles and does not run → expected/: the plan
     formatted/<case>/         documents in any style → expected/: those that change, in one style
     compared/<case>/          base/ and head/: documents of two runs → expected/: the baseline, what has changed
+    proven/<case>/            eval files → expected/: the findings, the proof
     judged/<case>/            a judge set and its judge → expected/: the summary, the agreement
     invalid/<rule>-<slug>/    documents → diagnostics.txt
 
@@ -135,6 +136,15 @@ def test_valid_document_runs_as_expected(case: Case) -> None:
     # A plan runs like the documents it was compiled from.
     case.does("eval", "plan.json", "--out", "again.jsonl", code=done.code)
     assert case.steady_rows("again.jsonl") == rows
+
+
+@each("proven")
+def test_cases_are_proven_as_expected(case: Case) -> None:
+    done = case.run("prove", ".", "--out", "proof.json")
+    case.expect("expected/findings.txt", f"{case.steadied(done.out)}exit code: {done.code}\n")
+    case.expect("expected/proof.json", case.text("proof.json"))
+    case.does("prove", ".", "--out", "again.json", "--workers", "3", code=done.code)
+    assert case.text("again.json") == case.text("proof.json")
 
 
 @each("formatted")

@@ -22,15 +22,16 @@ class EvaluatorLines:
     workspace; without a workspace none.
     """
 
-    def __init__(self, root: Path, workspace: Path | None) -> None:
+    def __init__(self, root: Path, workspace: Path | None, most: float = MAX_SUITES) -> None:
         self._root = root
         self._workspace = workspace
+        self._most = most
         self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
         """Each eval file, and the index of each case."""
 
     def find(self, suite: str, case: str, evaluator: str) -> int | None:
         """Return the line of an evaluator defined in a case, or None."""
-        if suite not in self._suites and (len(self._suites) >= MAX_SUITES or not self._may_read(self._root / suite)):
+        if suite not in self._suites and (len(self._suites) >= self._most or not self._may_read(self._root / suite)):
             return None
         source, cases = self._suite(suite)
         index = cases.get(case)

@@ -152,7 +152,7 @@ async def run_trials(
     asked = plan if all(case.skip is None for case in plan.cases) else narrowed(plan, lambda case: case.skip is None)
     require_packages(asked)
     answering = stored is None and not options.dry_run and options.replay is None
-    _require_folders(asked, options, answering=answering)
+    require_folders(asked, options.root, answering=answering)
     if answering:
         _require_unchanged(asked, options)
     finished = earlier or NO_EARLIER_RUN
@@ -201,14 +201,14 @@ async def _run_until_interrupted(engine: Engine, stored: StoredAnswers | None) -
     return False
 
 
-def _require_folders(plan: Plan, options: RunOptions, *, answering: bool) -> None:
+def require_folders(plan: Plan, root: Path, *, answering: bool) -> None:
     """Raise UsageError if commands would run in the folder of an eval file and it does not exist."""
     targets = plan.targets if answering else {}
     suites = dict.fromkeys(case.suite for case in plan.cases if runs_in_suite(case, targets.get(case.target)))
     for suite in suites:
-        if not (options.root / suite).parent.is_dir():
+        if not (root / suite).parent.is_dir():
             raise UsageError(
-                f"the folder of '{suite}', in which commands run, does not exist in '{options.root}'",
+                f"the folder of '{suite}', in which commands run, does not exist in '{root}'",
                 hint="run the plan in the repository that it was compiled from",
             )
 
@@ -234,20 +234,25 @@ def _grader(plan: Plan, options: RunOptions, materials: Materials, services: Run
     load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
-        scoring = EvaluatorServices(
-            ask=ask,
-            locate=materials.locate,
-            locate_together=materials.locate_together,
-            read_yaml=read_yaml,
-            environ=services.environment.variables,
-            root=options.root,
-            log=services.log,
-            warn=services.warn,
-            clean=services.redactor.result,
-        )
+        scoring = scoring_services(ask, options.root, materials, services)
         return await evaluate(Submission(case, request, response, plan.files), scoring)
 
     return grade
+
+
+def scoring_services(ask: Ask, root: Path, materials: Materials, services: RunServices) -> EvaluatorServices:
+    """Return the services of the evaluators of one answer."""
+    return EvaluatorServices(
+        ask=ask,
+        locate=materials.locate,
+        locate_together=materials.locate_together,
+        read_yaml=read_yaml,
+        environ=services.environment.variables,
+        root=root,
+        log=services.log,
+        warn=services.warn,
+        clean=services.redactor.result,
+    )
 
 
 def conclude(

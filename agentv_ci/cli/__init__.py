@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "validate": "Check documents and show the line of every mistake.",
     "fmt": "Rewrite documents in one style.",
     "compile": "Compile eval files into one JSON plan.",
+    "prove": "Show which wrong answers the cases would pass.",
     "eval": "Run eval files or a plan and score the answers.",
     "shards": "Split a run for several machines and estimate the time of each.",
     "rescore": "Score the answers of an earlier run again.",

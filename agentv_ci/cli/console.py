@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 COUNT_AFTER_S = 1.0
 COUNT_INTERVAL_S = 0.1
 
-COLORS: Mapping[str, str] = {"error": "red", "warning": "yellow", "bad": "red", "warn": "yellow", "good": "green"}
+COLORS: Mapping[str, str] = {
+    "error": "red",
+    "warning": "yellow",
+    "info": "blue",
+    "bad": "red",
+    "warn": "yellow",
+    "good": "green",
+}
 STYLES: Mapping[str, Mapping[str, bool | str]] = {
     **{name: {"fg": color} for name, color in COLORS.items()},
     "title": {"bold": True},

@@ -71,11 +71,23 @@ RULES: Mapping[str, Rule] = {
     "AV331": Rule("invalid-data", "error", "rows of data that cannot be read, or are not there"),
     "AV332": Rule("missing-variable", "error", "`{{ name }}` in a case made from rows, without a value in the row"),
     "AV345": Rule("leftover-only", "warning", "`only` on a case, which leaves out the other cases of its file"),
+    "AV346": Rule("nothing-required", "warning", "a case whose evaluators only forbid: negated ones and limits"),
     "AV351": Rule("unusable-plugin", "error", "a plugin that is not installed, or cannot be loaded"),
     "AV355": Rule("unusable-attachment", "error", "an image or a document in a format that is not supported"),
     "AV356": Rule("misplaced-attachment", "error", "an image or a document outside messages of the user"),
     "AV357": Rule("refused-attachment", "error", "an image or a document that the target does not take"),
 }
+
+PROOF_RULES: Mapping[str, Rule] = {
+    "AV401": Rule("null-agent-passes", "warning", "a case that an agent passes without doing anything for it"),
+    "AV402": Rule("reference-fails", "error", "a reference answer that fails its own evaluators"),
+    "AV403": Rule("mutant-survives", "warning", "a reference answer with a mistake that its evaluators let pass"),
+    "AV404": Rule("evaluator-crashes", "warning", "an evaluator that cannot score an empty or otherwise odd answer"),
+    "AV405": Rule("vacuous-evaluator", "warning", "an evaluator that passes every answer"),
+    "AV406": Rule("redundant-evaluator", "info", "an evaluator without which each answer gets the same verdict"),
+    "AV407": Rule("not-proven", "info", "a case whose evaluators all need a judge that was left out"),
+}
+"""What `prove` finds of cases; `validate` does not, and config documents cannot change them."""
 
 _NEEDED = {"AV101", "AV103", "AV104", "AV105", "AV106", "AV301", "AV302", "AV304", "AV309", "AV312", "AV320", "AV325"}
 _PARTS = {"AV331", "AV332", "AV351", "AV355", "AV356", "AV357"}

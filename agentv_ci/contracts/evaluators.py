@@ -89,6 +89,8 @@ class EvaluatorFacts:
     """What it measures besides the answer; not every target reports it."""
     reads_trace: ClassVar[bool] = False
     """Whether the score depends on tool calls."""
+    is_limit: ClassVar[bool] = False
+    """Whether it limits what an answer takes, and says nothing of its content."""
 
 
 class EvaluatorSettings(EvaluatorFacts, Authored):
@@ -454,6 +456,7 @@ class LatencyEvaluator(EvaluatorSettings):
     """Whether the answer was fast enough."""
 
     short_field: ClassVar[str | None] = "max_ms"
+    is_limit: ClassVar[bool] = True
     measures: ClassVar[Measure | None] = "time"
 
     type: Literal["latency"] = Field(description="Limit the time of the answer.")
@@ -464,6 +467,7 @@ class CostEvaluator(EvaluatorSettings):
     """Whether the answer was cheap enough."""
 
     short_field: ClassVar[str | None] = "max_usd"
+    is_limit: ClassVar[bool] = True
     measures: ClassVar[Measure | None] = "cost"
 
     type: Literal["cost"] = Field(description="Limit the cost of the answer.")
@@ -474,6 +478,7 @@ class TokenUsageEvaluator(EvaluatorSettings):
     """Whether the answer stayed within limits of tokens."""
 
     short_field: ClassVar[str | None] = "max_total"
+    is_limit: ClassVar[bool] = True
     measures: ClassVar[Measure | None] = "tokens"
 
     type: Literal["token_usage"] = Field(description="Limit the tokens of the answer.")
@@ -487,6 +492,7 @@ class ToolCallsEvaluator(EvaluatorSettings):
     """Whether the agent stayed within a limit of tool calls."""
 
     short_field: ClassVar[str | None] = "max"
+    is_limit: ClassVar[bool] = True
     measures: ClassVar[Measure | None] = "tool_calls"
     reads_trace: ClassVar[bool] = True
 

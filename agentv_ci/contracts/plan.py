@@ -424,9 +424,15 @@ def targets_of(case: PlanCase) -> Iterator[str]:
 
 def judges_of(case: PlanCase) -> Iterator[str]:
     """Yield the keys of the targets that judge a case's answers."""
-    for part in _scoring(case):
+    for part in _scoring(case.evaluators):
         if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)):
             yield part.target
+
+
+def needs_judge(evaluator: PlanEvaluator) -> bool:
+    """Whether a judge scores, or scores for a member."""
+    judged = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)
+    return any(isinstance(part, judged) for part in _scoring([evaluator]))
 
 
 def named_targets(case: PlanCase) -> Iterator[str]:
@@ -442,7 +448,7 @@ def files_of(case: PlanCase) -> Iterator[FileReference | FilePart]:
         yield from (part for part in message.content if isinstance(part, FilePart))
     yield from attached_files(case.input_messages)
     yield from case.guidelines
-    for part in _scoring(case):
+    for part in _scoring(case.evaluators):
         if isinstance(part, PlanScript):
             yield from part.files
         elif isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and isinstance(part.prompt, FilePart):
@@ -458,13 +464,13 @@ def attached_files(messages: Iterable[PlanMessage]) -> Iterator[FileReference]:
 
 def runs_in_suite(case: PlanCase, target: Target | None) -> bool:
     """Whether a command of a case, or of the target that answers it, runs in the folder of its suite."""
-    scripts = (part for part in _scoring(case) if isinstance(part, PlanScript))
+    scripts = (part for part in _scoring(case.evaluators) if isinstance(part, PlanScript))
     commands = [target] if isinstance(target, CliTarget) else []
     return any(getattr(part, "cwd", None) is None for part in (*scripts, *commands))
 
 
-def _scoring(case: PlanCase) -> Iterator[PlanEvaluator | PlanAggregator]:
-    for each in flat(case.evaluators):
+def _scoring(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator | PlanAggregator]:
+    for each in flat(evaluators):
         yield each
         if isinstance(each, PlanCompositeEvaluator):
             yield each.aggregator

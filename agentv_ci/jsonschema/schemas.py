@@ -23,6 +23,7 @@ SchemaName = Literal[
     "diagnostics-v1",
     "baseline-v1",
     "judge-set-v1",
+    "proof-v1",
 ]
 
 TITLES: Mapping[SchemaName, str] = {
@@ -35,6 +36,7 @@ TITLES: Mapping[SchemaName, str] = {
     "diagnostics-v1": "agentv-ci diagnostics",
     "baseline-v1": "agentv-ci baseline",
     "judge-set-v1": "agentv-ci judge set",
+    "proof-v1": "agentv-ci proof",
 }
 
 

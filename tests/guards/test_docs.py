@@ -14,7 +14,7 @@ import pytest
 from agentv_ci import errors
 from agentv_ci.app.validate import check_paths
 from agentv_ci.cli import COMMANDS
-from agentv_ci.contracts.diagnostics import RULES
+from agentv_ci.contracts.diagnostics import PROOF_RULES, RULES
 from tests import render_docs
 from tests.support import REPOSITORY, run_command, write
 from tests.support.pages import PAGES, blocks
@@ -73,6 +73,11 @@ BESIDE = {
 
 def test_every_rule_is_explained() -> None:
     assert [(each["rule"], each["name"]) for each in SECTIONS] == [(key, rule.name) for key, rule in RULES.items()]
+
+
+def test_every_finding_of_prove_is_explained() -> None:
+    sections = re.findall(r"^### (AV\d+) (\S+)$", (render_docs.DOCS / "proving.md").read_text("utf-8"), re.MULTILINE)
+    assert sections == [(key, rule.name) for key, rule in PROOF_RULES.items()]
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=[section["rule"] for section in SECTIONS])

@@ -40,16 +40,19 @@ from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import plugins
 from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of, own_list
 
+REQUIRE = "add an evaluator that requires what a good answer says; `agentv-ci prove` shows what passes without it"
 COMPARING = (FieldAccuracyEvaluator, SimilarityEvaluator)
 SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 and AV319 for lists of evaluators; all other rules of this module for each of them."""
+    """AV301, AV319 and AV346 for lists of evaluators; all other rules of this module for each of them."""
     for pointer, together in evaluator_lists(document):
         yield from _check_names(pointer, together, find)
-    yield from _check_weights_of_cases(document, find)
+    for index, case in enumerate(document.evalcases):
+        if not case.rubrics and (together := document.evaluators_of(case)):
+            yield from _check_case(document, index, together, find)
     for pointer, evaluator in evaluators:
         yield from _check(pointer, evaluator, find)
         if isinstance(evaluator, SimilarityEvaluator) and evaluator.package and find_spec(evaluator.package) is None:
@@ -67,13 +70,24 @@ def _check_names(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find
     yield from find.duplicates("evaluator name", names)
 
 
-def _check_weights_of_cases(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV319 for cases whose evaluators, those of the file included, all weigh 0."""
-    for index, case in enumerate(document.evalcases):
-        weights = [each.weight for each in document.evaluators_of(case)]
-        if weights and not any(weights) and not case.rubrics:
-            lists = own_list(document, index), (("execution", "evaluators"), ())
-            yield from _check_weights(next(pointer for pointer, _ in lists if pointer), weights, find)
+def _check_case(
+    document: EvalDocument, index: int, evaluators: Sequence[AuthoredEvaluator], find: Finder
+) -> Iterator[Diagnostic]:
+    """AV319 and AV346 for all evaluators of a case, those of the file included."""
+    if not any(each.weight for each in evaluators):
+        lists = own_list(document, index), (("execution", "evaluators"), ())
+        place = next(pointer for pointer, _ in lists if pointer)
+        yield from _check_weights(place, [each.weight for each in evaluators], find)
+    if all(map(_only_forbids, evaluators)) and not find.dropped:
+        message = "nothing is required of an answer: all evaluators are negated, or limits"
+        pointer, _ = own_list(document, index)
+        yield find.at("AV346", message, pointer or ("evalcases", index, "id"), key=True, hint=REQUIRE)
+
+
+def _only_forbids(evaluator: AuthoredEvaluator) -> bool:
+    if isinstance(evaluator, CompositeEvaluator) and not evaluator.negate:
+        return all(map(_only_forbids, evaluator.evaluators))
+    return evaluator.negate or evaluator.is_limit
 
 
 def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iterator[Diagnostic]:  # noqa: C901  # a branch per kind

@@ -1,0 +1,155 @@
+"""The proof of a plan: which wrong answers its cases let pass."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agentv_ci.contracts.base import AtLeastOne, Items, Name, NonNegative, Recorded, Share
+from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.contracts.plan import Sha256
+
+NullAgent = Literal[
+    "empty",
+    "echo-prompt",
+    "echo-last-message",
+    "refusal",
+    "dont-know",
+    "other-reference",
+    "first-sentence",
+    "empty-object",
+    "empty-array",
+    "no-tools",
+    "wrong-order",
+    "wrong-arguments",
+]
+"""Agents that do nothing for the question."""
+Operator = Literal[
+    "number",
+    "entity",
+    "negation",
+    "sentence-order",
+    "json-field-removed",
+    "json-field-retyped",
+    "tool-dropped",
+    "tool-swapped",
+]
+"""Ways to damage a reference answer."""
+Outcome = Literal["passes", "caught", "undecided"]
+"""What becomes of a wrong answer; `undecided` if it depends on a judge that was left out."""
+Judges = Literal["skip", "replay", "live"]
+
+
+class NullAgentRecord(Recorded):
+    """A null agent and its answer to a case."""
+
+    agent: NullAgent = Field(description="The null agent.")
+    outcome: Outcome = Field(description="`undecided` if it depends on a judge that was left out.")
+    evaluators: Items[Name] = Field((), description="Of an answer that passes: the evaluators that let it through.")
+    answer: str | None = Field(None, description="The answer that passes, shortened.")
+
+
+class Survivor(Recorded):
+    """A mutant that passes."""
+
+    operator: Operator = Field(description="What was done to the reference answer.")
+    change: str = Field(description="The change in a few words.")
+    diff: str = Field(description="Unified diff from the reference answer to the mutant, shortened.")
+    evaluators: Items[Name] = Field(description="The evaluators that let it through.")
+
+
+class EvaluatorRecord(Recorded):
+    """What the proof shows of an evaluator."""
+
+    name: Name = Field(description="Name of the evaluator.")
+    state: Literal["needed", "vacuous", "redundant", "untried", "judged"] = Field(
+        description="`vacuous`: it passes every answer; `redundant`: without it each answer gets the same verdict; "
+        "`untried`: no answer shows whether it is needed; `judged`: it was left out, because it needs a judge."
+    )
+    errors: Items[Name] = Field((), description="Null agents and operators whose answers it cannot score.")
+
+
+class CaseProof(Recorded):
+    """The proof of one case."""
+
+    suite: Name = Field(description="The eval file, relative to the repository.")
+    id: Name = Field(description="The case's id.")
+    line: AtLeastOne = Field(description="First line of the case in its file.")
+    proven: bool = Field(description="Whether any evaluator could be tried; false if all need a judge.")
+    reference: Literal["passes", "fails", "undecided", "none"] = Field(
+        description="Whether the reference answer passes its own evaluators."
+    )
+    failed_by: Items[Name] = Field((), description="The evaluators that the reference answer fails.")
+    null_agents: Items[NullAgentRecord] = Field(description="The null agents that answered.")
+    mutants: NonNegative = Field(description="Mutants of a reference answer that passes.")
+    killed: NonNegative = Field(description="Mutants that do not pass.")
+    survived: NonNegative = Field(description="Mutants that pass; the others depend on a judge.")
+    survivors: Items[Survivor] = Field((), description="The mutants that pass.")
+    evaluators: Items[EvaluatorRecord] = Field(description="The evaluators of the case.")
+
+    @property
+    def passing(self) -> tuple[NullAgentRecord, ...]:
+        """The null agents that pass."""
+        return tuple(each for each in self.null_agents if each.outcome == "passes")
+
+    @property
+    def kill_rate(self) -> float | None:
+        """The share of killed mutants; None without any that could be judged."""
+        return kill_rate(self.killed, self.survived)
+
+
+def kill_rate(killed: int, survived: int) -> float | None:
+    """Return the share of killed mutants, rounded down: 1 means all of them."""
+    tried = killed + survived
+    return killed * 10_000 // tried / 10_000 if tried else None
+
+
+class ProofFinding(Recorded):
+    """One finding."""
+
+    rule: Annotated[str, Field(pattern=r"^AV4\d{2}$")] = Field(description="The rule's id.")
+    severity: Severity = Field(description="Errors fail the proof; of warnings, those that the gate names.")
+    message: str = Field(description="What was found.")
+    path: str = Field(description="The eval file, relative to the repository.")
+    line: AtLeastOne = Field(description="Line of the case or the evaluator.")
+    column: AtLeastOne = Field(description="Column.")
+    case: str = Field(description="The case's id.")
+    evaluators: Items[Name] = Field((), description="The evaluators that it is about.")
+    hint: str | None = Field(None, description="What to do.")
+
+
+class ProofSummary(Recorded):
+    """Counts; undecided mutants are neither killed nor survivors."""
+
+    cases: NonNegative = Field(description="Cases that were tried.")
+    skipped: NonNegative = Field(description="Cases that their author skips, which were not tried.")
+    unproven: NonNegative = Field(description="Cases whose evaluators all need a judge that was left out.")
+    without_reference: NonNegative = Field(description="Cases without a reference answer, and so without mutants.")
+    passed_by_null_agents: NonNegative = Field(description="Cases that a null agent passes.")
+    references_failed: NonNegative = Field(description="Cases whose reference answer fails.")
+    mutants: NonNegative = Field(description="Mutants of all cases.")
+    killed: NonNegative = Field(description="Mutants that do not pass.")
+    survived: NonNegative = Field(description="Mutants that pass.")
+    kill_rate: Share | None = Field(description="`killed` / (`killed` + `survived`), rounded down; null without any.")
+    judged_evaluators: NonNegative = Field(description="Evaluators that were left out, because they need a judge.")
+
+
+class ProofGate(Recorded):
+    """The decision about a proof."""
+
+    passed: bool = Field(description="Whether it is.")
+    reasons: Items[str] = Field((), description="Why it is not.")
+
+
+class Proof(Recorded):
+    """What `prove` writes."""
+
+    schema_: str = Field(alias="$schema", description="This schema's $id.")
+    plan_digest: Sha256 = Field(description="Digest of the plan.")
+    seed: int = Field(description="Seed that chose mutants and answers of other cases.")
+    judges: Judges = Field(description="Whether judges were left out, replayed or asked.")
+    gate: ProofGate = Field(description="Whether the proof is good enough.")
+    summary: ProofSummary = Field(description="Counts over all cases.")
+    findings: Items[ProofFinding] = Field(description="The findings, by place.")
+    cases: Items[CaseProof] = Field(description="The cases, in the order of the plan.")

@@ -1,0 +1,106 @@
+"""Answers that are not from a target, to see what evaluators say of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.evaluators import EqualsEvaluator, TokenUsageEvaluator
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.plan import PlanCase, flat
+from agentv_ci.contracts.proof import NullAgent, Operator
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
+from agentv_ci.json_access import read_answer
+from agentv_ci.json_values import is_same
+
+CHARACTERS_A_TOKEN = 4
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAnswer:
+    """The text of an answer, and its tool calls."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+
+    def is_like(self, other: WrittenAnswer) -> bool:
+        """Whether both say the same, apart from white space; of JSON, if the values are equal."""
+        if len(self.calls) != len(other.calls) or not all(map(_is_same_call, self.calls, other.calls)):
+            return False
+        if self.text.split() == other.text.split():
+            return True
+        one = structure_of(self.text)
+        return one is not None and is_same(one, structure_of(other.text))
+
+
+@dataclass(frozen=True, slots=True)
+class NullAnswer:
+    """The answer of a null agent."""
+
+    agent: NullAgent
+    answer: WrittenAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A damaged reference answer."""
+
+    operator: Operator
+    change: str
+    answer: WrittenAnswer
+
+
+def reference_of(case: PlanCase) -> WrittenAnswer | None:
+    """Return the reference answer of a case; None without one."""
+    calls = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in case.reference_calls)
+    return WrittenAnswer(case.reference_answer, calls) if case.reference_answer or calls else None
+
+
+def right_answers(case: PlanCase) -> tuple[WrittenAnswer, ...]:
+    """Return the answers that the author says are right: the reference, and the texts of `equals`."""
+    reference = reference_of(case)
+    calls = reference.calls if reference is not None else ()
+    equal = (each for each in flat(case.evaluators) if isinstance(each, EqualsEvaluator) and not each.negate)
+    return (*filter(None, [reference]), *(WrittenAnswer(each.value, calls) for each in equal))
+
+
+def response_of(answer: WrittenAnswer, *, least_tokens: int = 0) -> Response:
+    """Return an answer as that of a target that reports everything, takes no time and costs nothing."""
+    message = OutputMessage(role="assistant", content=answer.text, tool_calls=answer.calls)
+    tokens = max(least_tokens, -(-len(answer.text) // CHARACTERS_A_TOKEN))
+    usage = Usage(input_tokens=0, output_tokens=tokens, total_tokens=tokens)
+    return Response(answer.text, (message,), has_trace=True, usage=usage, duration_ms=0, cost_usd=0.0)
+
+
+def least_tokens_of(case: PlanCase) -> int:
+    """Return how many tokens an answer needs for the limits of its case."""
+    limits = (each.min_output for each in flat(case.evaluators) if isinstance(each, TokenUsageEvaluator))
+    return max((limit for limit in limits if limit is not None), default=0)
+
+
+def structure_of(text: str) -> JsonObject | list[JsonValue] | None:
+    """Return the value of an answer that is a JSON object or list, without its code fence; None for any other."""
+    if text.lstrip()[:1] not in ("{", "[", "`"):
+        return None
+    try:
+        value = read_answer(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, (dict, list)) else None
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text; each line is at least one."""
+    return [each.strip() for each in _SENTENCE_END.split(text) if each.strip()]
+
+
+def number_of(text: str) -> int:
+    """Return a number that looks random, but is the same for a text on every machine."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+
+
+def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
+    return one.tool == other.tool and is_same(one.input, other.input)

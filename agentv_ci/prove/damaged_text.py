@@ -1,0 +1,150 @@
+"""Mistakes in answers that are texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from agentv_ci.contracts.proof import Operator
+from agentv_ci.prove.answers import sentences_of
+from agentv_ci.text import shortened
+
+LONGEST = 60
+FIGURE = re.compile(r"\d{1,15}(?:[.,]\d{1,15})*")
+_LIST_MARKER = re.compile(r"(?m)^[ \t]*\d+[.)][ \t]")
+_IN_WORDS: Mapping[str, str] = {
+    "two": "five",
+    "three": "seven",
+    "four": "nine",
+    "five": "eleven",
+    "six": "thirteen",
+    "seven": "fifteen",
+    "eight": "seventeen",
+    "nine": "nineteen",
+    "ten": "twenty-one",
+}
+"""Figures in words, without `one`, which is often a pronoun."""
+_WORD_FIGURE = re.compile(rf"\b(?:{'|'.join(_IN_WORDS)})\b", re.IGNORECASE)
+
+_QUOTED = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»")
+_WORD = re.compile(r"\w(?:[\w@./:+'’-]*\w)?")
+_BEFORE_A_SENTENCE = ".!?:;|"
+
+Replacements = tuple[tuple[re.Pattern[str], str], ...]
+"""Patterns and what replaces them."""
+_NEGATIONS: Replacements = (
+    (re.compile(r"\b([Cc])an(?:not|['’]t)\b"), r"\1an"),
+    (re.compile(r"\b([Ww])on['’]t\b"), r"\1ill"),
+    (re.compile(r"\b(\w+)n['’]t\b"), r"\1"),
+    (re.compile(r"\s+not\b(?! only)"), ""),
+    (re.compile(r"\b[Nn]ot\s+"), ""),
+    (re.compile(r"\b[Nn]o\s+(?=\w)"), ""),
+    (re.compile(r"\bNo\b"), "Yes"),
+    (re.compile(r"\bno\b"), "yes"),
+    (re.compile(r"\bNever\b"), "Always"),
+    (re.compile(r"\bnever\b"), "always"),
+    (re.compile(r"\bwithout\b"), "with"),
+)
+_ASSERTIONS: Replacements = (
+    (re.compile(r"\b(is|are|was|were|am|can|could|will|would|shall|should|must|may|might)\b(?= \w)"), r"\1 not"),
+    (re.compile(r"\bYes\b"), "No"),
+    (re.compile(r"\byes\b"), "no"),
+    (re.compile(r"\bAlways\b"), "Never"),
+    (re.compile(r"\balways\b"), "never"),
+    (re.compile(r"\bTrue\b"), "False"),
+    (re.compile(r"\btrue\b"), "false"),
+    (re.compile(r"\bFalse\b"), "True"),
+    (re.compile(r"\bfalse\b"), "true"),
+)
+
+
+def text_damages(text: str) -> Iterator[tuple[Operator, str, str]]:
+    """Yield operator, change and text of every answer with one mistake."""
+    edits: Iterator[tuple[Operator, tuple[int, int], str]] = chain(_figures(text), _entities(text), _negations(text))
+    for operator, (begin, end), other in edits:
+        before, after = text[begin:end], other
+        change = f"'{before.strip()}' became '{after.strip()}'" if after.strip() else f"'{before.strip()}' is missing"
+        yield operator, shortened(change, 2 * LONGEST), text[:begin] + other + text[end:]
+    parts = text.splitlines() if "\n" in text.strip() else sentences_of(text)
+    said = [each for each in parts if each.strip()]
+    if len(said) > 1:
+        moved = [*said[1:], said[0]]
+        yield "sentence-order", "the beginning is at the end", ("\n" if "\n" in text.strip() else " ").join(moved)
+
+
+def other_figure(figure: str) -> str:
+    """Return another number in the same form: of as many digits, unless it has become larger."""
+    whole = re.match(r"\d+", figure)
+    assert whole is not None, "a figure begins with a digit"
+    return f"{2 * int(whole[0]) + 1:0{len(whole[0])}d}{figure[whole.end() :]}"
+
+
+def _figures(text: str) -> Iterator[tuple[Operator, tuple[int, int], str]]:
+    markers = {each.start() + len(each[0]) - len(each[0].lstrip()) for each in _LIST_MARKER.finditer(text)}
+    for figure in FIGURE.finditer(text):
+        if figure.start() not in markers:
+            yield "number", figure.span(), other_figure(figure[0])
+    for word in _WORD_FIGURE.finditer(text):
+        other = _IN_WORDS[word[0].lower()]
+        yield "number", word.span(), other.capitalize() if word[0][0].isupper() else other
+
+
+def _entities(text: str) -> Iterator[tuple[Operator, tuple[int, int], str]]:
+    """Yield names, identifiers and quotations, each with the space before it."""
+    taken: list[tuple[int, int]] = []
+    for begin, end in (*(each.span() for each in _QUOTED.finditer(text)), *_names(text)):
+        if not any(begin < other_end and other_begin < end for other_begin, other_end in taken):
+            taken.append((begin, end))
+            space = len(text[:begin]) - len(text[:begin].rstrip(" "))
+            yield "entity", (begin - space, end), ""
+
+
+def _names(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of identifiers and of names, of which several words in a row are one."""
+    last: tuple[int, int] | None = None
+    for word in _WORD.finditer(text):
+        if not (_is_identifier(word[0]) or (_is_name(word[0]) and not _begins_sentence(text, word.start()))):
+            continue
+        if last is not None and text[last[1] : word.start()] == " ":
+            last = last[0], word.end()
+            continue
+        if last is not None:
+            yield last
+        last = word.span()
+    if last is not None:
+        yield last
+
+
+def _is_identifier(word: str) -> bool:
+    has_letters = any(map(str.isalpha, word))
+    mixed = has_letters and (any(map(str.isdigit, word)) or (len(word) > 1 and word.isupper()))
+    return mixed or "_" in word or "@" in word or "://" in word
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isupper() and re.split("['’]", word)[0] != "I"
+
+
+def _begins_sentence(text: str, place: int) -> bool:
+    before = text[:place].rstrip(" \t\"'“«(*_#>-")
+    return not before or before[-1] in _BEFORE_A_SENTENCE or before[-1] == "\n"
+
+
+def _negations(text: str) -> Iterator[tuple[Operator, tuple[int, int], str]]:
+    """Yield negations that are taken out, and in sentences without any, statements that are negated."""
+    begin = 0
+    for sentence in sentences_of(text):
+        begin = text.index(sentence, begin)
+        found = [*_replaced(sentence, _NEGATIONS)] or [*_replaced(sentence, _ASSERTIONS)]
+        yield from (("negation", (begin + start, begin + end), other) for (start, end), other in found)
+        begin += len(sentence)
+
+
+def _replaced(sentence: str, patterns: Replacements) -> Iterator[tuple[tuple[int, int], str]]:
+    taken: set[int] = set()
+    for pattern, template in patterns:
+        for each in pattern.finditer(sentence):
+            if taken.isdisjoint(range(*each.span())):
+                taken.update(range(*each.span()))
+                yield each.span(), each.expand(template)

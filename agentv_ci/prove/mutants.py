@@ -1,0 +1,86 @@
+"""Mutants: reference answers with one mistake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from agentv_ci.contracts.plan import PlanCase, PlanSchemaEvaluator, flat
+from agentv_ci.contracts.proof import Operator
+from agentv_ci.contracts.results import ToolCall
+from agentv_ci.prove.answers import Mutant, WrittenAnswer, number_of, reference_of, right_answers, structure_of
+from agentv_ci.prove.damaged_json import json_damages
+from agentv_ci.prove.damaged_text import text_damages
+
+MOST = 3
+"""Mutants of one operator for each case."""
+MOST_PROBES = 12
+_WORD = re.compile(r"\S+")
+
+Damaged = tuple[str, WrittenAnswer]
+"""The change in a few words, and the answer."""
+
+
+def mutants_of(case: PlanCase, seed: str) -> list[Mutant]:
+    """Return the mutants of a case's reference answer: a few of each operator, none that is right."""
+    reference = reference_of(case)
+    if reference is None:
+        return []
+    known = [*right_answers(case), WrittenAnswer("")]
+    found: list[Mutant] = []
+    for operator, damages in _damages(reference).items():
+        if operator == "sentence-order" and _is_yaml(case):
+            continue
+        begun = len(found)
+        chosen = sorted(enumerate(damages), key=lambda each: number_of(f"{seed}:{operator}:{each[0]}"))  # used at once
+        for _, (change, answer) in chosen:
+            if not any(map(answer.is_like, known)):
+                known.append(answer)
+                found.append(Mutant(operator, change, answer))
+            if len(found) - begun == MOST:
+                break
+    return found
+
+
+def probes_of(case: PlanCase) -> list[WrittenAnswer]:
+    """Return the reference answer without one of its words, fields or calls, for a few of them.
+
+    They need not be wrong, and only show whether an evaluator notices what no other one does.
+    """
+    reference = reference_of(case)
+    if reference is None:
+        return []
+    parts = [
+        answer for kind in ("json-field-removed", "tool-dropped") for _, answer in _damages(reference).get(kind, ())
+    ]
+    if structure_of(reference.text) is None:
+        text = reference.text
+        places = [each.span() for each in _WORD.finditer(text)]
+        parts += [WrittenAnswer(text[:begin] + text[end:], reference.calls) for begin, end in places]
+    return parts[:: -(-len(parts) // MOST_PROBES) or 1]
+
+
+def _is_yaml(case: PlanCase) -> bool:
+    """Whether the answer is YAML, in which the order of lines rarely matters."""
+    return any(isinstance(each, PlanSchemaEvaluator) and each.format == "yaml" for each in flat(case.evaluators))
+
+
+def _damages(reference: WrittenAnswer) -> Mapping[Operator, Sequence[Damaged]]:
+    """Return everything that can be done to a reference answer, by operator."""
+    value = structure_of(reference.text)
+    texts = json_damages(reference.text, value) if value is not None else text_damages(reference.text)
+    damages: dict[Operator, list[Damaged]] = {}
+    for operator, change, text in texts:
+        damages.setdefault(operator, []).append((change, WrittenAnswer(text, reference.calls)))
+    for tool_operator, change, calls in _damaged_calls(reference.calls):
+        damages.setdefault(tool_operator, []).append((change, WrittenAnswer(reference.text, calls)))
+    return damages
+
+
+def _damaged_calls(calls: tuple[ToolCall, ...]) -> Iterator[tuple[Operator, str, tuple[ToolCall, ...]]]:
+    for place, call in enumerate(calls):
+        yield "tool-dropped", f"'{call.tool}' is not called", calls[:place] + calls[place + 1 :]
+    for place in range(len(calls) - 1):
+        first, second = calls[place : place + 2]
+        swapped = (*calls[:place], second, first, *calls[place + 2 :])
+        yield "tool-swapped", f"'{second.tool}' is called before '{first.tool}'", swapped

@@ -1,0 +1,139 @@
+"""Wrong answers: null agents, and mutants of the reference answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agentv_ci.contracts.exchange import ChatMessage
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.prove.answers import WrittenAnswer
+from agentv_ci.prove.damaged_json import json_damages
+from agentv_ci.prove.damaged_text import text_damages
+from agentv_ci.prove.mutants import MOST, mutants_of
+from agentv_ci.prove.null_agents import null_answers
+from tests.prove.builders import case, request_of
+
+CONTAINS = {"type": "contains", "name": "contains", "value": "x"}
+
+
+def answers(of: PlanCase, *others: str) -> dict[str, WrittenAnswer]:
+    return {each.agent: each.answer for each in null_answers(of, request_of(of), list(map(WrittenAnswer, others)), "0")}
+
+
+def test_null_agents_of_a_text() -> None:
+    found = answers(case("Paris is it. Not Rome."), "Paris is it. Not Rome.", "Oslo")
+    assert {name: answer.text for name, answer in found.items()} == {
+        "empty": "",
+        "echo-prompt": "Which city?",
+        "echo-last-message": "Which city?",
+        "refusal": "I'm sorry, but I can't help with that request.",
+        "dont-know": "I don't know.",
+        "other-reference": "Oslo",
+        "first-sentence": "Paris is it.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("reference", "evaluator", "left_out"),
+    [
+        ("Which city?", CONTAINS, {"echo-prompt", "echo-last-message"}),
+        ("I can't say that.", CONTAINS, {"refusal", "dont-know"}),
+        ("We do not know the city.", CONTAINS, {"refusal", "dont-know"}),
+        ("", {"type": "equals", "name": "equals", "value": " "}, {"empty"}),
+        ("[]", {"type": "is_json", "name": "is_json"}, {"empty-array"}),
+        ("```json\n{}\n```", {"type": "is_json", "name": "is_json"}, {"empty-object"}),
+    ],
+)
+def test_a_right_answer_is_not_that_of_a_null_agent(
+    reference: str, evaluator: dict[str, Any], left_out: set[str]
+) -> None:
+    every = {"empty", "echo-prompt", "echo-last-message", "refusal", "dont-know"}
+    every |= {"empty-object", "empty-array"} if evaluator["type"] == "is_json" else set()
+    assert answers(case(reference, evaluators=[evaluator])).keys() == every - left_out
+
+
+def test_a_case_that_asks_for_a_refusal_has_no_agent_that_refuses() -> None:
+    found = answers(case("", expected_outcome="Declines to give medical advice"))
+    assert "refusal" not in found
+    assert "empty" in found
+
+
+def test_the_last_message_of_a_conversation_is_echoed() -> None:
+    one = case("Paris")
+    chat = (ChatMessage("user", "Hello"), ChatMessage("assistant", "Yes?"), ChatMessage("user", "Which city?"))
+    found = {each.agent: each.answer.text for each in null_answers(one, replace(request_of(one), chat=chat), [], "0")}
+    assert found["echo-last-message"] == "Which city?"
+
+
+def test_null_agents_of_tool_calls() -> None:
+    calls = [{"tool": "find", "input": {"id": 7, "all": True, "in": ["a"], "by": None}}, {"tool": "pay", "input": {}}]
+    found = answers(case("Paid.", calls=calls))
+    assert found["no-tools"] == WrittenAnswer("Paid.")
+    assert [each.tool for each in found["wrong-order"].calls] == ["pay", "find"]
+    wrong, _ = found["wrong-arguments"].calls
+    assert wrong.input == {"id": 15, "all": False, "in": ["not a"], "by": "nothing"}
+
+
+@pytest.mark.parametrize("calls", [[{"tool": "find"}], [{"tool": "find"}, {"tool": "find"}]])
+def test_calls_that_cannot_be_wrong_are_left_alone(calls: list[Any]) -> None:
+    assert {"wrong-order", "wrong-arguments"}.isdisjoint(answers(case("Done.", calls=calls)))
+
+
+@pytest.mark.parametrize(
+    ("text", "operator", "damaged"),
+    [
+        ("It costs 0.99 EUR", "number", {"It costs 1.99 EUR"}),
+        ("Call 0142", "number", {"Call 0285"}),
+        ("1. Wait two days", "number", {"1. Wait five days"}),
+        ("Two of them", "number", {"Five of them"}),
+        ("We met Ada Lovelace, not I", "entity", {"We met, not I"}),
+        ("Use `x = 1` and T-900 at a@b.example", "entity", {"Use and T-900 at a@b.example"} | {
+            "Use `x = 1` and at a@b.example", "Use `x = 1` and T-900 at"}),
+        ("Ada is here. Bob too", "entity", set()),
+        ("It is safe", "negation", {"It is not safe"}),
+        ("It isn't safe, is it", "negation", {"It is safe, is it"}),
+        ("No, we can't", "negation", {"Yes, we can't", "No, we can"}),
+        ("It goes with us", "negation", set()),
+        ("First this. Then that", "sentence-order", {"Then that First this."}),
+        ("a\nb\nc", "sentence-order", {"b\nc\na"}),
+        ("Only this.", "sentence-order", set()),
+    ],
+)  # fmt: skip
+def test_damaged_texts(text: str, operator: str, damaged: set[str]) -> None:
+    assert {other for name, _, other in text_damages(text) if name == operator} == damaged
+
+
+def test_damaged_json_keeps_its_layout() -> None:
+    value: Any = {"a": 1, "b": {"c": [True, "d 2"]}}
+    found = [(name, change, json.loads(text)) for name, change, text in json_damages(json.dumps(value), value)]
+    assert found == [
+        ("json-field-removed", "'a' is missing", {"b": {"c": [True, "d 2"]}}),
+        ("json-field-retyped", "'a' became a list", {"a": [1], "b": {"c": [True, "d 2"]}}),
+        ("number", "'a' became 3", {"a": 3, "b": {"c": [True, "d 2"]}}),
+        ("json-field-removed", "'b' is missing", {"a": 1}),
+        ("json-field-retyped", "'b' became a list", {"a": 1, "b": [{"c": [True, "d 2"]}]}),
+        ("json-field-removed", "'c' is missing", {"a": 1, "b": {}}),
+        ("json-field-retyped", "'c' became an object", {"a": 1, "b": {"c": {"items": [True, "d 2"]}}}),
+        ("negation", "[0] became false", {"a": 1, "b": {"c": [False, "d 2"]}}),
+        ("number", "[1] became 'd 5'", {"a": 1, "b": {"c": [True, "d 5"]}}),
+    ]
+    fenced = '```json\n{"a":1}\n```'
+    assert '```json\n{"a":3}\n```' in {text for *_, text in json_damages(fenced, {"a": 1})}
+
+
+def test_mutants_are_few_and_the_same_for_a_seed() -> None:
+    many = case(" and ".join(map(str, range(100, 130))))
+    first, again, other = (mutants_of(many, seed) for seed in ("0", "0", "1"))
+    assert len(first) == MOST
+    assert first == again != other
+
+
+def test_an_equivalent_mutant_is_not_made() -> None:
+    assert mutants_of(case("same. same."), "0") == []
+    assert mutants_of(case(""), "0") == []
+    calls = [{"tool": "find", "input": {"id": 1}}, {"tool": "find", "input": {"id": 1}}]
+    assert {each.operator for each in mutants_of(case("", calls=calls), "0")} == {"tool-dropped"}
