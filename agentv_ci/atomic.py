@@ -47,6 +47,14 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, is_appended
         raise
 
 
+def keep_out_of_git(folder: Path) -> None:
+    """Create a folder whose files git ignores; raises OSError."""
+    mark = folder / ".gitignore"
+    if not mark.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.write_text("# Written by agentv-ci, and safe to remove.\n*\n", encoding="utf-8")
+
+
 def refuse_to_overwrite(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     """Raise UsageError when an output is an input, or two outputs are the same file."""
     taken = {path.resolve() for path in inputs}

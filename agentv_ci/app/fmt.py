@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.source import Kind, Mark, Source, diagnostic_at, locate
+from agentv_ci.contracts.diagnostics import Diagnostic, Kind
+from agentv_ci.contracts.source import Mark, Source, diagnostic_at, locate
 from agentv_ci.load.discover import discover, find_root
 from agentv_ci.load.document import load
 from agentv_ci.load.events import LINE_BREAK, Unparsable

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
+from agentv_ci.app.clean_files import CheckedFile
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext, FileDiagnostics
-from agentv_ci.contracts.source import NOWHERE, Kind, Source
+from agentv_ci.contracts.diagnostics import FileDiagnostics, Kind
+from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext, ReferencedFile
+from agentv_ci.contracts.source import NOWHERE, Source
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import read_json
 from agentv_ci.load.data_rows import read_rows
-from agentv_ci.load.discover import find_configs, find_root, find_targets, targets_in
+from agentv_ci.load.discover import DiscoveredFile, find_configs, find_root, find_targets, looked_for, targets_in
 from agentv_ci.load.document import load
 from agentv_ci.load.files import file_inspector
 from agentv_ci.load.parse import parse_yaml
@@ -41,7 +45,13 @@ class Documents:
         self._more_targets = more_targets
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_names = target_names
-        self._inspect_file = file_inspector()
+        self._inspector = file_inspector()
+        self._reading: set[Path] = set()
+        """The files read for the document that is being checked."""
+        self._read: dict[Path, set[Path]] = {}
+        """Those of checked documents, by their paths."""
+        self._shared: dict[Path, tuple[str, ...]] = {}
+        """What the documents of a folder depend on besides their own files."""
         self._given = {each.path: each for each in given}
         """Documents that are not in files, by their paths."""
         self._checked: dict[tuple[Path, bool], CheckedDocument] = {}
@@ -56,24 +66,57 @@ class Documents:
 
     def _validated(self, source: Source, *, named: bool) -> CheckedDocument:
         if source.kind in NEED_TARGETS:
-            return validate(source, self.context(source.path))
+            return self._validate(source, self.context(source.path))
         configs = self._configs(source.path) if source.kind == "targets" else ()
-        context = DocumentContext(read_yaml, self._inspect_file, configs=configs)
-        checked = self._checked[source.path, named] = validate(source, context)
+        context = DocumentContext(read_yaml, self._inspect_file, path_exists=self._path_exists, configs=configs)
+        checked = self._checked[source.path, named] = self._validate(source, context)
         return checked
 
-    def check_file(self, path: Path, *, named: bool) -> FileDiagnostics | None:
-        """Return the diagnostics of a file; None for a YAML file that is not a document of agentv-ci."""
-        checked = self.check(path, named=named)
+    def _validate(self, source: Source, context: DocumentContext) -> CheckedDocument:
+        self._reading = self._read[source.path] = {source.path}
+        return validate(source, context)
+
+    def _inspect_file(self, path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
+        self._reading.add(path)
+        return self._inspector(path, homes)
+
+    def _path_exists(self, path: str) -> bool:
+        self._reading.add(Path(path))
+        return os.path.exists(path)  # noqa: PTH110  # accepts any name
+
+    def check_file(self, file: DiscoveredFile) -> CheckedFile:
+        """Return the diagnostics of a file, and what they depend on."""
+        checked = self.check(file.path, named=file.named)
+        found = CheckedFile(file, self._diagnostics(checked))
+        return replace(found, needs=self._needs(checked.source)) if found.is_clean else found
+
+    def _diagnostics(self, checked: CheckedDocument) -> FileDiagnostics | None:
         kind = checked.source.kind
         if kind is None and not checked.diagnostics:
             return None
         file = _checked_file(checked)
         if kind not in NEED_TARGETS:
             return file
-        context = self.context(path)
+        context = self.context(checked.source.path)
         wrong = (other for other in context.others if other.diagnostics)
         return replace(file, without_targets=context.targets is None, beside=tuple(map(_checked_file, wrong)))
+
+    def _needs(self, source: Source) -> tuple[str, ...]:
+        """Return the paths that the diagnostics of a document depend on, also those where there is nothing."""
+        if source.kind is None:
+            return (str(source.path),)
+        own = map(str, self._read[source.path])
+        if source.kind not in NEED_TARGETS:
+            return (*own, *self._around(source, self._configs(source.path)))
+        folder = source.path.parent
+        if folder not in self._shared:
+            self._shared[folder] = self._around(source, self.context(source.path).others)
+        return (*own, *self._shared[folder])
+
+    def _around(self, source: Source, others: Iterable[CheckedDocument]) -> tuple[str, ...]:
+        """Return what the documents of a folder depend on besides their own files."""
+        read = chain.from_iterable(self._read.get(each.source.path, ()) for each in others)
+        return tuple(map(str, dict.fromkeys((*read, *looked_for(source.path, source.root, self._cwd)))))
 
     def root(self, path: Path) -> Path:
         """Return the repository of a file."""
@@ -91,6 +134,7 @@ class Documents:
             self._contexts[folder] = DocumentContext(
                 read_yaml=read_yaml,
                 inspect_file=self._inspect_file,
+                path_exists=self._path_exists,
                 read_rows=read_rows,
                 targets=self._extended(self._targets_at(targets) if targets else None, path),
                 configs=self._configs(path),

@@ -18,7 +18,7 @@ from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
 from agentv_ci.cli.options import record_of
 from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
-from agentv_ci.contracts.documents import FileDiagnostics
+from agentv_ci.contracts.diagnostics import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.files import with_dotenv

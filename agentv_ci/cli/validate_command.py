@@ -31,6 +31,7 @@ class ValidateOptions:
     )
     strict: bool = option("--strict", is_flag=True, help="Fail on warnings too.")
     jobs: int | None = option("--jobs", type=Count(min=1), help="Use N processes (default: one per core).")
+    no_cache: bool = option("--no-cache", is_flag=True, help="Check unchanged files too. CI jobs always do.")
     targets: str | None = targets_option(group="Options")
 
 
@@ -54,7 +55,9 @@ def command(options: ValidateOptions) -> int:
 
 def check(options: ValidateOptions) -> Checks:
     """Check all documents in the paths."""
-    return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), jobs=options.jobs or _cores())
+    cached = not (options.no_cache or os.environ.get("CI"))
+    jobs = options.jobs or _cores()
+    return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), jobs=jobs, cached=cached)
 
 
 def show_checks(checks: Checks, options: ValidateOptions) -> int:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+Kind = Literal["eval", "targets", "config", "judge-set"]
+"""A kind of document."""
 Severity = Literal["info", "warning", "error"]
 RuleSetting = Literal["error", "warning", "off"]
 """Severity of a rule in a config document."""
@@ -112,3 +115,22 @@ class Diagnostic:
     case: str | None = None
     target: str | None = None
     hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiagnostics:
+    """The diagnostics of one file, without its content."""
+
+    path: Path
+    root: Path
+    """The repository it belongs to."""
+    kind: Kind | None
+    diagnostics: tuple[Diagnostic, ...]
+    without_targets: bool
+    """Whether it is an eval file that was checked without a targets file."""
+    beside: tuple[FileDiagnostics, ...] = ()
+    """Targets and config files that it is read with, if they have diagnostics."""
+
+    def is_valid(self, *, strict: bool) -> bool:
+        """Whether there are no errors; with `strict`, no warnings either."""
+        return not any(strict or found.severity == "error" for found in self.diagnostics)

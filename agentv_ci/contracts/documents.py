@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from agentv_ci.contracts.data_rows import ReadRows
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
-from agentv_ci.contracts.source import Kind, Source, relative
+from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
 
 Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument
@@ -64,25 +65,6 @@ class CheckedDocument:
         return not any(each.severity == "error" for each in self.diagnostics)
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiagnostics:
-    """The diagnostics of one file, without its content."""
-
-    path: Path
-    root: Path
-    """The repository it belongs to."""
-    kind: Kind | None
-    diagnostics: tuple[Diagnostic, ...]
-    without_targets: bool
-    """Whether it is an eval file that was checked without a targets file."""
-    beside: tuple[FileDiagnostics, ...] = ()
-    """Targets and config files that it is read with, if they have diagnostics."""
-
-    def is_valid(self, *, strict: bool) -> bool:
-        """Whether there are no errors; with `strict`, no warnings either."""
-        return not any(strict or found.severity == "error" for found in self.diagnostics)
-
-
 class CaseFacts(NamedTuple):
     """What cases are selected by."""
 
@@ -104,6 +86,8 @@ class DocumentContext:
 
     read_yaml: ReadYaml
     inspect_file: InspectFile
+    path_exists: Callable[[str], bool] = os.path.exists
+    """Whether a file or folder exists anywhere."""
     read_rows: ReadRows = lambda _: iter(())
     targets: CheckedDocument | None = None
     """None without a targets file; then rules about targets are skipped."""

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pydantic.alias_generators import to_camel
+from agentv_ci.contracts.diagnostics import RULES, Diagnostic, Kind
 
-from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.diagnostics import RULES, Diagnostic
-
-Kind = Literal["eval", "targets", "config", "judge-set"]
+if TYPE_CHECKING:
+    # Finding files needs no contracts.
+    from agentv_ci.contracts.base import JsonValue
 
 SHORT_FORMS: Mapping[str, str] = {"input_messages": "input", "expected_messages": "expected"}
 """Field → its shorter name in documents, under which its value is usually a text."""
@@ -118,6 +117,8 @@ def locate(mark: Mark, pointer: Pointer, *, key: bool = False) -> Mark:
 
 
 def _entry(parts: dict[str, tuple[Mark, Mark]], step: str) -> tuple[Mark, Mark] | None:
+    from pydantic.alias_generators import to_camel  # slow to import, and only diagnostics need it
+
     for spelling in (step, to_camel(step), SHORT_FORMS.get(step, step)):
         if spelling in parts:
             return parts[spelling]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from agentv_ci.atomic import replacing
+from agentv_ci.atomic import keep_out_of_git, replacing
 from agentv_ci.canonical import digest_of, exact
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -74,7 +74,7 @@ class Store:
         entry = {"version": VERSION, "asked": asked, "response": _responses().dump_python(response, mode="json")}
         place = self._place(key)
         if self._outside_git:
-            self._ignore()
+            keep_out_of_git(self.folder)
         # ASCII: an answer may hold lone surrogates, which UTF-8 cannot encode.
         text = json.dumps(entry, indent=1) + "\n"
         for _ in range(TRIES):
@@ -107,12 +107,6 @@ class Store:
                 # It is not empty, or another process has removed it.
                 folder.rmdir()
         return Contents(len(removed), sum(removed))
-
-    def _ignore(self) -> None:
-        mark = self.folder / ".gitignore"
-        if not mark.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            mark.write_text("# Answers of models, kept by agentv-ci.\n*\n", encoding="utf-8")
 
     def _place(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"

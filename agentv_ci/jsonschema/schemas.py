@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.source import Kind
+from agentv_ci.contracts.diagnostics import Kind
 
 BASE_ID = "https://org.github.io/agentv-action/schemas/"
 

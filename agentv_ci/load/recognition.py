@@ -8,9 +8,10 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import CONFIG_SCHEMA
+from agentv_ci.contracts.diagnostics import Kind
 from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
-from agentv_ci.contracts.source import Kind, locate
+from agentv_ci.contracts.source import locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.jsonschema.schemas import BASE_ID, SCHEMAS, schema_id
 from agentv_ci.load.events import Problem

@@ -11,14 +11,13 @@ from typing import Literal, assert_never
 
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.diagnostics import RULES
+from agentv_ci.contracts.diagnostics import RULES, FileDiagnostics
 from agentv_ci.contracts.diagnostics_document import (
     DiagnosticRecord,
     DiagnosticsDocument,
     DiagnosticsSummary,
     FileRecord,
 )
-from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule
 from agentv_ci.workflow_commands import annotation_command

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, get_args
 
 from agentv_ci.contracts.base import JsonValue, fields_of, spellings
-from agentv_ci.contracts.source import SHORT_FORMS, Kind, Pointer
+from agentv_ci.contracts.diagnostics import Kind
+from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 from agentv_ci.validate.structure import CONTRACTS
 from agentv_ci.validate.walk import contracts_of, mappings
 

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of, spellings
 from agentv_ci.contracts.config import ConfigDocument
-from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.diagnostics import Diagnostic, Kind
 from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
-from agentv_ci.contracts.source import Kind, Pointer, spell
+from agentv_ci.contracts.source import Pointer, spell
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.validate.findings import STAND_IN, Finder

@@ -12,10 +12,10 @@ import pytest
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import short_fields
-from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.diagnostics import Diagnostic, Kind
 from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
-from agentv_ci.contracts.source import NOWHERE, Kind, Pointer, Source
+from agentv_ci.contracts.source import NOWHERE, Pointer, Source
 from agentv_ci.load.files import inspect_file
 from agentv_ci.validate.document import validate
 from agentv_ci.validate.structure import CONTRACTS

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import FileDiagnostics
+from agentv_ci.contracts.diagnostics import Diagnostic, FileDiagnostics
 from agentv_ci.contracts.source import Mark, Pointer, Source, locate
 from agentv_ci.load.document import load
 from tests.support import REPOSITORY, write

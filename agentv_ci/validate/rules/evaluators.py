@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -131,8 +130,7 @@ def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, fi
                 message = f"'script' starts with a path and runs without a shell; {listed(found)} would be an argument"
                 hint = "write sh -c '…' for a shell, or a list of arguments"
                 yield find.at("AV325", message, pointer, hint=hint)
-    # Unlike Path.exists, os.path.exists accepts any name.
-    if command.program is not None and not os.path.exists(command.program):  # noqa: PTH110
+    if command.program is not None and not find.context.path_exists(command.program):
         yield find.at("AV302", f"program '{command.program}' does not exist", pointer)
 
 
