@@ -19,9 +19,8 @@ from pathlib import Path
 
 from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
 from agentv_ci.analysis.gate import decide_gate
-from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, RowPlace, Tally, TrialOutcome
 from agentv_ci.contracts.report import Ending, GateSettings
-from agentv_ci.contracts.results import RowSource
 from agentv_ci.results.trials import Result, verdict_of_trials
 
 REPEATS = (1, 3, 5, 10)
@@ -49,7 +48,7 @@ def run_of(agent: Agent, repeat: int, chance: random.Random) -> list[CaseOutcome
 
 
 def _outcome(number: int, passes: Sequence[bool]) -> CaseOutcome:
-    case = RowCase(f"case-{number}", SUITE, "", RowSource(path=SUITE, line=number + 1), len(passes), "majority", None)
+    case = RowCase(f"case-{number}", SUITE, "", RowPlace(SUITE, number + 1), len(passes), "majority", None)
     results = [Result("pass", 1.0) if each else Result("fail", 0.0) for each in passes]
     verdict, score = verdict_of_trials(results, len(passes), "majority")
     trials = tuple(TrialOutcome(n, each.verdict, each.score, "") for n, each in enumerate(results, 1))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, RowPlace, TrialOutcome
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
-from agentv_ci.contracts.results import RowSource
 
 
 def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
@@ -46,6 +45,6 @@ def outcome_of(case: BaselineCase) -> CaseOutcome:
     passed = (TrialOutcome(number, "pass", 1.0, "") for number in case.passed)
     missed = (TrialOutcome(number, "fail", 0.0, "") for number in case.missed)
     trials = tuple(sorted((*passed, *missed), key=lambda each: each.number))
-    source = RowSource(path=case.suite, line=1)
-    known = RowCase(case.id, case.suite, case.digest, source, len(trials), "majority", None)
+    place = RowPlace(case.suite, 1)
+    known = RowCase(case.id, case.suite, case.digest, place, len(trials), "majority", None)
     return CaseOutcome(known, case.target, case.verdict, case.mean, trials)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -95,14 +95,15 @@ class _Rows:
         self._trials: set[tuple[CaseKey, int]] = set()
         self._doubled: dict[str, None] = {}
         self._counts: Counter[Part] = Counter()
-        self._dry_runs: dict[Part, set[bool]] = {}
-        self._cases: dict[tuple[Part, str], set[CaseKey]] = {}
+        self._dry_runs: defaultdict[Part, set[bool]] = defaultdict(set)
+        self._cases: defaultdict[tuple[Part, str], set[CaseKey]] = defaultdict(set)
 
     def is_new(self, part: Part, row: ResultRow) -> bool:
         self._counts[part] += 1
-        self._dry_runs.setdefault(part, set()).add(row.dry_run)
-        self._cases.setdefault((part, row.suite), set()).add(row.case_key)
-        trial = (row.case_key, row.trial)
+        self._dry_runs[part].add(row.dry_run)
+        key = row.case_key
+        self._cases[part, row.suite].add(key)
+        trial = (key, row.trial)
         if trial in self._trials:
             self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
             return False

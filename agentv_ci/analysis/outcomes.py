@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow
 from agentv_ci.results.trials import Result, is_settled, verdict_of_trials
 from agentv_ci.text import shortened
 
@@ -59,6 +60,13 @@ _Rank = tuple[bool, float, CaseKey, int]
 """A sort key of trials, the worst first: errors, then scores, then the trial."""
 
 
+class RowPlace(NamedTuple):
+    """The place of a case in its eval file."""
+
+    path: str
+    line: int
+
+
 @dataclass(frozen=True, slots=True)
 class RowCase:
     """A case as described by its rows."""
@@ -66,7 +74,7 @@ class RowCase:
     id: str
     suite: str
     digest: str
-    source: RowSource
+    source: RowPlace
     trials: int
     require: Require
     stop_when: Literal["decided"] | None
@@ -181,7 +189,7 @@ class Tally:
         self._findings = 0
         self._detailed: list[tuple[_Rank, int]] = []
         """Trials with findings, the worst first, each with its index among the trials of its case."""
-        self._spending: dict[tuple[str, str], Spending] = {}
+        self._spending: defaultdict[tuple[str, str], Spending] = defaultdict(Spending)
         """Spending by suite and target."""
         self._cases: dict[CaseKey, Case] = {}
         self._trials: dict[CaseKey, list[TrialOutcome]] = {}
@@ -212,13 +220,14 @@ class Tally:
         self._trials[key].append(trial_outcome(row))
         if row.verdict not in ("pass", "skipped"):
             self._bound_findings((row.verdict != "error", row.score or 0.0, key, row.trial))
-        self._spending.setdefault((row.suite, row.target), Spending()).count(row)
+        self._spending[row.suite, row.target].count(row)
         self.evaluators.add(row.evaluator_results)
 
     def _learn(self, row: ResultRow) -> None:
         """Describe a case by a row; when rows disagree, the one that expects most counts, in any order."""
         key = row.case_key
-        case = RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when, row.tags)
+        place = RowPlace(row.source.path, row.source.line)
+        case = RowCase(row.eval_id, row.suite, row.digest, place, row.trials, row.require, row.stop_when, row.tags)
         known = self._cases.get(key)
         if known is None:
             self._expect(key, case)

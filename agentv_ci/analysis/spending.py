@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -60,12 +60,12 @@ class EvaluatorTally:
     """Counts evaluator results by name and type."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, str], Counter[str]] = {}
+        self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def add(self, results: Iterable[EvaluatorResult]) -> None:
         """Add the evaluator results of a row; members of composites are not counted separately."""
         for each in results:
-            counts = self._counts.setdefault((each.name, each.type), Counter())
+            counts = self._counts[each.name, each.type]
             counts[each.status] += 1
             if each.status == "ok":
                 counts["passed"] += each.verdict == "pass"

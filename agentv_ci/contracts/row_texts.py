@@ -34,13 +34,17 @@ def _data(written: object, info: ValidationInfo) -> object:
     if info.context != AS_TEXT or not isinstance(written, str):
         return written
     try:
-        return json.loads(written, parse_constant=_refuse)
+        return _STRICT.decode(written)
     except ValueError:
         return written
 
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse)
+"""Made once: `json.loads` would make one for each text."""
 
 
 def _counts(counts: Mapping[str, int], info: SerializationInfo) -> list[ToolCount] | dict[str, int]:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from agentv_ci.analysis.outcomes import CaseOutcome, Finding, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, Finding, RowPlace, TrialOutcome
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.plan import PlanSource
 from agentv_ci.contracts.report import RunReport
-from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import view
 from agentv_ci.report.inert_markdown import SIGNS, cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
@@ -48,7 +48,7 @@ CHANGES: Mapping[Change, str] = {
 }
 
 
-Source = PlanSource | RowSource
+Source = PlanSource | RowPlace
 
 
 class Rank(IntEnum):
