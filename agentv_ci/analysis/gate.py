@@ -41,6 +41,10 @@ _Cause = tuple[int, GateReason]
 """An exit code and its reason."""
 
 
+OF_PROOFS = {"min_kill_rate", "null_agents"}
+"""Thresholds of proofs, not of runs."""
+
+
 def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
     """Return the thresholds of a plan's suites."""
     cases = Counter(case.suite for case in plan.cases)
@@ -51,7 +55,7 @@ def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
         GateSettings(
             suite=suite.path,
             cases=cases[suite.path],
-            **suite.gate.model_dump(exclude={"validators"}),
+            **suite.gate.model_dump(exclude=OF_PROOFS | {"validators"}),
             validators=tuple(ValidatorSettings(key=each.key, context=each.context) for each in suite.validators),
             validator_errors=suite.gate.validators,
             seeds=tuple(sorted(seeds[suite.path])),

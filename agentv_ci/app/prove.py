@@ -10,28 +10,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from agentv_ci.app.case_grading import CaseGrading, no_judge
 from agentv_ci.app.compile import CompiledPlan
 from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.run import require_folders, scoring_services
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.exchange import JudgeQuestion, Response, Score
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanEvaluator, PlanLlmJudgeEvaluator, flat, needs_judge
-from agentv_ci.contracts.proof import CaseProof, Judges, Outcome, Proof, ProofGate, ProofSummary, kill_rate
-from agentv_ci.evaluate.evaluators import assess, load_evaluators, require_packages
-from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
-from agentv_ci.evaluate.submission import EvaluatorServices, Submission
+from agentv_ci.contracts.plan import Plan, PlanCase, flat
+from agentv_ci.contracts.proof import CaseProof, Judges, NullAgentsGate, Proof
+from agentv_ci.evaluate.evaluators import load_evaluators, require_packages
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.run_services import RunServices, ignore
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.prove.answers import WrittenAnswer, least_tokens_of, reference_of, response_of
-from agentv_ci.prove.case_proof import CaseGrades, Graded, case_proof
+from agentv_ci.prove.answers import WrittenAnswer, reference_of
+from agentv_ci.prove.case_proof import case_proof
 from agentv_ci.prove.findings import findings
-from agentv_ci.prove.mutants import mutants_of, probes_of
-from agentv_ci.prove.null_agents import null_answers
+from agentv_ci.prove.gate import gate_of, summary_of
 from agentv_ci.redaction import Redactor, secrets_of
-from agentv_ci.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +36,10 @@ class ProofOptions:
     seed: int = 0
     workers: int = 1
     judges: Judges = "skip"
+    min_kill_rate: float | None = None
+    """Replaces the thresholds of the documents, for all cases together."""
+    null_agents: NullAgentsGate | None = None
+    """Replaces the settings of the documents."""
 
 
 async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions, services: RunServices) -> Proof:
@@ -61,7 +60,7 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
     with Materials(plan.files, root) as materials:
 
         async def graded(case: PlanCase) -> CaseProof:
-            grading = _CaseGrading(case, plan, root, scoring_services(_no_judge, root, materials, clean))
+            grading = CaseGrading(case, plan, root, scoring_services(no_judge, root, materials, clean))
             return case_proof(await grading.all_grades(others[case.suite], options.seed))
 
         proofs = await _in_order(tried, graded, options.workers)
@@ -71,14 +70,13 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
         for case, proof in zip(tried, proofs, strict=True)
         for finding in findings(case, proof, partial(lines.find, case.suite, case.id))
     ]
-    summary = _summary(proofs, skipped=len(cases) - len(tried))
     return Proof(
         schema_=schema_id("proof-v1"),
         plan_digest=plan.digest,
         seed=options.seed,
         judges=options.judges,
-        gate=_gate(summary),
-        summary=summary,
+        gate=gate_of(plan.suites, proofs, options.min_kill_rate, options.null_agents),
+        summary=summary_of(proofs, skipped=len(cases) - len(tried)),
         findings=tuple(found),
         cases=tuple(proofs),
     )
@@ -118,106 +116,6 @@ async def _in_order(
         for _ in range(min(workers, len(cases))):
             group.create_task(work())
     return [done[place] for place in range(len(cases))]
-
-
-async def _no_judge(target: str, question: JudgeQuestion) -> Response:
-    raise AssertionError(f"{target} is left out: {question}")
-
-
-class _CaseGrading:
-    """Grades answers to one case. Judges are left out: what depends on them is undecided."""
-
-    def __init__(self, case: PlanCase, plan: Plan, root: Path, services: EvaluatorServices) -> None:
-        self._case = case
-        self._tried = tuple(each for each in case.evaluators if not needs_judge(each))
-        self._files = plan.files
-        self._services = services
-        cwd = (root / case.suite).parent
-        locate = services.locate
-        self._request = build_request(case, plan.files, locate, cwd=cwd, seed=None)
-        self._least_tokens = least_tokens_of(case)
-        self._known: dict[tuple[object, ...], tuple[Outcome, tuple[Outcome, ...]]] = {}
-
-    async def all_grades(self, others: Sequence[WrittenAnswer], seed: int) -> CaseGrades:
-        """Return the grades of null agents, of the reference answer and, if it passes, of its mutants."""
-        case, key = self._case, f"{seed}:{self._case.digest}"
-        nulls = [(each, await self._graded(each.answer)) for each in null_answers(case, self._request, others, key)]
-        answer = reference_of(case)
-        reference = await self._graded(answer, self._least_tokens) if answer is not None else None
-        mutants = mutants_of(case, key) if reference is not None and reference.outcome != "caught" else []
-        damaged = [(each, await self._graded(each.answer, self._least_tokens)) for each in mutants]
-        grades = CaseGrades(case, nulls, reference, damaged)
-        if not (damaged and grades.seem_redundant):
-            return grades
-        return replace(grades, probes=[await self._graded(each, self._least_tokens) for each in probes_of(case)])
-
-    async def _graded(self, answer: WrittenAnswer, least_tokens: int = 0) -> Graded:
-        case = self._case
-        response = response_of(answer, least_tokens=least_tokens)
-        submission = Submission(case, self._request, response, self._files)
-        scored = iter(
-            await assess([each for each in case.evaluators if not needs_judge(each)], submission, self._services)
-        )
-        assessments = [None if needs_judge(each) else next(scored) for each in case.evaluators]
-        outcome, without = self._outcomes(assessments)
-        return Graded(outcome, without, tuple(None if each is None else each.result for each in assessments))
-
-    def _outcomes(self, assessments: Sequence[Assessment | None]) -> tuple[Outcome, tuple[Outcome, ...]]:
-        """Return the outcome, and those without each evaluator in turn; most answers get the same few scores."""
-        key = tuple(
-            None if each is None else (each.result.verdict, each.result.score, each.fails_case) for each in assessments
-        )
-        if key not in self._known:
-            pairs = list(zip(self._case.evaluators, assessments, strict=True))
-            without = tuple(self._outcome(pairs[:place] + pairs[place + 1 :]) for place in range(len(pairs)))
-            self._known[key] = self._outcome(pairs), without
-        return self._known[key]
-
-    def _outcome(self, pairs: Sequence[tuple[PlanEvaluator, Assessment | None]]) -> Outcome:
-        if not pairs:
-            return "passes"
-        threshold = self._case.threshold
-        at_worst, at_best = (
-            combine([each or _judged(evaluator, threshold, best=best) for evaluator, each in pairs], threshold).verdict
-            for best in (False, True)
-        )
-        if at_best != "pass":
-            return "caught"
-        return "passes" if at_worst == "pass" else "undecided"
-
-
-def _judged(evaluator: PlanEvaluator, threshold: float, *, best: bool) -> Assessment:
-    """Return the best or the worst assessment that a judge may lead to."""
-    only_scores = isinstance(evaluator, PlanLlmJudgeEvaluator) and not evaluator.rubrics
-    score = Score(float(best != evaluator.negate), misses_required=not best and not only_scores)
-    return assessment_of(evaluator, score, threshold)
-
-
-def _summary(proofs: Sequence[CaseProof], *, skipped: int) -> ProofSummary:
-    killed, survived = sum(each.killed for each in proofs), sum(each.survived for each in proofs)
-    return ProofSummary(
-        cases=len(proofs),
-        skipped=skipped,
-        unproven=sum(not each.proven for each in proofs),
-        without_reference=sum(each.reference == "none" for each in proofs),
-        passed_by_null_agents=sum(bool(each.passing) for each in proofs),
-        references_failed=sum(each.reference == "fails" for each in proofs),
-        mutants=sum(each.mutants for each in proofs),
-        killed=killed,
-        survived=survived,
-        kill_rate=kill_rate(killed, survived),
-        judged_evaluators=sum(one.state == "judged" for each in proofs for one in each.evaluators),
-    )
-
-
-def _gate(summary: ProofSummary) -> ProofGate:
-    failed = summary.references_failed
-    reasons = (
-        [counted(failed, "reference answer fails its evaluators", "reference answers fail their evaluators")]
-        if failed
-        else []
-    )
-    return ProofGate(passed=not reasons, reasons=tuple(reasons))
 
 
 def write_proof(proof: Proof, path: Path) -> None:

@@ -6,27 +6,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from agentv_ci.app.compile import compile_paths
-from agentv_ci.app.prove import ProofOptions, diagnostics_of, prove, write_proof
+from agentv_ci.app.compile import compile_paths, only_changed
+from agentv_ci.app.prove import ProofOptions, diagnostics_of, proof_text, prove, write_proof
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.atomic import refuse_to_overwrite
-from agentv_ci.cli.console import short, show_diagnostics, show_line
+from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line
+from agentv_ci.cli.listing import show_table
 from agentv_ci.cli.options import (
     FILE,
+    SHARE,
     Command,
     SelectionOptions,
     Verbosity,
+    gate_option,
     option,
     part,
     paths_argument,
+    selection_option,
     takes,
     workers_option,
 )
 from agentv_ci.cli.running import run
-from agentv_ci.contracts.proof import CaseProof, Proof
+from agentv_ci.contracts.proof import CaseProof, NullAgentsGate, Proof, ProofSummary
+from agentv_ci.contracts.source import relative
 from agentv_ci.errors import FAILED, PASSED
 from agentv_ci.text import counted
 
@@ -39,9 +45,27 @@ class ProveOptions:
 
     paths: tuple[str, ...] = paths_argument()
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
+    old_plan: str | None = selection_option(
+        "--only-changed", type=FILE, metavar="OLD_PLAN", help="Prove only cases that changed since OLD_PLAN."
+    )
     seed: int = option("--seed", type=int, default=0, show_default=True, help="Choose other mutants and other answers.")
     workers: int | None = workers_option()
+    min_kill_rate: float | None = gate_option(
+        "--min-kill-rate", type=SHARE, metavar="X", help="Require this share of mutants to be killed."
+    )
+    null_agents: NullAgentsGate | None = gate_option(  # noqa: RUF009  # a declaration
+        "--null-agents",
+        type=click.Choice(["forbid", "report"]),
+        help="Fail if a null agent passes a case, or only report it.",
+    )
     out: str | None = option("--out", type=FILE, help=f"Write the proof to FILE (default: {PROOF}).")
+    form: Literal["text", "json", "github", "sarif"] = option(
+        "--format",
+        type=click.Choice(["text", "json", "github", "sarif"]),
+        default="text",
+        show_default=True,
+        help="Print text for people, the proof as JSON, annotations for a GitHub workflow, or SARIF for code scanning.",
+    )
     verbosity: Verbosity = field(metadata=part(Verbosity))
 
 
@@ -50,31 +74,60 @@ class ProveOptions:
 def command(options: ProveOptions) -> int:
     """Show whether the cases would notice wrong answers: those of agents that do nothing, and damaged references.
 
-    No target is asked. Evaluators that need a judge are left out.
+    No target is asked; evaluators that need a judge are left out. Exit code 1: a reference answer fails its own
+    evaluators, or the gate is not passed.
 
     \b
     Examples:
       agentv-ci prove
       agentv-ci prove evals/example.test.yaml --verbose
+      agentv-ci prove evals/ --min-kill-rate 0.9 --null-agents forbid
+      agentv-ci prove evals/ --only-changed plan.json --format github
     """
     cwd = Path.cwd()
-    compiled = compile_paths(options.selection.of(options.paths), cwd=cwd)
-    quiet = options.verbosity.quiet
+    everything = compile_paths(options.selection.of(options.paths), cwd=cwd)
+    compiled = everything
+    if options.old_plan is not None:
+        compiled = only_changed(everything, cwd / options.old_plan)
+        left_out = len(everything.plan.cases) - len(compiled.plan.cases)
+        total = counted(len(everything.plan.cases), "case")
+        show_line(f"{left_out} of {total} left out: unchanged since {options.old_plan}", "warn", err=True)
+    root, quiet = compiled.origin.root, options.verbosity.quiet
     if not quiet:
-        show_diagnostics(compiled.origin.warnings, err=True)
-    root = compiled.origin.root
+        with ignoring_lost_output():
+            show_diagnostics(compiled.origin.warnings, err=True)
     out = cwd / options.out if options.out is not None else root / PROOF
     refuse_to_overwrite([out], compiled.origin.sources)
-    how = ProofOptions(seed=options.seed, workers=options.workers or 1)
-    work = partial(prove, compiled, compiled.plan, how)
+    how = ProofOptions(
+        seed=options.seed,
+        workers=options.workers or 1,
+        min_kill_rate=options.min_kill_rate,
+        null_agents=options.null_agents,
+    )
+    work = partial(prove, compiled, everything.plan, how)
     proof = run(work, RunFiles(out, "jsonl"), dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)
     write_proof(proof, out)
-    if not quiet:
+    if options.form == "text" and not quiet:
         _show_findings(proof, root)
-    _show_summary(proof)
-    if not quiet:
-        show_line(f"proof: {short(out, cwd)}", "plain")
+        if options.verbosity.verbose and proof.cases:
+            _show_cases(proof)
+    elif options.form != "text":
+        _print(proof, root, options.form)
+    if options.form in ("text", "github"):
+        _show_summary(proof, quiet=quiet)
+        if not quiet:
+            show_line(f"proof: {short(out, cwd)}", "plain")
     return PASSED if proof.gate.passed else FAILED
+
+
+def _print(proof: Proof, root: Path, form: Literal["json", "github", "sarif"]) -> None:
+    if form == "json":
+        click.echo(proof_text(proof), nl=False)
+        return
+    from agentv_ci.report.diagnostics import render_findings
+
+    findings = [*diagnostics_of(proof, root)]
+    click.echo(render_findings(findings, form, lambda path: relative(Path(path), root)), nl=False)
 
 
 def _show_findings(proof: Proof, root: Path) -> None:
@@ -91,30 +144,55 @@ def _diffs(case: CaseProof) -> Iterator[tuple[str, str]]:
     styles = {"-": "bad", "+": "good"}
     for survivor in case.survivors:
         yield f"{survivor.operator}: {survivor.change}", "plain"
-        yield from ((line, styles.get(line[0], "faint")) for line in survivor.diff.splitlines() if line[:2] != "@@")
+        yield from ((line, styles.get(line[:1], "faint")) for line in survivor.diff.splitlines() if line[:2] != "@@")
 
 
-def _show_summary(proof: Proof) -> None:
+def _show_cases(proof: Proof) -> None:
+    rows = [
+        (
+            f"{each.suite}:{each.line}",
+            each.id,
+            each.reference,
+            f"{len(each.passing)}/{len(each.null_agents)}",
+            f"{each.killed}/{each.mutants}",
+            _percent(each.kill_rate),
+        )
+        for each in proof.cases
+    ]
+    show_table([("place", "case", "reference", "null agents pass", "killed", "kill rate"), *rows], left=3)
+
+
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{int(rate * 1000) / 10:g}%"
+
+
+def _show_summary(proof: Proof, *, quiet: bool) -> None:
     total = proof.summary
-    by_nothing = f"{total.passed_by_null_agents} of {counted(total.cases, 'case')} can be passed by doing nothing"
-    show_line(by_nothing, "warn" if total.passed_by_null_agents else "good")
-    rate = "no mutants" if total.kill_rate is None else f"kill rate {total.kill_rate:.1%}"
-    mutants = f"{total.killed} of {counted(total.mutants, 'mutant')} killed, {total.survived} survived"
-    show_line(f"{rate}: {mutants}", "warn" if total.survived else "plain")
+    verdict, style = ("passed", "good") if proof.gate.passed else ("not passed", "bad")
+    nulls = f"{total.passed_by_null_agents} of {counted(total.cases, 'case')} can be passed by doing nothing"
+    if quiet:
+        show_line(f"prove: {verdict}; {nulls}; {_of_mutants(total)}", style)
+        return
+    if total.cases:
+        show_line(nulls, "warn" if total.passed_by_null_agents else "good")
+        show_line(_of_mutants(total), "warn" if total.survived else "good")
     for number, one, several in (
-        (
-            total.references_failed,
-            "reference answer fails its own evaluators",
-            "reference answers fail their evaluators",
-        ),
         (total.without_reference, "case has no reference answer to damage", "cases have no reference answer to damage"),
-        (
-            total.judged_evaluators,
-            "evaluator needs a judge and was left out",
-            "evaluators need a judge and were left out",
-        ),
+        (total.judged_evaluators, "evaluator needs a judge and is left out", "evaluators need judges and are left out"),
         (total.unproven, "case is not proven", "cases are not proven"),
         (total.skipped, "case is skipped", "cases are skipped"),
     ):
         if number:
             show_line(counted(number, one, several), "plain")
+    show_line(f"prove: {verdict}", style)
+    for reason in proof.gate.reasons:
+        show_line(f"  {reason}", style)
+
+
+def _of_mutants(total: ProofSummary) -> str:
+    if total.kill_rate is None:
+        return f"no kill rate: of {counted(total.mutants, 'mutant')}, none could be judged"
+    undecided = total.mutants - total.killed - total.survived
+    others = f", {undecided} undecided" if undecided else ""
+    killed = f"{total.killed} of {counted(total.mutants, 'mutant')} killed, {total.survived} survived{others}"
+    return f"kill rate {_percent(total.kill_rate)}: {killed}"

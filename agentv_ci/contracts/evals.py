@@ -126,6 +126,15 @@ class Gate(Authored):
         description="`error`: errors found by validators fail the gate; `warn`: they do not. Default error.",
         json_schema_extra=meanings(error="Errors of validators fail the gate.", warn="They are only reported."),
     )
+    min_kill_rate: Maybe[Share] = Field(
+        None, description="For `prove`: minimum share of killed mutants; default: none.", examples=[1.0, 0.8]
+    )
+    null_agents: Maybe[Literal["forbid", "report"]] = Field(
+        None,
+        description="For `prove`: `forbid`: cases that null agents pass fail the gate; `report`: they do not. "
+        "Default report.",
+        json_schema_extra=meanings(forbid="Cases that null agents pass fail the gate.", report="They are reported."),
+    )
 
 
 class ValidatorUse(Authored):

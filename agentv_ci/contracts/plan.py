@@ -318,6 +318,10 @@ class PlanGate(Compiled):
     max_errors: NonNegative = Field(0, description="Maximum number of errors.")
     max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(None, description="Maximum cost, including judges.")
     validators: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
+    min_kill_rate: Share | None = Field(None, description="Minimum share of killed mutants in a proof.")
+    null_agents: Literal["forbid", "report"] | None = Field(
+        None, description="Whether cases that null agents pass fail a proof."
+    )
 
 
 class PlanValidator(Compiled):

@@ -39,6 +39,7 @@ Operator = Literal[
 Outcome = Literal["passes", "caught", "undecided"]
 """What becomes of a wrong answer; `undecided` if it depends on a judge that was left out."""
 Judges = Literal["skip", "replay", "live"]
+NullAgentsGate = Literal["forbid", "report"]
 
 
 class NullAgentRecord(Recorded):

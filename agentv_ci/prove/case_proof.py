@@ -48,19 +48,16 @@ class CaseGrades:
     """Answers that need not be wrong, for evaluators that seem redundant."""
 
     @property
-    def seem_redundant(self) -> bool:
-        """Whether the verdict of each answer is the same without one of the evaluators."""
-        return any(
-            all(graded.outcome == graded.without[index] for _, graded in self.every)
-            for index in range(len(self.case.evaluators))
-        )
-
-    @property
     def every(self) -> tuple[tuple[str, Graded], ...]:
         """The grades of all answers, each with the name of its null agent or operator."""
         reference = [("reference", self.reference)] if self.reference is not None else []
         nulls = ((answer.agent, graded) for answer, graded in self.null_agents)
         return (*reference, *nulls, *((mutant.operator, graded) for mutant, graded in self.mutants))
+
+
+def seems_redundant(grades: CaseGrades) -> bool:
+    """Whether each answer gets the same verdict without one of the evaluators."""
+    return any(_evaluator(*each, grades).state == "redundant" for each in enumerate(grades.case.evaluators))
 
 
 def case_proof(grades: CaseGrades) -> CaseProof:

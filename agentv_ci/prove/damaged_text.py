@@ -59,16 +59,20 @@ _ASSERTIONS: Replacements = (
 )
 
 
-def text_damages(text: str) -> Iterator[tuple[Operator, str, str]]:
-    """Yield operator, change and text of every answer with one mistake."""
-    edits: Iterator[tuple[Operator, tuple[int, int], str]] = chain(_figures(text), _entities(text), _negations(text))
+def text_damages(text: str, question: str = "") -> Iterator[tuple[Operator, str, str]]:
+    """Yield operator, change and text of every answer with one mistake.
+
+    What the question names, an answer need not repeat. Lines of code are not moved.
+    """
+    entities = (each for each in _entities(text) if text[slice(*each[1])].strip() not in question)
+    edits: Iterator[tuple[Operator, tuple[int, int], str]] = chain(_figures(text), entities, _negations(text))
     for operator, (begin, end), other in edits:
         before, after = text[begin:end], other
         change = f"'{before.strip()}' became '{after.strip()}'" if after.strip() else f"'{before.strip()}' is missing"
         yield operator, shortened(change, 2 * LONGEST), text[:begin] + other + text[end:]
     parts = text.splitlines() if "\n" in text.strip() else sentences_of(text)
     said = [each for each in parts if each.strip()]
-    if len(said) > 1:
+    if len(said) > 1 and "```" not in text:
         moved = [*said[1:], said[0]]
         yield "sentence-order", "the beginning is at the end", ("\n" if "\n" in text.strip() else " ").join(moved)
 

@@ -21,14 +21,14 @@ Damaged = tuple[str, WrittenAnswer]
 """The change in a few words, and the answer."""
 
 
-def mutants_of(case: PlanCase, seed: str) -> list[Mutant]:
+def mutants_of(case: PlanCase, question: str, seed: str) -> list[Mutant]:
     """Return the mutants of a case's reference answer: a few of each operator, none that is right."""
     reference = reference_of(case)
     if reference is None:
         return []
     known = [*right_answers(case), WrittenAnswer("")]
     found: list[Mutant] = []
-    for operator, damages in _damages(reference).items():
+    for operator, damages in _damages(reference, question).items():
         if operator == "sentence-order" and _is_yaml(case):
             continue
         begun = len(found)
@@ -65,10 +65,10 @@ def _is_yaml(case: PlanCase) -> bool:
     return any(isinstance(each, PlanSchemaEvaluator) and each.format == "yaml" for each in flat(case.evaluators))
 
 
-def _damages(reference: WrittenAnswer) -> Mapping[Operator, Sequence[Damaged]]:
+def _damages(reference: WrittenAnswer, question: str = "") -> Mapping[Operator, Sequence[Damaged]]:
     """Return everything that can be done to a reference answer, by operator."""
     value = structure_of(reference.text)
-    texts = json_damages(reference.text, value) if value is not None else text_damages(reference.text)
+    texts = json_damages(reference.text, value) if value is not None else text_damages(reference.text, question)
     damages: dict[Operator, list[Damaged]] = {}
     for operator, change, text in texts:
         damages.setdefault(operator, []).append((change, WrittenAnswer(text, reference.calls)))

@@ -6,12 +6,12 @@ import dataclasses
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, assert_never
 
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.diagnostics import RULES, FileDiagnostics
+from agentv_ci.contracts.diagnostics import PROOF_RULES, RULES, Diagnostic, FileDiagnostics, Rule, Severity
 from agentv_ci.contracts.diagnostics_document import (
     DiagnosticRecord,
     DiagnosticsDocument,
@@ -27,7 +27,9 @@ DiagnosticsFormat = Literal["json", "github", "sarif"]
 Relative = Callable[[str], str]
 """Return the path of a file relative to its repository, with `/`."""
 
-LEVELS = {"error": "error", "warning": "warning", "off": "none"}
+SEVERITIES: Sequence[Severity] = ("error", "warning", "info")
+"""The worst first."""
+LEVELS = {"error": "error", "warning": "warning", "info": "note", "off": "none"}
 """SARIF's name for each severity."""
 
 
@@ -63,9 +65,18 @@ def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Rel
         case "github":
             return "".join(annotation_command(each) + "\n" for each in annotate(document, relative))
         case "sarif":
-            return _sarif(document, relative)
+            diagnostics = [each for file in document.files for each in file.diagnostics]
+            return _sarif(diagnostics, RULES, relative)
         case _:
             assert_never(form)
+
+
+def render_findings(findings: Sequence[Diagnostic], form: Literal["github", "sarif"], relative: Relative) -> str:
+    """Return the findings of `prove` like diagnostics of documents."""
+    if form == "sarif":
+        return _sarif(findings, PROOF_RULES, relative)
+    worst_first = sorted(findings, key=lambda each: SEVERITIES.index(each.severity))
+    return "".join(annotation_command(_annotation(each, relative(each.path))) + "\n" for each in worst_first)
 
 
 def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Annotation]:
@@ -73,12 +84,12 @@ def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Anno
     return (_annotation(each, relative(each.path)) for each in document.errors_first)
 
 
-def _annotation(diagnostic: DiagnosticRecord, path: str) -> Annotation:
+def _annotation(diagnostic: DiagnosticRecord | Diagnostic, path: str) -> Annotation:
     about = diagnostic.case or diagnostic.target or diagnostic.pointer
     hint = f"\n{diagnostic.hint}" if diagnostic.hint else ""
-    rule = RULES.get(diagnostic.rule)
+    rule = RULES.get(diagnostic.rule) or PROOF_RULES.get(diagnostic.rule)
     return Annotation(
-        level=diagnostic.severity,
+        level="notice" if diagnostic.severity == "info" else diagnostic.severity,
         title=f"{diagnostic.rule} {rule.name}" if rule is not None else diagnostic.rule,
         message=diagnostic.message + (f" ({about})" if about else "") + hint,
         path=path,
@@ -89,15 +100,15 @@ def _annotation(diagnostic: DiagnosticRecord, path: str) -> Annotation:
     )
 
 
-def _sarif(document: DiagnosticsDocument, relative: Relative) -> str:
+def _sarif(diagnostics: Iterable[DiagnosticRecord | Diagnostic], known: Mapping[str, Rule], relative: Relative) -> str:
     """Return a log with one run and a result per diagnostic."""
     seen: Counter[str] = Counter()
-    rules = [rule(rule_id, each.name, each.summary, LEVELS[each.severity]) for rule_id, each in RULES.items()]
-    diagnostics = [each for file in document.files for each in file.diagnostics]
-    return log(rules, [_result(each, relative(each.path), seen) for each in diagnostics])
+    rules = [rule(rule_id, each.name, each.summary, LEVELS[each.severity]) for rule_id, each in known.items()]
+    places = {rule_id: place for place, rule_id in enumerate(known)}
+    return log(rules, [_result(each, places[each.rule], relative(each.path), seen) for each in diagnostics])
 
 
-def _result(diagnostic: DiagnosticRecord, path: str, seen: Counter[str]) -> JsonObject:
+def _result(diagnostic: DiagnosticRecord | Diagnostic, index: int, path: str, seen: Counter[str]) -> JsonObject:
     region: JsonObject = {
         "startLine": diagnostic.line,
         "startColumn": diagnostic.column,
@@ -109,15 +120,15 @@ def _result(diagnostic: DiagnosticRecord, path: str, seen: Counter[str]) -> Json
         place["logicalLocations"] = [{"fullyQualifiedName": diagnostic.pointer}]
     return {
         "ruleId": diagnostic.rule,
-        "ruleIndex": list(RULES).index(diagnostic.rule),
-        "level": diagnostic.severity,
+        "ruleIndex": index,
+        "level": LEVELS[diagnostic.severity],
         "message": message(diagnostic.message + (f"\n{diagnostic.hint}" if diagnostic.hint else "")),
         "locations": [place],
         "partialFingerprints": fingerprint(_identity(diagnostic, path), seen),
     }
 
 
-def _identity(diagnostic: DiagnosticRecord, path: str) -> tuple[str, ...]:
+def _identity(diagnostic: DiagnosticRecord | Diagnostic, path: str) -> tuple[str, ...]:
     """Return what stays the same when lines or cases move: no line numbers, no indices, no absolute paths."""
     pointer = re.sub(r"\[\d+\]", "[]", diagnostic.pointer or "")
     text = diagnostic.message.replace(diagnostic.path.removesuffix(path), "")

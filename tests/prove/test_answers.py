@@ -101,10 +101,16 @@ def test_calls_that_cannot_be_wrong_are_left_alone(calls: list[Any]) -> None:
         ("First this. Then that", "sentence-order", {"Then that First this."}),
         ("a\nb\nc", "sentence-order", {"b\nc\na"}),
         ("Only this.", "sentence-order", set()),
+        ("```js\na()\nb()\n```", "sentence-order", set()),
     ],
 )  # fmt: skip
 def test_damaged_texts(text: str, operator: str, damaged: set[str]) -> None:
     assert {other for name, _, other in text_damages(text) if name == operator} == damaged
+
+
+def test_what_the_question_names_is_not_left_out() -> None:
+    found = [change for name, change, _ in text_damages("It is Ada of Rome", "Who is of Rome?") if name == "entity"]
+    assert found == ["'Ada' is missing"]
 
 
 def test_damaged_json_keeps_its_layout() -> None:
@@ -127,13 +133,13 @@ def test_damaged_json_keeps_its_layout() -> None:
 
 def test_mutants_are_few_and_the_same_for_a_seed() -> None:
     many = case(" and ".join(map(str, range(100, 130))))
-    first, again, other = (mutants_of(many, seed) for seed in ("0", "0", "1"))
+    first, again, other = (mutants_of(many, "", seed) for seed in ("0", "0", "1"))
     assert len(first) == MOST
     assert first == again != other
 
 
 def test_an_equivalent_mutant_is_not_made() -> None:
-    assert mutants_of(case("same. same."), "0") == []
-    assert mutants_of(case(""), "0") == []
+    assert mutants_of(case("same. same."), "", "0") == []
+    assert mutants_of(case(""), "", "0") == []
     calls = [{"tool": "find", "input": {"id": 1}}, {"tool": "find", "input": {"id": 1}}]
-    assert {each.operator for each in mutants_of(case("", calls=calls), "0")} == {"tool-dropped"}
+    assert {each.operator for each in mutants_of(case("", calls=calls), "", "0")} == {"tool-dropped"}

@@ -1,0 +1,101 @@
+"""Grades of answers that are not from a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agentv_ci.contracts.base import Verdict
+from agentv_ci.contracts.exchange import JudgeQuestion, Response, Score
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanEvaluator, PlanLlmJudgeEvaluator, needs_judge
+from agentv_ci.contracts.proof import Outcome
+from agentv_ci.evaluate.evaluators import assess
+from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
+from agentv_ci.execute.prompt import build_request
+from agentv_ci.prove.answers import WrittenAnswer, least_tokens_of, reference_of, response_of
+from agentv_ci.prove.case_proof import CaseGrades, Graded, seems_redundant
+from agentv_ci.prove.mutants import mutants_of, probes_of
+from agentv_ci.prove.null_agents import null_answers
+
+
+async def no_judge(target: str, question: JudgeQuestion) -> Response:
+    """Stand in for judges that are left out, and are never asked."""
+    raise AssertionError(f"{target} is left out: {question}")
+
+
+class CaseGrading:
+    """Grades answers to one case. Judges are left out: what depends on them is undecided."""
+
+    def __init__(self, case: PlanCase, plan: Plan, root: Path, services: EvaluatorServices) -> None:
+        self._case = case
+        self._judged = tuple(map(needs_judge, case.evaluators))
+        self._tried = tuple(each for each in case.evaluators if not needs_judge(each))
+        self._files = plan.files
+        self._services = services
+        cwd = (root / case.suite).parent
+        locate = services.locate
+        self._request = build_request(case, plan.files, locate, cwd=cwd, seed=None)
+        self._least_tokens = least_tokens_of(case)
+        self._known: dict[tuple[object, ...], tuple[Outcome, tuple[Outcome, ...]]] = {}
+
+    async def all_grades(self, others: Sequence[WrittenAnswer], seed: int) -> CaseGrades:
+        """Return the grades of null agents, of the reference answer and, if it passes, of its mutants."""
+        case, key = self._case, f"{seed}:{self._case.digest}"
+        nulls = [(each, await self._graded(each.answer)) for each in null_answers(case, self._request, others, key)]
+        answer = reference_of(case)
+        reference = await self._graded(answer, self._least_tokens) if answer is not None else None
+        mutants = (
+            mutants_of(case, self._request.prompt, key)
+            if reference is not None and reference.outcome != "caught"
+            else []
+        )
+        damaged = [(each, await self._graded(each.answer, self._least_tokens)) for each in mutants]
+        grades = CaseGrades(case, nulls, reference, damaged)
+        if not seems_redundant(grades):
+            return grades
+        return replace(grades, probes=[await self._graded(each, self._least_tokens) for each in probes_of(case)])
+
+    async def _graded(self, answer: WrittenAnswer, least_tokens: int = 0) -> Graded:
+        case = self._case
+        response = response_of(answer, least_tokens=least_tokens)
+        submission = Submission(case, self._request, response, self._files)
+        scored = iter(
+            await assess([each for each in case.evaluators if not needs_judge(each)], submission, self._services)
+        )
+        assessments = [None if is_judged else next(scored) for is_judged in self._judged]
+        outcome, without = self._outcomes(assessments)
+        return Graded(outcome, without, tuple(None if each is None else each.result for each in assessments))
+
+    def _outcomes(self, assessments: Sequence[Assessment | None]) -> tuple[Outcome, tuple[Outcome, ...]]:
+        """Return the outcome, and those without each evaluator in turn; most answers get the same few scores."""
+        key = tuple(
+            None if each is None else (each.result.verdict, each.result.score, each.fails_case) for each in assessments
+        )
+        if key not in self._known:
+            pairs = list(zip(self._case.evaluators, assessments, strict=True))
+            without = tuple(self._outcome(pairs[:place] + pairs[place + 1 :]) for place in range(len(pairs)))
+            self._known[key] = self._outcome(pairs), without
+        return self._known[key]
+
+    def _outcome(self, pairs: Sequence[tuple[PlanEvaluator, Assessment | None]]) -> Outcome:
+        if not pairs:
+            return "passes"
+        if self._verdict(pairs, best=True) != "pass":
+            return "caught"
+        return "passes" if all(each for _, each in pairs) or self._verdict(pairs, best=False) == "pass" else "undecided"
+
+    def _verdict(self, pairs: Sequence[tuple[PlanEvaluator, Assessment | None]], *, best: bool) -> Verdict:
+        """Return the verdict of an answer, with the best or the worst that judges may say."""
+        threshold = self._case.threshold
+        return combine(
+            [each or _judged(evaluator, threshold, best=best) for evaluator, each in pairs], threshold
+        ).verdict
+
+
+def _judged(evaluator: PlanEvaluator, threshold: float, *, best: bool) -> Assessment:
+    """Return the best or the worst assessment that a judge may lead to."""
+    only_scores = isinstance(evaluator, PlanLlmJudgeEvaluator) and not evaluator.rubrics
+    score = Score(float(best != evaluator.negate), misses_required=not best and not only_scores)
+    return assessment_of(evaluator, score, threshold)

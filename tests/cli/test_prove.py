@@ -1,0 +1,151 @@
+"""`prove`: what it shows, its gate, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.evals import tool
+from tests.support.projects import JUDGED, Project
+
+STRONG = {"name": "exact", "type": "equals", "value": "Lamps cost 40 EUR."}
+WEAK = {"name": "weak", "type": "contains", "value": "lamp", "case_sensitive": False}
+NEGATED = {"name": "no-blame", "type": "contains", "value": "your fault", "negate": True}
+
+
+def prices(*evaluators: dict[str, Any], name: str = "price", answer: str = "Lamps cost 40 EUR.") -> dict[str, Any]:
+    expected = [{"role": "assistant", "content": answer}]
+    return {"id": name, "expected_messages": expected, "evaluators": [*evaluators]}
+
+
+BROKEN = prices({**STRONG, "value": "Lamps cost 45 EUR."}, name="broken")
+
+
+def proof(project: Project, *flags: str, code: int = 0) -> Any:
+    done = project.run("prove", "evals", *flags)
+    assert done.code == code, done
+    return project.json(".agentv/proof.json")
+
+
+def test_no_target_is_asked(project: Project) -> None:
+    project.documents(prices(STRONG), targets=(tool("touch ../asked"),))
+    assert proof(project)["summary"]["killed"] > 0
+    assert not project.path("asked").exists()
+
+
+def test_cases_of_several_targets_are_proven_once(project: Project) -> None:
+    others = tuple({"name": name, "provider": "mock"} for name in ("default", "a", "b"))
+    project.documents(prices(STRONG), targets=others)
+    assert [each["id"] for each in proof(project, "--target", "a", "--target", "b")["cases"]] == ["price"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "flags", "reasons"),
+    [
+        ({}, [], []),
+        ({}, ["--min-kill-rate", "0.9"], ["kill rate 50.0% is below 90.0%"]),
+        ({}, ["--min-kill-rate", "0.5"], []),
+        ({}, ["--null-agents", "forbid"], ["1 case can be passed by doing nothing"]),
+        ({"min_kill_rate": 0.9}, [], ["evals/x.yaml: kill rate 50.0% is below 90.0%"]),
+        ({"min_kill_rate": 0.9}, ["--min-kill-rate", "0.1"], []),
+        ({"null_agents": "forbid"}, [], ["evals/x.yaml: 1 case can be passed by doing nothing"]),
+        ({"null_agents": "forbid"}, ["--null-agents", "report"], []),
+    ],
+)
+def test_gate(gate: dict[str, Any], flags: list[str], reasons: list[str], project: Project) -> None:
+    project.documents(prices({**WEAK, "value": "EUR"}), prices(NEGATED, name="other", answer="Ask us."), gate=gate)
+    found = proof(project, *flags, code=1 if reasons else 0)
+    assert found["gate"] == {"passed": not reasons, "reasons": reasons}
+
+
+def test_the_gate_of_a_file_is_for_its_own_cases(project: Project) -> None:
+    project.documents(prices(STRONG), name="evals/a.yaml", gate={"min_kill_rate": 1.0, "null_agents": "forbid"})
+    project.documents(prices(NEGATED), name="evals/b.yaml")
+    assert proof(project)["gate"]["passed"]
+
+
+def test_a_reference_answer_that_fails_is_an_error(project: Project) -> None:
+    project.documents(BROKEN)
+    found = proof(project, code=1)
+    assert found["gate"]["reasons"] == ["1 reference answer fails its evaluators"]
+    assert [(each["rule"], each["severity"]) for each in found["findings"]] == [("AV402", "error")]
+
+
+def test_a_gate_without_any_mutant_passes_and_says_so(project: Project) -> None:
+    project.documents({"evaluators": [STRONG]})
+    done = project.run("prove", "evals", "--min-kill-rate", "1")
+    assert done.code == 0
+    assert "no kill rate: of 0 mutants, none could be judged" in done.out
+
+
+def test_only_changed_cases_are_proven_with_answers_of_all(project: Project) -> None:
+    project.documents(prices(STRONG), prices(WEAK, name="other", answer="Ask us."))
+    project.run("compile", "evals", "--out", "plan.json")
+    project.documents(prices(STRONG), prices({**WEAK, "value": "cost"}, name="other", answer="Ask us what they cost."))
+    done = project.run("prove", "evals", "--only-changed", "plan.json")
+    assert "1 of 2 cases left out: unchanged since plan.json" in done.err
+    (case,) = project.json(".agentv/proof.json")["cases"]
+    assert [each["answer"] for each in case["null_agents"] if each["outcome"] == "passes"] == ["Lamps cost 40 EUR."]
+    assert project.run("prove", "plan.json", "--only-changed", "plan.json").code == 0
+
+
+def test_another_answer_stays_the_same_when_other_cases_change(project: Project) -> None:
+    project.documents(prices(WEAK), prices(STRONG, name="other", answer="lamp 1"), prices(STRONG, name="last"))
+    first = proof(project, code=1)["cases"][0]
+    project.documents(prices(WEAK), prices(WEAK, name="other", answer="lamp 1"), prices(STRONG, name="last"))
+    assert proof(project)["cases"][0] == first
+
+
+def test_the_seed_chooses_mutants(project: Project) -> None:
+    project.documents(prices(WEAK, answer=" and ".join(f"lamp {number}" for number in range(20))))
+    first, again, other = (proof(project, "--seed", seed) for seed in ("0", "0", "7"))
+    assert first == again
+    assert first["cases"][0]["survivors"] != other["cases"][0]["survivors"]
+
+
+def test_what_depends_on_a_judge_is_undecided(project: Project) -> None:
+    project.documents(
+        prices(JUDGED, {**NEGATED, "weight": 9}, name="hardly"),
+        prices(JUDGED, STRONG, name="in-part"),
+        prices({**JUDGED, "required": True}, {**WEAK, "weight": 99}, name="required"),
+    )
+    hardly, in_part, required = proof(project)["cases"]
+    assert {each["outcome"] for each in hardly["null_agents"]} == {"passes"}
+    assert {each["outcome"] for each in in_part["null_agents"]} == {"caught"}
+    assert {each["outcome"] for each in required["null_agents"]} == {"caught"}
+    assert (in_part["reference"], in_part["killed"] == in_part["mutants"]) == ("undecided", True)
+    assert (required["survived"], required["killed"]) == (0, 0)
+
+
+def test_limits_are_met_and_say_nothing(project: Project) -> None:
+    limits = [{"type": "latency", "max_ms": 1}, {"type": "cost", "max_usd": 0}, {"type": "tool_calls", "max": 0}]
+    needed = {"name": "long", "type": "token_usage", "min_output": 50, "max_total": 60, "required": True}
+    project.documents(prices(STRONG, *limits, needed))
+    (case,) = proof(project)["cases"]
+    assert case["reference"] == "passes"
+    assert [each["state"] for each in case["evaluators"][1:]] == ["untried"] * 4
+
+
+def test_formats(project: Project) -> None:
+    project.documents(BROKEN, prices(NEGATED, name="other", answer="Ask us."))
+    as_json = project.run("prove", "evals", "--format", "json")
+    assert as_json.out == project.text(".agentv/proof.json")
+    sarif = json.loads(project.run("prove", "evals", "--format", "sarif").out)
+    (run,) = sarif["runs"]
+    rules = [each["id"] for each in run["tool"]["driver"]["rules"]]
+    assert all(rules[each["ruleIndex"]] == each["ruleId"] for each in run["results"])
+    first, *_ = project.run("prove", "evals", "--format", "github").out.splitlines()
+    assert first.startswith("::error file=evals/x.yaml,line=1,")
+    quiet = project.run("prove", "evals", "--quiet")
+    assert (quiet.out.count("\n"), quiet.out[:18], quiet.err) == (1, "prove: not passed;", "")
+    assert "evals/x.yaml:1" in project.run("prove", "evals", "--verbose").out
+
+
+def test_exit_codes(project: Project) -> None:
+    project.documents(prices(STRONG))
+    assert project.run("prove", "evals", "--tag", "none").code == 3
+    assert project.run("prove", "evals", "--out", "evals/x.yaml").code == 2
+    project.write({"evals/y.yaml": "$schema: agentv-eval-v2\nevalcases: []\n"})
+    assert project.run("prove", "evals").code == 2
