@@ -66,7 +66,7 @@ class TestFiles:
         assert (done.code, "warning" in done.err) == (0, False)
         assert len(project.rows()) == (3 if STARTERS[kind].judges else 2)
 
-    @pytest.mark.parametrize("flags", [[], ["--provider", "cli"], ["--command", "echo Paris Ada"]])
+    @pytest.mark.parametrize("flags", [[], ["--provider", "cli"], ["--command", "echo Paris, your name is Ada"]])
     def test_project_without_keys_passes(self, flags: list[str], project: Project) -> None:
         assert (project.run("init", *flags).code, project.eval().code) == (0, 0)
 
@@ -115,7 +115,7 @@ class TestFiles:
             *("echo hi", "jq '{a: 1}' {PROMPT_FILE}", "echo {PROMPT} {{x}}", "  echo {PROMPT}  ", "a: b # {PROMPT}"),
             *("{PROMPT}", "$ {PROMPT}", r"echo \x41 \g<0> {PROMPT}", "TARGET: MODEL COMMAND {PROMPT}", "- {PROMPT}"),
             *("| {PROMPT}", "&a {PROMPT}", "!x {PROMPT}", "%x {PROMPT}", "@x {PROMPT}", "::add-mask::e {PROMPT}"),
-            *("${{ X }}", "echo ' #: \"é' {PROMPT_FILE} && echo Paris: Ada"),
+            *("${{ X }}", "echo ' #: \"é' {PROMPT_FILE} && echo Paris: your name is Ada"),
         ],
     )
     def test_command_is_quoted_where_necessary(self, command: str, project: Project) -> None:
@@ -245,7 +245,7 @@ class TestExistingFiles:
 
     @pytest.mark.parametrize("name", ["targets.yaml", "targets.yml", ".agentv/targets.yml", "evals/targets.yaml"])
     def test_existing_targets_are_used(self, name: str, project: Project) -> None:
-        project.targets(tool("echo Paris Ada", name="mine"), name=name)
+        project.targets(tool("echo Paris, your name is Ada", name="mine"), name=name)
         assert project.run("init", "--provider", "openai").code == 0
         assert not project.path(TARGETS).exists()
         assert project.run("validate", "--strict", ".").code == 0
@@ -360,7 +360,7 @@ class TestOnATerminal:
             terminal.answer("Provider [mock]: ", "nonsense")
             terminal.answer("Provider [mock]: ", "cli")
             terminal.answer(f"Command [{AGENT_COMMAND}]: ", "agent '{PROMPT}'")
-            terminal.answer("Command [", "echo Paris Ada")
+            terminal.answer("Command [", "echo Paris, your name is Ada")
             terminal.answer("Write a GitHub workflow? [Y/n]: ", "n")
             terminal.answer("Write editor settings and schemas? [Y/n]: ", "")
             assert terminal.end() == 0

@@ -149,3 +149,9 @@ def test_exit_codes(project: Project) -> None:
     assert project.run("prove", "evals", "--out", "evals/x.yaml").code == 2
     project.write({"evals/y.yaml": "$schema: agentv-eval-v2\nevalcases: []\n"})
     assert project.run("prove", "evals").code == 2
+
+
+def test_what_init_writes_is_proven(project: Project) -> None:
+    assert project.run("init", "--yes").code == 0
+    summary = proof(project, "--min-kill-rate", "1", "--null-agents", "forbid")["summary"]
+    assert (summary["killed"], summary["survived"]) == (3, 0)
