@@ -132,7 +132,7 @@ def _print(proof: Proof, root: Path, form: Literal["json", "github", "sarif"]) -
 
 def _show_findings(proof: Proof, root: Path) -> None:
     """Print the findings, and below those of surviving mutants what changed."""
-    cases = {(str(root / each.suite), each.id): each for each in proof.cases}
+    cases = {(str(root / each.path), each.id): each for each in proof.cases}
     for each in diagnostics_of(proof, root):
         show_diagnostics([each], err=False)
         if each.rule == "AV403":
@@ -150,7 +150,7 @@ def _diffs(case: CaseProof) -> Iterator[tuple[str, str]]:
 def _show_cases(proof: Proof) -> None:
     rows = [
         (
-            f"{each.suite}:{each.line}",
+            f"{each.path}:{each.line}",
             each.id,
             each.reference,
             f"{len(each.passing)}/{len(each.null_agents)}",

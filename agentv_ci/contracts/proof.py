@@ -76,7 +76,8 @@ class CaseProof(Recorded):
 
     suite: Name = Field(description="The eval file, relative to the repository.")
     id: Name = Field(description="The case's id.")
-    line: AtLeastOne = Field(description="First line of the case in its file.")
+    path: Name = Field(description="The file of the case, which may be one of data rows.")
+    line: AtLeastOne = Field(description="First line of the case in that file.")
     proven: bool = Field(description="Whether any evaluator could be tried; false if all need a judge.")
     reference: Literal["passes", "fails", "undecided", "none"] = Field(
         description="Whether the reference answer passes its own evaluators."

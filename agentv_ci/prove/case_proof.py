@@ -68,6 +68,7 @@ def case_proof(grades: CaseGrades) -> CaseProof:
     return CaseProof(
         suite=case.suite,
         id=case.id,
+        path=case.source.path,
         line=case.source.line,
         proven=any(each.state != "judged" for each in records),
         reference=_reference(reference),
@@ -145,7 +146,7 @@ def _state(
     is_missed = any(graded.outcome != graded.without[index] for _, graded in grades.every)
     if is_missed or any(each.outcome == "caught" != each.without[index] for each in grades.probes):
         return "needed"
-    return "redundant" if grades.mutants else "untried"
+    return "redundant" if grades.mutants and not _only_forbids(evaluator) else "untried"
 
 
 def _only_forbids(evaluator: PlanEvaluator) -> bool:

@@ -14,7 +14,7 @@ from agentv_ci.prove.damaged_text import text_damages
 
 MOST = 3
 """Mutants of one operator for each case."""
-MOST_PROBES = 12
+MOST_PROBES = 24
 _WORD = re.compile(r"\S+")
 
 Damaged = tuple[str, WrittenAnswer]
@@ -54,10 +54,13 @@ def probes_of(case: PlanCase) -> list[WrittenAnswer]:
         answer for kind in ("json-field-removed", "tool-dropped") for _, answer in _damages(reference).get(kind, ())
     ]
     if structure_of(reference.text) is None:
-        text = reference.text
-        places = [each.span() for each in _WORD.finditer(text)]
-        parts += [WrittenAnswer(text[:begin] + text[end:], reference.calls) for begin, end in places]
+        words = dict.fromkeys(_WORD.findall(reference.text))
+        parts += [WrittenAnswer(_without(word, reference.text), reference.calls) for word in words]
     return parts[:: -(-len(parts) // MOST_PROBES) or 1]
+
+
+def _without(word: str, text: str) -> str:
+    return _WORD.sub(lambda each: "" if each[0] == word else each[0], text)
 
 
 def _is_yaml(case: PlanCase) -> bool:

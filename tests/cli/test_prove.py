@@ -155,3 +155,14 @@ def test_what_init_writes_is_proven(project: Project) -> None:
     assert project.run("init", "--yes").code == 0
     summary = proof(project, "--min-kill-rate", "1", "--null-agents", "forbid")["summary"]
     assert (summary["killed"], summary["survived"]) == (3, 0)
+
+
+def test_cases_of_data_rows_are_at_their_rows(project: Project) -> None:
+    project.documents({**prices(WEAK), "cases_from": {"file": "rows.csv"}})
+    project.write({"evals/rows.csv": "item\nlamp\nchair\n"})
+    found = proof(project)
+    assert [(each["suite"], each["path"], each["line"]) for each in found["cases"]] == [
+        ("evals/x.yaml", "evals/rows.csv", 2),
+        ("evals/x.yaml", "evals/rows.csv", 3),
+    ]
+    assert {each["path"] for each in found["findings"]} == {"evals/rows.csv"}
