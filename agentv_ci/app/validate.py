@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentv_ci.app.clean_files import CheckedFile, CleanFiles
 from agentv_ci.contracts.diagnostics import FileDiagnostics
-from agentv_ci.load.discover import DiscoveredFile, discover
-
-WORTH_A_PROCESS_BYTES = 1_500_000
-"""The size of files above which another process saves time."""
-CHUNKS_A_PROCESS = 4
-"""Small enough to keep all processes busy, large enough to send little."""
+from agentv_ci.load.discover import discover
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +29,16 @@ def check_paths(
     Raises UsageError for a path that does not exist.
     """
     discovered = discover(patterns, cwd)
-    if not cached:
-        return _checks(_check_all(discovered, targets, cwd, jobs))
-    clean = CleanFiles(cwd, targets)
-    known = {each: found for each in discovered if (found := clean.find(each)) is not None}
-    checked = _check_all([each for each in discovered if each not in known], targets, cwd, jobs)
-    clean.keep(checked)
-    now = {each.file: each for each in checked} | known
-    return _checks([now[each] for each in discovered])
+    clean = CleanFiles(cwd, targets) if cached else None
+    known = {each: found for each in discovered if clean is not None and (found := clean.find(each)) is not None}
+    if others := [each for each in discovered if each not in known]:
+        from agentv_ci.app.check_files import check_files  # slow to import, and needless if all files are unchanged
+
+        checked = check_files(others, targets=targets, cwd=cwd, jobs=jobs)
+        known |= {each.file: each for each in checked}
+        if clean is not None:
+            clean.keep(checked)
+    return _checks([known[each] for each in discovered])
 
 
 def _checks(checked: Sequence[CheckedFile]) -> Checks:
@@ -54,61 +48,3 @@ def _checks(checked: Sequence[CheckedFile]) -> Checks:
         for other in each.beside:
             files.setdefault(other.path, other)
     return Checks(tuple(files.values()), skipped)
-
-
-def _check_all(
-    discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, jobs: int
-) -> Sequence[CheckedFile]:
-    if not discovered:
-        return ()
-    processes = min(jobs, len(discovered), _size_bytes(discovered) // WORTH_A_PROCESS_BYTES + 1) if jobs > 1 else 1
-    if processes == 1:
-        return _check(discovered, targets, cwd)
-    return _check_in_processes(discovered, targets, cwd, processes)
-
-
-def _size_bytes(discovered: Sequence[DiscoveredFile]) -> int:
-    sizes = 0
-    for each in discovered:
-        with suppress(OSError, ValueError):  # reading it says why
-            sizes += each.path.stat().st_size
-    return sizes
-
-
-def _check(discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path) -> list[CheckedFile]:
-    from agentv_ci.app.workspace import Documents  # slow to import, and needless if all files are unchanged
-
-    documents = Documents(cwd, targets)
-    return [documents.check_file(each) for each in discovered]
-
-
-def _check_in_processes(
-    discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, processes: int
-) -> list[CheckedFile]:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    from agentv_ci.contracts.evals import EvalDocument
-    from agentv_ci.contracts.targets import TargetsDocument
-
-    for contract in (EvalDocument, TargetsDocument):
-        # Built before the fork, they are shared by all processes.
-        contract.model_rebuild()
-    size = -(-len(discovered) // (processes * CHUNKS_A_PROCESS))
-    chunks = [discovered[start : start + size] for start in range(0, len(discovered), size)]
-    pool = ProcessPoolExecutor(processes, get_context(start_method()), initializer=_leave_interrupts_to_the_parent)
-    try:
-        parts = pool.map(_check, chunks, [targets] * len(chunks), [cwd] * len(chunks))
-        return [each for part in parts for each in part]
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def start_method() -> str:
-    """Return how to start processes: forking needs no imports, but is safe only on Linux."""
-    return "fork" if sys.platform == "linux" else "spawn"
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
