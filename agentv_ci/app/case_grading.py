@@ -26,18 +26,20 @@ async def no_judge(target: str, question: JudgeQuestion) -> Response:
 
 
 class CaseGrading:
-    """Grades answers to one case. Judges are left out: what depends on them is undecided."""
+    """Grades answers to one case. What depends on a judge that did not score is undecided."""
 
-    def __init__(self, case: PlanCase, plan: Plan, root: Path, services: EvaluatorServices) -> None:
+    def __init__(
+        self, case: PlanCase, plan: Plan, root: Path, services: EvaluatorServices, *, asks_judges: bool
+    ) -> None:
         self._case = case
         self._judged = tuple(map(needs_judge, case.evaluators))
-        self._tried = tuple(each for each in case.evaluators if not needs_judge(each))
+        self._tried = tuple(each for each in case.evaluators if asks_judges or not needs_judge(each))
         self._files = plan.files
         self._services = services
         cwd = (root / case.suite).parent
-        locate = services.locate
-        self._request = build_request(case, plan.files, locate, cwd=cwd, seed=None)
+        self._request = build_request(case, plan.files, services.locate, cwd=cwd, seed=None)
         self._least_tokens = least_tokens_of(case)
+        self._grades: dict[tuple[str, str, int], Graded] = {}
         self._known: dict[tuple[object, ...], tuple[Outcome, tuple[Outcome, ...]]] = {}
 
     async def all_grades(self, others: Sequence[WrittenAnswer], seed: int) -> CaseGrades:
@@ -46,11 +48,8 @@ class CaseGrading:
         nulls = [(each, await self._graded(each.answer)) for each in null_answers(case, self._request, others, key)]
         answer = reference_of(case)
         reference = await self._graded(answer, self._least_tokens) if answer is not None else None
-        mutants = (
-            mutants_of(case, self._request.prompt, key)
-            if reference is not None and reference.outcome != "caught"
-            else []
-        )
+        is_usable = reference is not None and reference.outcome != "caught"
+        mutants = mutants_of(case, self._request.prompt, key) if is_usable else []
         damaged = [(each, await self._graded(each.answer, self._least_tokens)) for each in mutants]
         grades = CaseGrades(case, nulls, reference, damaged)
         if not seems_redundant(grades):
@@ -58,15 +57,25 @@ class CaseGrading:
         return replace(grades, probes=[await self._graded(each, self._least_tokens) for each in probes_of(case)])
 
     async def _graded(self, answer: WrittenAnswer, least_tokens: int = 0) -> Graded:
-        case = self._case
-        response = response_of(answer, least_tokens=least_tokens)
-        submission = Submission(case, self._request, response, self._files)
-        scored = iter(
-            await assess([each for each in case.evaluators if not needs_judge(each)], submission, self._services)
-        )
-        assessments = [None if is_judged else next(scored) for is_judged in self._judged]
-        outcome, without = self._outcomes(assessments)
-        return Graded(outcome, without, tuple(None if each is None else each.result for each in assessments))
+        """Return the grade of an answer; the same answer is scored once."""
+        key = answer.text, repr(answer.calls), least_tokens
+        if key not in self._grades:
+            response = response_of(answer, least_tokens=least_tokens)
+            submission = Submission(self._case, self._request, response, self._files)
+            assessments = self._in_place(await assess(self._tried, submission, self._services))
+            outcome, without = self._outcomes(assessments)
+            results = tuple(each.result if each is not None else None for each in assessments)
+            self._grades[key] = Graded(outcome, without, results)
+        return self._grades[key]
+
+    def _in_place(self, assessments: Sequence[Assessment]) -> list[Assessment | None]:
+        """Return an assessment for each evaluator of the case; None where a judge is needed and did not score."""
+        by_name = {each.result.name: each for each in assessments}
+        found = [by_name.get(each.name) for each in self._case.evaluators]
+        return [
+            None if each is None or (is_judged and each.result.status == "error") else each
+            for each, is_judged in zip(found, self._judged, strict=True)
+        ]
 
     def _outcomes(self, assessments: Sequence[Assessment | None]) -> tuple[Outcome, tuple[Outcome, ...]]:
         """Return the outcome, and those without each evaluator in turn; most answers get the same few scores."""

@@ -6,27 +6,33 @@ import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from agentv_ci.app.case_grading import CaseGrading, no_judge
-from agentv_ci.app.compile import CompiledPlan
+from agentv_ci.app.compile import CompiledPlan, places_of_targets
 from agentv_ci.app.evaluator_lines import EvaluatorLines
-from agentv_ci.app.run import require_folders, scoring_services
+from agentv_ci.app.proof_judges import ProofJudges
+from agentv_ci.app.run import require_folders, require_recordings, scoring_services
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.plan import Plan, PlanCase, flat
+from agentv_ci.contracts.plan import Plan, PlanCase, flat, judges_of
 from agentv_ci.contracts.proof import CaseProof, Judges, NullAgentsGate, Proof
+from agentv_ci.contracts.targets import Target
+from agentv_ci.errors import MissingVariables
 from agentv_ci.evaluate.evaluators import load_evaluators, require_packages
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.run_services import RunServices, ignore
+from agentv_ci.execute.resolution import resolve_plan
+from agentv_ci.execute.run_services import RunOptions, RunServices, ignore
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.prove.answers import WrittenAnswer, reference_of
 from agentv_ci.prove.case_proof import case_proof
 from agentv_ci.prove.findings import findings
 from agentv_ci.prove.gate import gate_of, summary_of
 from agentv_ci.redaction import Redactor, secrets_of
+from agentv_ci.results.resume import NO_EARLIER_RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +46,19 @@ class ProofOptions:
     """Replaces the thresholds of the documents, for all cases together."""
     null_agents: NullAgentsGate | None = None
     """Replaces the settings of the documents."""
+    max_cost_usd: float | None = None
+    """What judges may cost."""
+    record: Path | None = None
+    replay: Path | None = None
+
+    def of_judges(self, root: Path) -> RunOptions:
+        """Return the options with which judges are asked."""
+        cost = self.max_cost_usd
+        return RunOptions(root, workers=self.workers, max_cost_usd=cost, record=self.record, replay=self.replay)
 
 
 async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions, services: RunServices) -> Proof:
-    """Grade wrong answers to every case with its own evaluators; no target is asked.
+    """Grade wrong answers to every case with its own evaluators; no target is asked but judges, if they are wanted.
 
     `neighbours` is a plan with more cases of the same suites, whose reference answers are wrong elsewhere. Raises
     UsageError when an evaluator cannot run at all, OSError when a file of the plan cannot be written.
@@ -54,14 +69,20 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
     require_packages(plan)
     require_folders(plan, root, answering=False)
     load_evaluators(each for case in tried for each in flat(case.evaluators))
-    redactor = Redactor(secrets_of(plan.targets, {}, services.environment.variables))
-    clean = replace(services.without_secrets(redactor), warn=ignore)  # scores of odd answers may be odd
     others = _references(neighbours)
-    with Materials(plan.files, root) as materials:
+    async with AsyncExitStack() as stack:
+        materials = stack.enter_context(Materials(plan.files, root))
+        clean, judges = await _judges(compiled, options, services, stack)
+        clean = replace(clean, warn=ignore)  # scores of odd answers may be odd
 
         async def graded(case: PlanCase) -> CaseProof:
-            grading = CaseGrading(case, plan, root, scoring_services(no_judge, root, materials, clean))
-            return case_proof(await grading.all_grades(others[case.suite], options.seed))
+            ask = judges.of(case) if judges is not None else no_judge
+            scoring = scoring_services(ask, root, materials, clean)
+            grading = CaseGrading(case, plan, root, scoring, asks_judges=judges is not None)
+            proof = case_proof(await grading.all_grades(others[case.suite], options.seed))
+            if judges is not None:
+                judges.forget(case)
+            return proof
 
         proofs = await _in_order(tried, graded, options.workers)
     lines = EvaluatorLines(root, root, math.inf)
@@ -80,6 +101,29 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
         findings=tuple(found),
         cases=tuple(proofs),
     )
+
+
+async def _judges(
+    compiled: CompiledPlan, options: ProofOptions, services: RunServices, stack: AsyncExitStack
+) -> tuple[RunServices, ProofJudges | None]:
+    """Return services that remove secrets, and the judges that are asked, None if they are left out."""
+    plan, how = compiled.plan, options.of_judges(compiled.origin.root)
+    variables, ignored = services.environment.variables, list[str]()
+    targets: Mapping[str, Target] = {}
+    if options.judges != "skip":
+        require_recordings(how)
+        try:
+            targets = resolve_plan(plan, how, NO_EARLIER_RUN, variables, ignored.append, only_judges=True)
+        except MissingVariables as error:
+            raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
+    clean = services.without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
+    for sentence in ignored:
+        clean.warn(sentence)
+    if options.judges == "skip" or not any(any(judges_of(case)) for case in plan.cases):
+        return clean, None
+    judges = ProofJudges(plan, targets, how, clean)
+    await judges.open(stack)
+    return clean, judges
 
 
 def _once(cases: Iterable[PlanCase]) -> Iterator[PlanCase]:
@@ -112,9 +156,12 @@ async def _in_order(
             done[place] = await grade(case)
             await asyncio.sleep(0)  # evaluators that do not wait must not block signals
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(workers, len(cases))):
-            group.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(workers, len(cases))):
+                group.create_task(work())
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
     return [done[place] for place in range(len(cases))]
 
 

@@ -62,7 +62,7 @@ async def run_plan(
     read = tuple(path for path in (options.balance, options.baseline, resumed) if path is not None)
     files.require_writable((*compiled.origin.sources, *read))
     plan, shard = _part(override(compiled.plan, overrides), options)
-    _require_recordings(options)
+    require_recordings(options)
     against = None
     if options.baseline is not None:
         now = services.environment.now()
@@ -116,7 +116,7 @@ def list_run(compiled: CompiledPlan, overrides: Overrides, options: RunOptions, 
     return planned_cases(plan, lambda case: trials_left(plan, case, finished.results))
 
 
-def _require_recordings(options: RunOptions) -> None:
+def require_recordings(options: RunOptions) -> None:
     """Raise UsageError when answers cannot be recorded."""
     if options.record is not None:
         try:

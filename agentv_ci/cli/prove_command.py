@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import click
 
@@ -20,6 +20,7 @@ from agentv_ci.cli.options import (
     FILE,
     SHARE,
     Command,
+    Range,
     SelectionOptions,
     Verbosity,
     gate_option,
@@ -31,12 +32,15 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.cli.running import run
-from agentv_ci.contracts.proof import CaseProof, NullAgentsGate, Proof, ProofSummary
+from agentv_ci.contracts.proof import CaseProof, Judges, NullAgentsGate, Proof, ProofSummary
 from agentv_ci.contracts.source import relative
-from agentv_ci.errors import FAILED, PASSED
+from agentv_ci.errors import FAILED, PASSED, Interrupted, UsageError
 from agentv_ci.text import counted
 
 PROOF = Path(".agentv", "proof.json")
+
+
+judge_option = partial(option, group="Judges")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +62,16 @@ class ProveOptions:
         type=click.Choice(["forbid", "report"]),
         help="Fail if a null agent passes a case, or only report it.",
     )
+    judges: Judges | None = judge_option(  # noqa: RUF009  # a declaration
+        "--judges",
+        type=click.Choice(get_args(Judges)),
+        help="Leave judges out, take what they said from --replay, or ask them (default: skip, with --replay replay).",
+    )
+    replay: str | None = judge_option("--replay", type=FILE, metavar="DIR", help="Take replies of judges from DIR.")
+    record: str | None = judge_option("--record", type=FILE, metavar="DIR", help="Record replies of judges in DIR.")
+    max_cost: float | None = judge_option(
+        "--max-cost", type=Range(min=0), metavar="USD", help="Ask no judge any more when they have cost USD."
+    )
     out: str | None = option("--out", type=FILE, help=f"Write the proof to FILE (default: {PROOF}).")
     form: Literal["text", "json", "github", "sarif"] = option(
         "--format",
@@ -68,14 +82,34 @@ class ProveOptions:
     )
     verbosity: Verbosity = field(metadata=part(Verbosity))
 
+    def proof_options(self, cwd: Path) -> ProofOptions:
+        """Return how to prove; raises UsageError for options that cannot be combined."""
+        judges: Judges = self.judges or ("skip" if self.replay is None else "replay")
+        if (judges == "replay") != (self.replay is not None):
+            raise UsageError("--judges replay and --replay DIR require each other")
+        if judges != "live" and (self.record is not None or self.max_cost is not None):
+            raise UsageError("--record and --max-cost require --judges live")
+        if self.replay is not None and not (cwd / self.replay).is_dir():
+            raise UsageError(f"--replay: '{self.replay}' is not a directory", hint="create it with --record")
+        return ProofOptions(
+            seed=self.seed,
+            workers=self.workers or 1,
+            judges=judges,
+            min_kill_rate=self.min_kill_rate,
+            null_agents=self.null_agents,
+            max_cost_usd=self.max_cost,
+            record=cwd / self.record if self.record is not None else None,
+            replay=cwd / self.replay if self.replay is not None else None,
+        )
+
 
 @click.command("prove", cls=Command)
 @takes(ProveOptions)
 def command(options: ProveOptions) -> int:
     """Show whether the cases would notice wrong answers: those of agents that do nothing, and damaged references.
 
-    No target is asked; evaluators that need a judge are left out. Exit code 1: a reference answer fails its own
-    evaluators, or the gate is not passed.
+    No target is asked, and judges only with --judges live. Exit code 1: a reference answer fails its own evaluators, or
+    the gate is not passed.
 
     \b
     Examples:
@@ -83,8 +117,10 @@ def command(options: ProveOptions) -> int:
       agentv-ci prove evals/example.test.yaml --verbose
       agentv-ci prove evals/ --min-kill-rate 0.9 --null-agents forbid
       agentv-ci prove evals/ --only-changed plan.json --format github
+      agentv-ci prove evals/ --judges live --max-cost 1 --record recordings/
     """
     cwd = Path.cwd()
+    how = options.proof_options(cwd)
     everything = compile_paths(options.selection.of(options.paths), cwd=cwd)
     compiled = everything
     if options.old_plan is not None:
@@ -98,14 +134,13 @@ def command(options: ProveOptions) -> int:
             show_diagnostics(compiled.origin.warnings, err=True)
     out = cwd / options.out if options.out is not None else root / PROOF
     refuse_to_overwrite([out], compiled.origin.sources)
-    how = ProofOptions(
-        seed=options.seed,
-        workers=options.workers or 1,
-        min_kill_rate=options.min_kill_rate,
-        null_agents=options.null_agents,
-    )
     work = partial(prove, compiled, everything.plan, how)
-    proof = run(work, RunFiles(out, "jsonl"), dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)
+    try:
+        proof = run(
+            work, RunFiles(out, "jsonl"), dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity
+        )
+    except Interrupted:
+        raise Interrupted("interrupted; no proof was written") from None
     write_proof(proof, out)
     if options.form == "text" and not quiet:
         _show_findings(proof, root)
@@ -173,12 +208,13 @@ def _show_summary(proof: Proof, *, quiet: bool) -> None:
     if quiet:
         show_line(f"prove: {verdict}; {nulls}; {_of_mutants(total)}", style)
         return
+    judged = "which are left out" if proof.judges == "skip" else "and some answers are not judged"
     if total.cases:
         show_line(nulls, "warn" if total.passed_by_null_agents else "good")
         show_line(_of_mutants(total), "warn" if total.survived else "good")
     for number, one, several in (
         (total.without_reference, "case has no reference answer to damage", "cases have no reference answer to damage"),
-        (total.judged_evaluators, "evaluator needs a judge and is left out", "evaluators need judges and are left out"),
+        (total.judged_evaluators, f"evaluator needs judges, {judged}", f"evaluators need judges, {judged}"),
         (total.unproven, "case is not proven", "cases are not proven"),
         (total.skipped, "case is skipped", "cases are skipped"),
     ):

@@ -37,7 +37,7 @@ Operator = Literal[
 ]
 """Ways to damage a reference answer."""
 Outcome = Literal["passes", "caught", "undecided"]
-"""What becomes of a wrong answer; `undecided` if it depends on a judge that was left out."""
+"""What becomes of a wrong answer; `undecided` if it depends on a judge that did not score it."""
 Judges = Literal["skip", "replay", "live"]
 NullAgentsGate = Literal["forbid", "report"]
 
@@ -46,7 +46,7 @@ class NullAgentRecord(Recorded):
     """A null agent and its answer to a case."""
 
     agent: NullAgent = Field(description="The null agent.")
-    outcome: Outcome = Field(description="`undecided` if it depends on a judge that was left out.")
+    outcome: Outcome = Field(description="`undecided` if it depends on a judge that did not score it.")
     evaluators: Items[Name] = Field((), description="Of an answer that passes: the evaluators that let it through.")
     answer: str | None = Field(None, description="The answer that passes, shortened.")
 
@@ -66,7 +66,7 @@ class EvaluatorRecord(Recorded):
     name: Name = Field(description="Name of the evaluator.")
     state: Literal["needed", "vacuous", "redundant", "untried", "judged"] = Field(
         description="`vacuous`: it passes every answer; `redundant`: without it each answer gets the same verdict; "
-        "`untried`: no answer shows whether it is needed; `judged`: it was left out, because it needs a judge."
+        "`untried`: no answer shows whether it is needed; `judged`: it needs a judge that left an answer unscored."
     )
     errors: Items[Name] = Field((), description="Null agents and operators whose answers it cannot score.")
 
@@ -78,7 +78,9 @@ class CaseProof(Recorded):
     id: Name = Field(description="The case's id.")
     path: Name = Field(description="The file of the case, which may be one of data rows.")
     line: AtLeastOne = Field(description="First line of the case in that file.")
-    proven: bool = Field(description="Whether any evaluator could be tried; false if all need a judge.")
+    proven: bool = Field(
+        description="Whether any evaluator could be tried; false if all need a judge that scored nothing."
+    )
     reference: Literal["passes", "fails", "undecided", "none"] = Field(
         description="Whether the reference answer passes its own evaluators."
     )
@@ -126,7 +128,7 @@ class ProofSummary(Recorded):
 
     cases: NonNegative = Field(description="Cases that were tried.")
     skipped: NonNegative = Field(description="Cases that their author skips, which were not tried.")
-    unproven: NonNegative = Field(description="Cases whose evaluators all need a judge that was left out.")
+    unproven: NonNegative = Field(description="Cases whose evaluators all need a judge that did not score.")
     without_reference: NonNegative = Field(description="Cases without a reference answer, and so without mutants.")
     passed_by_null_agents: NonNegative = Field(description="Cases that a null agent passes.")
     references_failed: NonNegative = Field(description="Cases whose reference answer fails.")
@@ -134,7 +136,7 @@ class ProofSummary(Recorded):
     killed: NonNegative = Field(description="Mutants that do not pass.")
     survived: NonNegative = Field(description="Mutants that pass.")
     kill_rate: Share | None = Field(description="`killed` / (`killed` + `survived`), rounded down; null without any.")
-    judged_evaluators: NonNegative = Field(description="Evaluators that were left out, because they need a judge.")
+    judged_evaluators: NonNegative = Field(description="Evaluators that need a judge which left answers unscored.")
 
 
 class ProofGate(Recorded):

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeGuard
 
-from agentv_ci.contracts.exchange import Attachment, ChatMessage, InputFile, Request
+from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Attachment, ChatMessage, InputFile, JudgeQuestion, Request
 from agentv_ci.contracts.plan import (
     AttachmentPart,
     FileBytes,
@@ -65,6 +65,22 @@ def with_reference_answer(request: Request, case: PlanCase) -> Request:
         return replace(request, sample_calls=())
     calls = (ToolCall(tool=call.tool, input=call.input, output=call.output) for call in case.reference_calls)
     return replace(request, sample=case.reference_answer, sample_calls=tuple(calls))
+
+
+def judge_request(question: JudgeQuestion, case: PlanCase, *, cwd: Path) -> Request:
+    """Return a question to a judge: a chat, and the same as one text."""
+    return Request(
+        case_id=case.id,
+        prompt=f"{question.system}\n\n{question.user}",
+        guidelines="",
+        chat=(ChatMessage("system", question.system), ChatMessage("user", question.user)),
+        timeout_s=case.timeout_seconds,
+        cwd=cwd,
+        system_prompt=NO_SYSTEM_PROMPT,
+        temperature=question.temperature,
+        max_output_tokens=question.max_output_tokens,
+        sample=question.sample,
+    )
 
 
 def plain_request(messages: Sequence[PlanMessage], *, cwd: Path, seed: int | None) -> Request:

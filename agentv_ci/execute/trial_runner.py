@@ -11,9 +11,7 @@ from typing import Protocol
 
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import (
-    NO_SYSTEM_PROMPT,
     Ask,
-    ChatMessage,
     Grade,
     JudgeQuestion,
     ProviderError,
@@ -27,7 +25,7 @@ from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.prompt import build_request, has_reference, with_reference_answer
+from agentv_ci.execute.prompt import build_request, has_reference, judge_request, with_reference_answer
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices
 from agentv_ci.execute.targets import OpenTargets
@@ -226,18 +224,7 @@ class LocalTrials:
         case = trial.case
 
         async def ask(target: str, question: JudgeQuestion) -> Response:
-            request = Request(
-                case_id=case.id,
-                prompt=f"{question.system}\n\n{question.user}",
-                guidelines="",
-                chat=(ChatMessage("system", question.system), ChatMessage("user", question.user)),
-                timeout_s=case.timeout_seconds,
-                cwd=self._folder(case),
-                system_prompt=NO_SYSTEM_PROMPT,
-                temperature=question.temperature,
-                max_output_tokens=question.max_output_tokens,
-                sample=question.sample,
-            )
+            request = judge_request(question, case, cwd=self._folder(case))
             self._services.log(f"{label}: asking judge {self._plan.targets[target].name}")
             response = await self._targets.ask(target, request, trial)
             return replace(response, cost_usd=0.0) if response.cached else response

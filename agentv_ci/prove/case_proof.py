@@ -27,7 +27,7 @@ class Graded:
     without: tuple[Outcome, ...]
     """For each evaluator, the outcome if it is taken out."""
     results: tuple[EvaluatorResult | None, ...]
-    """One for each evaluator; None for one that needs a judge that was left out."""
+    """One for each evaluator; None for one that needs a judge which did not score."""
 
     def scored(self, verdict: str) -> tuple[str, ...]:
         """Return the names of the evaluators with this verdict."""

@@ -45,7 +45,7 @@ def findings(case: PlanCase, proof: CaseProof, line_of: LineOf) -> Iterator[Proo
 
     if not proof.proven:
         names = [each.name for each in proof.evaluators]
-        yield found("AV407", "not proven: all evaluators need a judge, which was left out", None, *names)
+        yield found("AV407", "not proven: all evaluators need a judge, and none scored", None, *names)
         return
     if proof.passing:
         agents = listed(each.agent for each in proof.passing)

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.evals import tool
+from tests.cli.builders import ONE_ANSWER_USD, PRICED
+from tests.servers.chat_api import chat_api, says
+from tests.support.evals import gpt, tool
 from tests.support.projects import JUDGED, Project
 
 STRONG = {"name": "exact", "type": "equals", "value": "Lamps cost 40 EUR."}
@@ -166,3 +168,66 @@ def test_cases_of_data_rows_are_at_their_rows(project: Project) -> None:
         ("evals/x.yaml", "evals/rows.csv", 3),
     ]
     assert {each["path"] for each in found["findings"]} == {"evals/rows.csv"}
+
+
+def judged(project: Project, target: dict[str, Any], *evaluators: dict[str, Any]) -> None:
+    judge = {**target, "name": "judge"}
+    project.documents(
+        prices({**JUDGED, "required": True}, *evaluators), targets=({"name": "default", "provider": "mock"}, judge)
+    )
+
+
+def test_judges_are_asked_only_if_wanted(project: Project) -> None:
+    judged(project, {"provider": "mock", "response": '{"score": 1}'})
+    assert proof(project)["cases"][0]["proven"] is False
+    (case,) = proof(project, "--judges", "live")["cases"]
+    assert (case["proven"], case["reference"], case["survived"]) == (True, "passes", case["mutants"])
+    assert {each["outcome"] for each in case["null_agents"]} == {"passes"}
+    assert [each["state"] for each in case["evaluators"]] == ["vacuous"]
+
+
+def test_replies_of_judges_are_recorded_and_replayed(project: Project) -> None:
+    judged(project, {**tool("echo asked >> ../asked; echo '{\"score\": 1}'"), "name": "judge"}, STRONG)
+    live = proof(project, "--judges", "live", "--record", "recordings")
+    asked = project.text("asked").count("\n")
+    replayed = proof(project, "--replay", "recordings")
+    assert project.text("asked").count("\n") == asked
+    assert {**live, "judges": "replay"} == replayed
+
+
+def test_what_a_judge_cannot_score_is_undecided(project: Project) -> None:
+    judged(project, {"provider": "mock", "response": "no JSON"})
+    (case,) = proof(project, "--judges", "live")["cases"]
+    assert (case["reference"], case["killed"], case["survived"]) == ("undecided", 0, 0)
+    assert {each["outcome"] for each in case["null_agents"]} == {"undecided"}
+    project.path("recordings").mkdir()
+    assert proof(project, "--replay", "recordings")["cases"][0]["reference"] == "undecided"
+
+
+def test_judges_stop_at_the_budget(project: Project) -> None:
+    with chat_api(says('{"score": 1}')) as api:
+        judged(project, gpt(api.base_url, model=PRICED))
+        (case,) = proof(project, "--judges", "live", "--max-cost", f"{2 * ONE_ANSWER_USD:.9f}")["cases"]
+        assert len(api.requests) == 2
+    assert sorted({each["outcome"] for each in case["null_agents"]}) == ["passes", "undecided"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--judges", "replay"],
+        ["--judges", "live", "--replay", "."],
+        ["--record", "recordings"],
+        ["--max-cost", "1"],
+        ["--replay", "gone"],
+    ],
+)
+def test_options_of_judges_that_contradict_each_other(flags: list[str], project: Project) -> None:
+    project.documents(prices(STRONG))
+    assert project.run("prove", "evals", *flags).code == 2
+
+
+def test_a_missing_key_of_a_judge_is_named_with_its_place(project: Project) -> None:
+    judged(project, {"provider": "openai", "model": "gpt-4o", "api_key": "${{ GONE_KEY }}"})
+    project.refuses("prove", "evals", "--judges", "live", error="targets.yaml:1: target 'judge' needs environment")
+    assert proof(project)["judges"] == "skip"
