@@ -10,6 +10,7 @@ from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.exchange import JudgeQuestion, Response, Score
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanEvaluator, PlanLlmJudgeEvaluator, needs_judge
 from agentv_ci.contracts.proof import Outcome
+from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators import assess
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
@@ -64,9 +65,15 @@ class CaseGrading:
             submission = Submission(self._case, self._request, response, self._files)
             assessments = self._in_place(await assess(self._tried, submission, self._services))
             outcome, without = self._outcomes(assessments)
-            results = tuple(each.result if each is not None else None for each in assessments)
+            results = tuple(self._without_machine(each.result) if each is not None else None for each in assessments)
             self._grades[key] = Graded(outcome, without, results)
         return self._grades[key]
+
+    def _without_machine(self, result: EvaluatorResult) -> EvaluatorResult:
+        """Return a result whose error does not name the folder of the repository."""
+        if result.status != "error":
+            return result
+        return result.model_copy(update={"reasoning": result.reasoning.replace(f"{self._services.root}/", "")})
 
     def _in_place(self, assessments: Sequence[Assessment]) -> list[Assessment | None]:
         """Return an assessment for each evaluator of the case; None where a judge is needed and did not score."""

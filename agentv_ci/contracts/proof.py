@@ -69,6 +69,7 @@ class EvaluatorRecord(Recorded):
         "`untried`: no answer shows whether it is needed; `judged`: it needs a judge that left an answer unscored."
     )
     errors: Items[Name] = Field((), description="Null agents and operators whose answers it cannot score.")
+    reason: str | None = Field(None, description="Why it cannot score the first of them, shortened.")
 
 
 class CaseProof(Recorded):

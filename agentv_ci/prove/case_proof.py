@@ -17,6 +17,7 @@ from agentv_ci.text import shortened
 
 LONGEST_ANSWER = 300
 LONGEST_DIFF = 2_000
+LONGEST_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +129,14 @@ def _lines(answer: WrittenAnswer) -> list[str]:
 def _evaluator(index: int, evaluator: PlanEvaluator, grades: CaseGrades) -> EvaluatorRecord:
     if any(graded.results[index] is None for _, graded in grades.every):
         return EvaluatorRecord(name=evaluator.name, state="judged")
-    verdicts = [(name, result.verdict) for name, each in grades.every if (result := each.results[index]) is not None]
-    errors = tuple(dict.fromkeys(name for name, verdict in verdicts if verdict == "error"))
-    given = {verdict for _, verdict in verdicts}
-    return EvaluatorRecord(name=evaluator.name, state=_state(index, evaluator, given, grades), errors=errors)
+    scored = [(name, result) for name, each in grades.every if (result := each.results[index]) is not None]
+    errors = [(name, result.reasoning) for name, result in scored if result.verdict == "error"]
+    return EvaluatorRecord(
+        name=evaluator.name,
+        state=_state(index, evaluator, {result.verdict for _, result in scored}, grades),
+        errors=tuple(dict.fromkeys(name for name, _ in errors)),
+        reason=shortened(errors[0][1], LONGEST_REASON) if errors else None,
+    )
 
 
 def _state(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 
 from agentv_ci.contracts.proof import Operator
@@ -31,6 +32,10 @@ _QUOTED = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»")
 _WORD = re.compile(r"\w(?:[\w@./:+'’-]*\w)?")
 _BEFORE_A_SENTENCE = ".!?:;|"
 
+Damage = tuple[Operator, str, Callable[[], str]]
+"""What is done, in a few words, and the text afterwards."""
+Edit = tuple[Operator, tuple[int, int], str]
+"""What is done, where, and what the text there becomes."""
 Replacements = tuple[tuple[re.Pattern[str], str], ...]
 """Patterns and what replaces them."""
 _NEGATIONS: Replacements = (
@@ -59,22 +64,25 @@ _ASSERTIONS: Replacements = (
 )
 
 
-def text_damages(text: str, question: str = "") -> Iterator[tuple[Operator, str, str]]:
-    """Yield operator, change and text of every answer with one mistake.
+def text_damages(text: str, question: str = "") -> Iterator[Damage]:
+    """Yield every answer with one mistake.
 
     What the question names, an answer need not repeat. Lines of code are not moved.
     """
+
+    def edited(begin: int, end: int, other: str) -> str:
+        return text[:begin] + other + text[end:]
+
     entities = (each for each in _entities(text) if text[slice(*each[1])].strip() not in question)
-    edits: Iterator[tuple[Operator, tuple[int, int], str]] = chain(_figures(text), entities, _negations(text))
-    for operator, (begin, end), other in edits:
-        before, after = text[begin:end], other
-        change = f"'{before.strip()}' became '{after.strip()}'" if after.strip() else f"'{before.strip()}' is missing"
-        yield operator, shortened(change, 2 * LONGEST), text[:begin] + other + text[end:]
+    for operator, (begin, end), other in chain(_figures(text), entities, _negations(text)):
+        before, after = text[begin:end].strip(), other.strip()
+        change = f"'{before}' became '{after}'" if after else f"'{before}' is missing"
+        yield operator, shortened(change, 2 * LONGEST), partial(edited, begin, end, other)
     parts = text.splitlines() if "\n" in text.strip() else sentences_of(text)
     said = [each for each in parts if each.strip()]
     if len(said) > 1 and "```" not in text:
-        moved = [*said[1:], said[0]]
-        yield "sentence-order", "the beginning is at the end", ("\n" if "\n" in text.strip() else " ").join(moved)
+        between = "\n" if "\n" in text.strip() else " "
+        yield "sentence-order", "the beginning is at the end", partial(between.join, [*said[1:], said[0]])
 
 
 def other_figure(figure: str) -> str:
@@ -84,7 +92,7 @@ def other_figure(figure: str) -> str:
     return f"{2 * int(whole[0]) + 1:0{len(whole[0])}d}{figure[whole.end() :]}"
 
 
-def _figures(text: str) -> Iterator[tuple[Operator, tuple[int, int], str]]:
+def _figures(text: str) -> Iterator[Edit]:
     markers = {each.start() + len(each[0]) - len(each[0].lstrip()) for each in _LIST_MARKER.finditer(text)}
     for figure in FIGURE.finditer(text):
         if figure.start() not in markers:
@@ -94,13 +102,13 @@ def _figures(text: str) -> Iterator[tuple[Operator, tuple[int, int], str]]:
         yield "number", word.span(), other.capitalize() if word[0][0].isupper() else other
 
 
-def _entities(text: str) -> Iterator[tuple[Operator, tuple[int, int], str]]:
+def _entities(text: str) -> Iterator[Edit]:
     """Yield names, identifiers and quotations, each with the space before it."""
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(text))
     for begin, end in (*(each.span() for each in _QUOTED.finditer(text)), *_names(text)):
-        if not any(begin < other_end and other_begin < end for other_begin, other_end in taken):
-            taken.append((begin, end))
-            space = len(text[:begin]) - len(text[:begin].rstrip(" "))
+        if not any(taken[begin:end]):
+            taken[begin:end] = b"x" * (end - begin)
+            space = int(text[begin - 1 : begin] == " ")
             yield "entity", (begin - space, end), ""
 
 
@@ -131,11 +139,11 @@ def _is_name(word: str) -> bool:
 
 
 def _begins_sentence(text: str, place: int) -> bool:
-    before = text[:place].rstrip(" \t\"'“«(*_#>-")
+    before = text[max(0, place - LONGEST) : place].rstrip(" \t\"'“«(*_#>-")
     return not before or before[-1] in _BEFORE_A_SENTENCE or before[-1] == "\n"
 
 
-def _negations(text: str) -> Iterator[tuple[Operator, tuple[int, int], str]]:
+def _negations(text: str) -> Iterator[Edit]:
     """Yield negations that are taken out, and in sentences without any, statements that are negated."""
     begin = 0
     for sentence in sentences_of(text):

@@ -70,7 +70,7 @@ def _of_evaluator(
 ) -> Iterator[ProofFinding]:
     name = evaluator.name
     if evaluator.errors and "reference" not in evaluator.errors:
-        message = f"evaluator '{name}' cannot score the answers of {listed(evaluator.errors)}"
+        message = f"evaluator '{name}' cannot score the answers of {listed(evaluator.errors)}: {evaluator.reason}"
         yield found("AV404", message, "print a score of 0 for an answer that it cannot read", name)
     if evaluator.state == "vacuous":
         answers = counted(len(proof.null_agents) + proof.mutants, "wrong answer")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 
 from agentv_ci.contracts.plan import PlanCase, PlanSchemaEvaluator, flat
 from agentv_ci.contracts.proof import Operator
@@ -17,8 +19,8 @@ MOST = 3
 MOST_PROBES = 24
 _WORD = re.compile(r"\S+")
 
-Damaged = tuple[str, WrittenAnswer]
-"""The change in a few words, and the answer."""
+Damaged = tuple[str, Callable[[], WrittenAnswer]]
+"""The change in a few words, and the answer: of a long one only a few are written."""
 
 
 def mutants_of(case: PlanCase, question: str, seed: str) -> list[Mutant]:
@@ -32,8 +34,9 @@ def mutants_of(case: PlanCase, question: str, seed: str) -> list[Mutant]:
         if operator == "sentence-order" and _is_yaml(case):
             continue
         begun = len(found)
-        chosen = sorted(enumerate(damages), key=lambda each: number_of(f"{seed}:{operator}:{each[0]}"))  # used at once
-        for _, (change, answer) in chosen:
+        order = {number_of(f"{seed}:{operator}:{place}"): each for place, each in enumerate(damages)}
+        for _, (change, write) in sorted(order.items(), key=itemgetter(0)):
+            answer = write()
             if not any(map(answer.is_like, known)):
                 known.append(answer)
                 found.append(Mutant(operator, change, answer))
@@ -50,17 +53,16 @@ def probes_of(case: PlanCase) -> list[WrittenAnswer]:
     reference = reference_of(case)
     if reference is None:
         return []
-    parts = [
-        answer for kind in ("json-field-removed", "tool-dropped") for _, answer in _damages(reference).get(kind, ())
-    ]
+    damages = _damages(reference)
+    parts = [write for _, write in (*damages.get("json-field-removed", ()), *damages.get("tool-dropped", ()))]
     if structure_of(reference.text) is None:
-        words = dict.fromkeys(_WORD.findall(reference.text))
-        parts += [WrittenAnswer(_without(word, reference.text), reference.calls) for word in words]
-    return parts[:: -(-len(parts) // MOST_PROBES) or 1]
+        parts += [partial(_without, word, reference) for word in dict.fromkeys(_WORD.findall(reference.text))]
+    return [write() for write in parts[:: -(-len(parts) // MOST_PROBES) or 1]]
 
 
-def _without(word: str, text: str) -> str:
-    return _WORD.sub(lambda each: "" if each[0] == word else each[0], text)
+def _without(word: str, reference: WrittenAnswer) -> WrittenAnswer:
+    text = _WORD.sub(lambda each: "" if each[0] == word else each[0], reference.text)
+    return WrittenAnswer(text, reference.calls)
 
 
 def _is_yaml(case: PlanCase) -> bool:
@@ -73,11 +75,15 @@ def _damages(reference: WrittenAnswer, question: str = "") -> Mapping[Operator, 
     value = structure_of(reference.text)
     texts = json_damages(reference.text, value) if value is not None else text_damages(reference.text, question)
     damages: dict[Operator, list[Damaged]] = {}
-    for operator, change, text in texts:
-        damages.setdefault(operator, []).append((change, WrittenAnswer(text, reference.calls)))
+    for operator, change, write in texts:
+        damages.setdefault(operator, []).append((change, partial(_with_calls, write, reference.calls)))
     for tool_operator, change, calls in _damaged_calls(reference.calls):
-        damages.setdefault(tool_operator, []).append((change, WrittenAnswer(reference.text, calls)))
+        damages.setdefault(tool_operator, []).append((change, partial(WrittenAnswer, reference.text, calls)))
     return damages
+
+
+def _with_calls(write: Callable[[], str], calls: tuple[ToolCall, ...]) -> WrittenAnswer:
+    return WrittenAnswer(write(), calls)
 
 
 def _damaged_calls(calls: tuple[ToolCall, ...]) -> Iterator[tuple[Operator, str, tuple[ToolCall, ...]]]:

@@ -231,3 +231,15 @@ def test_a_missing_key_of_a_judge_is_named_with_its_place(project: Project) -> N
     judged(project, {"provider": "openai", "model": "gpt-4o", "api_key": "${{ GONE_KEY }}"})
     project.refuses("prove", "evals", "--judges", "live", error="targets.yaml:1: target 'judge' needs environment")
     assert proof(project)["judges"] == "skip"
+
+
+def test_a_script_that_crashes_is_found_with_its_reason(project: Project) -> None:
+    read = "import json, sys\nanswer = json.load(sys.stdin)['candidate_answer']\n"
+    project.write(
+        {"evals/score.py": f"{read}print(json.dumps({{'score': 1}}) if answer else open(__file__ + '.gone'))\n"}
+    )
+    project.documents(prices({"name": "reads", "type": "code", "script": ["score.py"]}))
+    (finding,) = [each for each in proof(project)["findings"] if each["rule"] == "AV404"]
+    assert finding["message"].startswith("evaluator 'reads' cannot score the answers of empty: the script exited")
+    assert finding["message"].endswith("No such file or directory: 'evals/score.py.gone'")
+    assert str(project.folder) not in project.text(".agentv/proof.json")

@@ -13,7 +13,7 @@ from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.prove.answers import WrittenAnswer
 from agentv_ci.prove.damaged_json import json_damages
 from agentv_ci.prove.damaged_text import text_damages
-from agentv_ci.prove.mutants import MOST, mutants_of
+from agentv_ci.prove.mutants import MOST, MOST_PROBES, mutants_of, probes_of
 from agentv_ci.prove.null_agents import null_answers
 from tests.prove.builders import case, request_of
 
@@ -105,7 +105,7 @@ def test_calls_that_cannot_be_wrong_are_left_alone(calls: list[Any]) -> None:
     ],
 )  # fmt: skip
 def test_damaged_texts(text: str, operator: str, damaged: set[str]) -> None:
-    assert {other for name, _, other in text_damages(text) if name == operator} == damaged
+    assert {write() for name, _, write in text_damages(text) if name == operator} == damaged
 
 
 def test_what_the_question_names_is_not_left_out() -> None:
@@ -115,7 +115,7 @@ def test_what_the_question_names_is_not_left_out() -> None:
 
 def test_damaged_json_keeps_its_layout() -> None:
     value: Any = {"a": 1, "b": {"c": [True, "d 2"]}}
-    found = [(name, change, json.loads(text)) for name, change, text in json_damages(json.dumps(value), value)]
+    found = [(name, change, json.loads(write())) for name, change, write in json_damages(json.dumps(value), value)]
     assert found == [
         ("json-field-removed", "'a' is missing", {"b": {"c": [True, "d 2"]}}),
         ("json-field-retyped", "'a' became a list", {"a": [1], "b": {"c": [True, "d 2"]}}),
@@ -128,7 +128,7 @@ def test_damaged_json_keeps_its_layout() -> None:
         ("number", "[1] became 'd 5'", {"a": 1, "b": {"c": [True, "d 5"]}}),
     ]
     fenced = '```json\n{"a":1}\n```'
-    assert '```json\n{"a":3}\n```' in {text for *_, text in json_damages(fenced, {"a": 1})}
+    assert '```json\n{"a":3}\n```' in {write() for *_, write in json_damages(fenced, {"a": 1})}
 
 
 def test_mutants_are_few_and_the_same_for_a_seed() -> None:
@@ -143,3 +143,11 @@ def test_an_equivalent_mutant_is_not_made() -> None:
     assert mutants_of(case(""), "", "0") == []
     calls = [{"tool": "find", "input": {"id": 1}}, {"tool": "find", "input": {"id": 1}}]
     assert {each.operator for each in mutants_of(case("", calls=calls), "", "0")} == {"tool-dropped"}
+
+
+def test_long_answers_take_no_time() -> None:
+    text = " ".join(f"Ada is not {number}." for number in range(5_000))
+    assert len(mutants_of(case(text), "", "0")) == 1 + 2 * MOST
+    assert len(probes_of(case(text))) <= MOST_PROBES
+    data = json.dumps([{"id": number, "name": "Ada"} for number in range(1_000)])
+    assert len(mutants_of(case(data), "", "0")) == 3 * MOST

@@ -17,6 +17,7 @@ GENERATED: Mapping[str, SchemaName] = {
     "plan.json": "plan-v1",
     "report.json": "report-v1",
     "results.jsonl": "result-v1",
+    "proof.json": "proof-v1",
 }
 Place = tuple[Hashable, ...]
 OTHERS: Sequence[Any] = (None, 0, -1, 1.5, True, "", "x", [], {})
@@ -28,7 +29,13 @@ def corpus_documents() -> Iterator[tuple[SchemaName, Any]]:
     """Yield every document of the valid corpus, authored and generated; of results only the first row."""
     for path in sorted(
         path
-        for folder in ("tests/corpus/valid", "tests/corpus/checked", "tests/corpus/judged", "docs/examples/plugin")
+        for folder in (
+            "tests/corpus/valid",
+            "tests/corpus/checked",
+            "tests/corpus/judged",
+            "tests/corpus/proven",
+            "docs/examples/plugin",
+        )
         for path in (REPOSITORY / folder).rglob("*")
     ):
         if path.suffix in (".yaml", ".yml") and "expected" not in path.parts:

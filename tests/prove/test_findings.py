@@ -1,0 +1,60 @@
+"""Findings: what they say, and how to fix them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentv_ci.contracts.proof import CaseProof, NullAgentRecord
+from agentv_ci.prove.findings import REQUIRE, findings
+from tests.prove.builders import case
+
+EXACT = {"type": "contains", "name": "exact", "value": "x"}
+GUARD = {**EXACT, "name": "guard", "negate": True}
+OTHER = {**EXACT, "name": "other"}
+
+
+def passed(agents: list[Any], through: list[str], *evaluators: dict[str, Any]) -> tuple[str, str | None]:
+    """Return the message and the hint of a case that null agents pass."""
+    one = case("x", evaluators=evaluators)
+    records = [NullAgentRecord(agent=each, outcome="passes", evaluators=tuple(through), answer="") for each in agents]
+    states: list[Any] = [{"name": each["name"], "state": "needed"} for each in evaluators]
+    proof = CaseProof.model_validate(
+        {
+            "suite": one.suite,
+            "id": one.id,
+            "path": one.suite,
+            "line": 3,
+            "proven": True,
+            "reference": "none",
+            "null_agents": tuple(records),
+            "mutants": 0,
+            "killed": 0,
+            "survived": 0,
+            "evaluators": states,
+        }
+    )
+    (found,) = findings(one, proof, lambda _: None)
+    return found.message, found.hint
+
+
+@pytest.mark.parametrize(
+    ("agents", "through", "evaluators", "hint"),
+    [
+        (["empty", "echo-prompt"], ["guard"], [GUARD], f"only negated checks let it through: {REQUIRE}"),
+        (["empty"], ["guard"], [GUARD, EXACT], f"only negated checks let it through: {REQUIRE}"),
+        (["empty"], ["exact"], [EXACT], REQUIRE),
+        (["refusal"], ["exact", "guard"], [EXACT, GUARD], REQUIRE),
+        (["empty"], ["exact"], [EXACT, OTHER], "the score is high enough without other: set 'required: true' there"),
+        (["echo-prompt"], ["exact"], [EXACT], "the question contains what is looked for"),
+        (["other-reference"], ["exact"], [EXACT], "only the answer to this question"),
+        (["wrong-arguments"], ["exact"], [EXACT], "give the 'input'"),
+    ],
+)
+def test_the_hint_says_what_would_have_caught_a_null_agent(
+    agents: list[Any], through: list[str], evaluators: list[Any], hint: str
+) -> None:
+    message, given = passed(agents, through, *evaluators)
+    assert f"{', '.join(agents)}; let through by {', '.join(through)}" in message
+    assert hint in (given or "")
