@@ -14,8 +14,9 @@ from pathlib import Path
 from agentv_ci.app.case_grading import CaseGrading, no_judge
 from agentv_ci.app.compile import CompiledPlan, places_of_targets
 from agentv_ci.app.evaluator_lines import EvaluatorLines
+from agentv_ci.app.grading import scoring_services
 from agentv_ci.app.proof_judges import ProofJudges
-from agentv_ci.app.run import require_folders, require_recordings, scoring_services
+from agentv_ci.app.run import require_folders, require_recordings
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, judges_of

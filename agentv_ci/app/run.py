@@ -17,30 +17,27 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
+from agentv_ci.app.grading import grader
 from agentv_ci.app.latest import link_latest
 from agentv_ci.app.report_files import RunFiles, RunOutcome, read_run_report, why, write_reports
 from agentv_ci.app.shards import durations_of
-from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.case_key import matching
-from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
-from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
+from agentv_ci.contracts.plan import Plan, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
-from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, Usage
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.errors import Interrupted, MissingVariables, UsageError
-from agentv_ci.evaluate.evaluators import evaluate, load_evaluators, require_packages
-from agentv_ci.evaluate.submission import EvaluatorServices, Submission
+from agentv_ci.evaluate.evaluators import require_packages
 from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
-from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices, StoredAnswers
+from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.shard import part_of
 from agentv_ci.execute.trial_runner import LocalTrials
 from agentv_ci.execute.trials import trials_left
-from agentv_ci.prices import load_prices
 from agentv_ci.publish.checkout import commit_of, credentials
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.files import UnreadableResults, form, read_rows
@@ -173,7 +170,7 @@ async def run_trials(
         on_begin=partial(link_latest, files.results) if files.is_latest and plan.cases else lambda: None,
     )
     with Materials(plan.files, options.root) as materials, journal:
-        grade = _grader(asked, options, materials, clean)
+        grade = grader(asked, options, materials, clean)
         runner = partial(LocalTrials, plan, targets, options, clean, grade=grade, materials=materials)
         engine = Engine(plan, targets, options, clean, runner=runner, journal=journal, finished=finished)
         is_interrupted = await _run_until_interrupted(engine, stored)
@@ -223,36 +220,6 @@ def _require_unchanged(plan: Plan, options: RunOptions) -> None:
                 f"the code of target '{name}' changed after the plan was compiled: {listed(changed)}",
                 hint="compile the plan again",
             )
-
-
-def _grader(plan: Plan, options: RunOptions, materials: Materials, services: RunServices) -> GradeAnswer:
-    # Load everything now: in the middle of a run, no file descriptor may be free.
-    load_prices()
-    for contract in (ToolCall, OutputMessage, Usage):
-        # Building them later would count towards the duration of the first answer.
-        contract.model_rebuild()
-    load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
-
-    async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
-        scoring = scoring_services(ask, options.root, materials, services)
-        return await evaluate(Submission(case, request, response, plan.files), scoring)
-
-    return grade
-
-
-def scoring_services(ask: Ask, root: Path, materials: Materials, services: RunServices) -> EvaluatorServices:
-    """Return the services of the evaluators of one answer."""
-    return EvaluatorServices(
-        ask=ask,
-        locate=materials.locate,
-        locate_together=materials.locate_together,
-        read_yaml=read_yaml,
-        environ=services.environment.variables,
-        root=root,
-        log=services.log,
-        warn=services.warn,
-        clean=services.redactor.result,
-    )
 
 
 def conclude(

@@ -1,0 +1,46 @@
+"""How the answers of a run are graded: evaluators with the services of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentv_ci.app.workspace import read_yaml
+from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
+from agentv_ci.contracts.plan import Plan, PlanCase, flat
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
+from agentv_ci.evaluate.evaluators import evaluate, load_evaluators
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
+from agentv_ci.execute.materials import Materials
+from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices
+from agentv_ci.prices import load_prices
+
+
+def grader(plan: Plan, options: RunOptions, materials: Materials, services: RunServices) -> GradeAnswer:
+    """Return what grades the answers to a plan's cases."""
+    # Load everything now: in the middle of a run, no file descriptor may be free.
+    load_prices()
+    for contract in (ToolCall, OutputMessage, Usage):
+        # Building them later would count towards the duration of the first answer.
+        contract.model_rebuild()
+    load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
+
+    async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
+        scoring = scoring_services(ask, options.root, materials, services)
+        return await evaluate(Submission(case, request, response, plan.files), scoring)
+
+    return grade
+
+
+def scoring_services(ask: Ask, root: Path, materials: Materials, services: RunServices) -> EvaluatorServices:
+    """Return the services of the evaluators of one answer."""
+    return EvaluatorServices(
+        ask=ask,
+        locate=materials.locate,
+        locate_together=materials.locate_together,
+        read_yaml=read_yaml,
+        environ=services.environment.variables,
+        root=root,
+        log=services.log,
+        warn=services.warn,
+        clean=services.redactor.result,
+    )
