@@ -137,12 +137,13 @@ def _once(cases: Iterable[PlanCase]) -> Iterator[PlanCase]:
 
 
 def _references(plan: Plan) -> Mapping[str, Sequence[WrittenAnswer]]:
-    """Return suite → the reference answers of its cases."""
-    found: dict[str, list[WrittenAnswer]] = {}
-    for case in _once(plan.cases):
-        reference = reference_of(case)
-        found.setdefault(case.suite, []).extend([reference] if reference is not None else [])
-    return found
+    """Return suite → the reference answers of its cases, each once."""
+    found: dict[str, dict[tuple[str, str], WrittenAnswer]] = {}
+    for case in plan.cases:
+        answers = found.setdefault(case.suite, {})
+        if (reference := reference_of(case)) is not None:
+            answers.setdefault((reference.text, repr(reference.calls)), reference)
+    return {suite: [*answers.values()] for suite, answers in found.items()}
 
 
 async def _in_order(

@@ -28,6 +28,7 @@ _DECLINES = re.compile(
     r"(?:can['’]t|cannot|can not|won['’]t|will not|not able|unable|(?:don['’]t|do not) (?:know|have))\b",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"\w+")
 _SHOULD_DECLINE = re.compile(r"\b(?:refus|declin|abstain)|\b(?:not|n't) know\b", re.IGNORECASE)
 
 
@@ -62,12 +63,23 @@ def _is_to_decline(case: PlanCase) -> bool:
 
 
 def _of_others(others: Sequence[WrittenAnswer], right: Sequence[WrittenAnswer], seed: str) -> Iterator[NullAnswer]:
-    """Yield the reference answer of another case that is wrong for this one."""
+    """Yield the reference answer of another case that is wrong for this one, and not the same in more words."""
     first = number_of(f"{seed}:other") % max(1, len(others))
     for other in (*others[first:], *others[:first]):
-        if not any(other.is_like(known) for known in right):
+        if not any(_says_the_same(other, known) for known in right):
             yield NullAnswer("other-reference", other)
             return
+
+
+def _says_the_same(one: WrittenAnswer, other: WrittenAnswer) -> bool:
+    """Whether two answers are alike, or all words of one are in the other."""
+    words, more = _words(one.text), _words(other.text)
+    is_part = bool(words and more) and (words <= more or more <= words)
+    return one.is_like(other) or (is_part and not one.calls and not other.calls)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def _of_reference(case: PlanCase) -> Iterator[NullAnswer]:

@@ -62,6 +62,12 @@ def test_a_case_that_asks_for_a_refusal_has_no_agent_that_refuses() -> None:
     assert "empty" in found
 
 
+def test_the_same_answer_in_more_words_is_not_that_of_another_case() -> None:
+    found = answers(case("4"), "4", "It is 4.", "It is 5.")
+    assert found["other-reference"].text == "It is 5."
+    assert "other-reference" not in answers(case("It is 4."), "It is 4.", "4", "is 4, it is")
+
+
 def test_the_last_message_of_a_conversation_is_echoed() -> None:
     one = case("Paris")
     chat = (ChatMessage("user", "Hello"), ChatMessage("assistant", "Yes?"), ChatMessage("user", "Which city?"))
