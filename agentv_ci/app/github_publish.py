@@ -25,6 +25,7 @@ from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, Pas
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.plan_summaries import PlanDiff
+from agentv_ci.contracts.proof import Proof
 from agentv_ci.contracts.report import Counts, RunReport
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
 from agentv_ci.load.discover import find_root
@@ -140,7 +141,8 @@ def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
     if use is not None and (left is None or left.use != use):
         # The files are from before this use of the action.
         return Job(_run_of_results(None, folder), None, None, None, links, str)
-    reported = _reported(folder / action.RESULTS, links)
+    proof = _document(folder / action.PROOF, Proof)
+    reported = _reported(folder / action.RESULTS, links, proof)
     if left is not None and workflow.event != "workflow_run" and left.run_id not in (0, workflow.run_id):
         raise UsageError(f"'{folder}' has results of run {left.run_id}; this is run {workflow.run_id}")
     run = _concluded(left or _run_of_results(reported, folder), reported)
@@ -169,16 +171,17 @@ def _concluded(run: ActionRun, reported: RunView | None) -> ActionRun:
     return run.model_copy(update={"exit_code": gate.exit_code, "verdict": _verdict(run, reported.report)})
 
 
-def _reported(results: Path, links: Links) -> RunView | None:
+def _reported(results: Path, links: Links, proof: Proof | None) -> RunView | None:
     report = read_run_report(results) if _has_file(report_path(results)) else None
     if report is None:
         return None
     if not _has_file(results, MAX_RESULTS_BYTES):
-        return RunView(report, (), tuple, links)
+        return RunView(report, (), tuple, links, proof)
     tally = Tally()
     for row in read_rows(results):
         tally.add(row)
-    return RunView(report, tally.outcomes(leaves_cases=report.leaves_cases), lambda: read_rows(results), links)
+    outcomes = tally.outcomes(leaves_cases=report.leaves_cases)
+    return RunView(report, outcomes, lambda: read_rows(results), links, proof)
 
 
 def _document(path: Path, contract: type[M]) -> M | None:
@@ -216,6 +219,10 @@ def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iter
     yield from errors
     if job.reported is not None:
         lines = EvaluatorLines(Path(job.run.root), Path(workspace) if workspace else None)
+        proof = job.reported.proof
+        # The reports say that the run itself has passed.
+        if proof is not None and not proof.gate.passed and job.run.exit_code == FAILED:
+            yield Annotation("error", "Proof not passed", "\n".join(proof.gate.reasons))
         yield from annotate(job.reported, lines.find)
     elif job.run.reason is not None and not errors:
         is_notice = job.run.exit_code == PASSED

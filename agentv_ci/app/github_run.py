@@ -28,6 +28,7 @@ FILES = (
     action.HTML,
     action.PLAN,
     action.PLAN_DIFF,
+    action.PROOF,
     action.DIAGNOSTICS,
     action.RUN,
     action.COMMENT,

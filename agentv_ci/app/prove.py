@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -17,7 +16,6 @@ from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.grading import scoring_services
 from agentv_ci.app.proof_judges import ProofJudges
 from agentv_ci.app.run import require_folders, require_recordings
-from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, judges_of
 from agentv_ci.contracts.proof import CaseProof, Judges, NullAgentsGate, Proof
@@ -165,16 +163,6 @@ async def _in_order(
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
     return [done[place] for place in range(len(cases))]
-
-
-def write_proof(proof: Proof, path: Path) -> None:
-    """Write a proof; raises OSError."""
-    write_whole(path, lambda file: file.write(proof_text(proof).encode()))
-
-
-def proof_text(proof: Proof) -> str:
-    """Return a proof as JSON."""
-    return json.dumps(proof.model_dump(by_alias=True), indent=2, ensure_ascii=False) + "\n"
 
 
 def diagnostics_of(proof: Proof, root: Path) -> Iterator[Diagnostic]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -28,6 +28,9 @@ from agentv_ci.report.renderers import ReportFormat, plugin, renderer
 from agentv_ci.report.view import NO_LINKS, Links, RunView
 from agentv_ci.results.files import ResultsFormat
 
+if TYPE_CHECKING:
+    from agentv_ci.contracts.proof import Proof  # few runs have one
+
 
 @dataclass(frozen=True, slots=True)
 class Reports:
@@ -39,6 +42,8 @@ class Reports:
     """Files shared with other runs, such as the summary of a job."""
     plugins: Mapping[str, Path] = field(default_factory=dict)
     """The reports of plugins, by their names."""
+    proof: Proof | None = None
+    """The proof of the cases, which HTML and Markdown show."""
 
     @property
     def named(self) -> dict[str, Path]:
@@ -53,13 +58,17 @@ Writer = Callable[[RunView, IO[bytes]], None]
 
 
 def reports_in_workflow(
-    files: Mapping[ReportFormat, Path], plugins: Mapping[str, Path], variables: Mapping[str, str], cwd: Path
+    files: Mapping[ReportFormat, Path],
+    plugins: Mapping[str, Path],
+    variables: Mapping[str, str],
+    cwd: Path,
+    proof: Proof | None = None,
 ) -> Reports:
     """Return reports that, in a workflow, link to its commit and append to the job summary."""
     workflow = read_workflow(variables)
     # Shared by all steps of a job.
     summary = variables.get("GITHUB_STEP_SUMMARY")
-    return Reports(files, links_of(workflow), frozenset({cwd / summary} if summary else ()), plugins)
+    return Reports(files, links_of(workflow), frozenset({cwd / summary} if summary else ()), plugins, proof)
 
 
 def reports_of_plugins(named: Iterable[str], cwd: Path) -> dict[str, Path]:
@@ -201,7 +210,8 @@ def write_reports(
     def write(paths: Iterable[Path]) -> dict[Path, str]:
         """Write the current outcome; returns the reports that failed, and why."""
         cases = {each.key for each in outcome.cases}
-        run = RunView(outcome.report, outcome.cases, lambda: _counted(rows(), cases), reports.links)
+        known = partial(_counted, rows, cases)
+        run = RunView(outcome.report, outcome.cases, known, reports.links, reports.proof)
         return {path: reason for path in paths if (reason := _write(path, writers[path], run, reports)) is not None}
 
     for group in (files, *([path] for path in once)):
@@ -240,10 +250,10 @@ def _render(name: ReportFormat, run: RunView, file: IO[bytes]) -> None:
     file.writelines(renderer(name)(run))
 
 
-def _counted(rows: Iterable[ResultRow], cases: set[CaseKey]) -> Iterator[ResultRow]:
+def _counted(read: Callable[[], Iterable[ResultRow]], cases: set[CaseKey]) -> Iterator[ResultRow]:
     """Yield the rows that count for the verdict: those of known cases, the first of each trial."""
     seen: set[tuple[CaseKey, int]] = set()
-    for row in rows:
+    for row in read():
         trial = row.case_key, row.trial
         if trial[0] in cases and trial not in seen:
             seen.add(trial)

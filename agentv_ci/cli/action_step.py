@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,20 +14,24 @@ import click
 
 from agentv_ci.app import compile as compiling
 from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, this_use, write_plan, write_run
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli import eval_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
 from agentv_ci.cli.options import record_of
-from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
+from agentv_ci.cli.running import run
+from agentv_ci.contracts.action import HTML, JUNIT, PROOF, RESULTS, ActionRun, Prove
 from agentv_ci.contracts.diagnostics import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.publish.checkout import refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, read_workflow
+from agentv_ci.report.proof import summary_lines
 
 if TYPE_CHECKING:
     from agentv_ci.cli.github_command import StepOptions
+    from agentv_ci.contracts.proof import Proof
 
 OWN_FILES = {"out": RESULTS, "html": HTML, "junit": JUNIT}
 """Options of `eval` that the action sets itself."""
@@ -52,7 +57,7 @@ def run_step(options: StepOptions) -> int:
     prepare(folder, named, use)
     root = (_root_of(cwd / options.paths[0]) if options.paths else None) or cwd
     files: list[FileDiagnostics] = []
-    command = _validate if options.validate_only else _evaluate
+    command = _validate if options.validate_only else partial(_evaluate, prove=options.prove)
 
     def work() -> int:
         if not options.paths:
@@ -71,10 +76,10 @@ def run_step(options: StepOptions) -> int:
     ended = end(work)
     if isinstance(ended.error, InvalidInput):
         files = by_file(ended.error.diagnostics, root)
-    run = _action_run(ended, workflow, root, validate_only=options.validate_only)
+    ran = _action_run(ended, workflow, root, validate_only=options.validate_only)
     run_id = workflow.run_id if workflow is not None else 0
-    write_run(folder, run.model_copy(update={"run_id": run_id, "use": use}), files)
-    return run.exit_code
+    write_run(folder, ran.model_copy(update={"run_id": run_id, "use": use}), files)
+    return ran.exit_code
 
 
 def _parse(options: StepOptions) -> click.Context:
@@ -125,8 +130,8 @@ def _action_run(ended: Ended, workflow: Workflow | None, root: Path, *, validate
     if isinstance(error, MissingVariables):
         hint = "env:\n" + "\n".join(f"  {name}: ${{{{ secrets.{name} }}}}" for name in error.variables)
         place = next(iter(error.places.values()), None)
-    run = action_run(ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint)
-    return run if place is None else run.model_copy(update={"path": place[0], "line": place[1]})
+    ran = action_run(ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint)
+    return ran if place is None else ran.model_copy(update={"path": place[0], "line": place[1]})
 
 
 def _load(name: str | None) -> None:
@@ -141,12 +146,20 @@ def _load(name: str | None) -> None:
         raise UsageError(f"env-file: invalid variable in '{env_file}': {error}") from error
 
 
-def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:
-    """Compile, write the plan into the folder, then run; add the diagnostics to `files`."""
+def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics], *, prove: Prove) -> int:
+    """Compile, write the plan into the folder, then run; add the diagnostics to `files`.
+
+    What is proven is proven before any agent runs, which could change the files of the evaluators.
+    """
     cwd = Path.cwd()
     _refuse_own_files(folder, context, cwd)
     own = {name: str(folder / file) for name, file in OWN_FILES.items()}
     options = record_of(eval_command.EvalOptions, {**context.params, **own})
+    # The proof of a whole plan is the same in each of its shards.
+    proves = prove != "off" and (options.shard is None or options.shard.index == 1)
+    if proves:
+        own["proof"] = str(folder / PROOF)
+        options = record_of(eval_command.EvalOptions, {**context.params, **own})
     compiled = compiling.compile_paths(options.selection.of(options.paths), cwd=cwd)
     changes = None
     if options.old_plan is not None:
@@ -154,7 +167,33 @@ def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics]
     write_plan(folder, compiled, changes)
     files += by_file(compiled.origin.warnings, compiled.origin.root)
     options.require_consistency(cwd)
-    return eval_command.run_compiled(options, compiled, cwd)
+    proof = _proven(options, compiled, folder, cwd) if proves else None
+    code = eval_command.run_compiled(options, compiled, cwd)
+    if prove == "gate" and proof is not None and not proof.gate.passed:
+        show_line(f"prove: not passed: {'; '.join(proof.gate.reasons)}", "bad")
+        return FAILED if code == PASSED else code
+    return code
+
+
+def _proven(options: eval_command.EvalOptions, compiled: compiling.CompiledPlan, folder: Path, cwd: Path) -> Proof:
+    """Prove the cases that run, and write the proof into the folder."""
+    from agentv_ci.app import prove as proving  # few workflows prove anything
+    from agentv_ci.app.proof_file import write_proof
+
+    part = compiled
+    if options.old_plan is not None:
+        part = compiling.only_changed(compiled, cwd / options.old_plan)
+    how = proving.ProofOptions(workers=options.workers or 1)
+    proof = run(
+        partial(proving.prove, part, compiled.plan, how),
+        RunFiles(folder / PROOF, "jsonl"),
+        dotenv_files=compiled.origin.dotenv_files,
+        verbosity=options.verbosity,
+    )
+    write_proof(proof, folder / PROOF)
+    for line in summary_lines(proof):
+        show_line(line.text, line.style)
+    return proof
 
 
 def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:

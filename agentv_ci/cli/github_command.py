@@ -135,6 +135,14 @@ class StepOptions:
     dry_run: bool = eval_input(
         "--dry-run", is_flag=True, help="Score the reference answers instead of asking; skip the gate."
     )
+    prove: Literal["off", "report", "gate"] = action_input(
+        "--prove",
+        type=click.Choice(["off", "report", "gate"]),
+        default="off",
+        show_default=True,
+        help="Prove the cases before they run: report, show what wrong answers they let pass; gate, also fail if the "
+        "proof is not passed.",
+    )
     modes: Modes = field(metadata=part(Modes))
 
     @property

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agentv_ci.app.compile import Selection
     from agentv_ci.app.report_files import Reports
     from agentv_ci.compile.selection import CaseFilter
+    from agentv_ci.contracts.proof import Proof
     from agentv_ci.results.files import ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -302,6 +303,7 @@ class ReportOptions:
         multiple=True,
         help="Write the report of a plugin to FILE; repeatable.",
     )
+    proof: str | None = report_option("--proof", help="Show this proof, written by `prove`, in HTML and Markdown.")
 
     def at(self, cwd: Path) -> Reports:
         """Return the reports to write; raises UsageError for standard output and for unusable plugins."""
@@ -313,7 +315,14 @@ class ReportOptions:
             if getattr(self, name) == "-":
                 raise UsageError(f"--{name} requires a file name; the summary is on standard output")
         files = {name: cwd / getattr(self, name) for name in names}
-        return reports_in_workflow(files, reports_of_plugins(self.report, cwd), os.environ, cwd)
+        proof = _proof(cwd / self.proof) if self.proof is not None else None
+        return reports_in_workflow(files, reports_of_plugins(self.report, cwd), os.environ, cwd, proof)
+
+
+def _proof(path: Path) -> Proof:
+    from agentv_ci.app.proof_file import read_proof  # few runs have one
+
+    return read_proof(path)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import Literal, get_args
 import click
 
 from agentv_ci.app.compile import compile_paths, only_changed
-from agentv_ci.app.prove import ProofOptions, diagnostics_of, proof_text, prove, write_proof
+from agentv_ci.app.proof_file import proof_text, write_proof
+from agentv_ci.app.prove import ProofOptions, diagnostics_of, prove
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.atomic import refuse_to_overwrite
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line
@@ -32,9 +33,10 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.cli.running import run
-from agentv_ci.contracts.proof import CaseProof, Judges, NullAgentsGate, Proof, ProofSummary
+from agentv_ci.contracts.proof import CaseProof, Judges, NullAgentsGate, Proof
 from agentv_ci.contracts.source import relative
 from agentv_ci.errors import FAILED, PASSED, Interrupted, UsageError
+from agentv_ci.report.proof import mutants_text, nulls_text, rate_text, summary_lines, verdict_text
 from agentv_ci.text import counted
 
 PROOF = Path(".agentv", "proof.json")
@@ -190,45 +192,20 @@ def _show_cases(proof: Proof) -> None:
             each.reference,
             f"{len(each.passing)}/{len(each.null_agents)}",
             f"{each.killed}/{each.mutants}",
-            _percent(each.kill_rate),
+            rate_text(each.kill_rate),
         )
         for each in proof.cases
     ]
     show_table([("place", "case", "reference", "null agents pass", "killed", "kill rate"), *rows], left=3)
 
 
-def _percent(rate: float | None) -> str:
-    return "–" if rate is None else f"{int(rate * 1000) / 10:g}%"
-
-
 def _show_summary(proof: Proof, *, quiet: bool) -> None:
-    total = proof.summary
-    verdict, style = ("passed", "good") if proof.gate.passed else ("not passed", "bad")
-    nulls = f"{total.passed_by_null_agents} of {counted(total.cases, 'case')} can be passed by doing nothing"
+    verdict, style = verdict_text(proof), "good" if proof.gate.passed else "bad"
     if quiet:
-        show_line(f"prove: {verdict}; {nulls}; {_of_mutants(total)}", style)
+        show_line(f"prove: {verdict}; {nulls_text(proof)}; {mutants_text(proof.summary)}", style)
         return
-    judged = "which are left out" if proof.judges == "skip" else "and some answers are not judged"
-    if total.cases:
-        show_line(nulls, "warn" if total.passed_by_null_agents else "good")
-        show_line(_of_mutants(total), "warn" if total.survived else "good")
-    for number, one, several in (
-        (total.without_reference, "case has no reference answer to damage", "cases have no reference answer to damage"),
-        (total.judged_evaluators, f"evaluator needs judges, {judged}", f"evaluators need judges, {judged}"),
-        (total.unproven, "case is not proven", "cases are not proven"),
-        (total.skipped, "case is skipped", "cases are skipped"),
-    ):
-        if number:
-            show_line(counted(number, one, several), "plain")
+    for line in summary_lines(proof):
+        show_line(line.text, line.style)
     show_line(f"prove: {verdict}", style)
     for reason in proof.gate.reasons:
         show_line(f"  {reason}", style)
-
-
-def _of_mutants(total: ProofSummary) -> str:
-    if total.kill_rate is None:
-        return f"no kill rate: of {counted(total.mutants, 'mutant')}, none could be judged"
-    undecided = total.mutants - total.killed - total.survived
-    others = f", {undecided} undecided" if undecided else ""
-    killed = f"{total.killed} of {counted(total.mutants, 'mutant')} killed, {total.survived} survived{others}"
-    return f"kill rate {_percent(total.kill_rate)}: {killed}"

@@ -11,12 +11,15 @@ from agentv_ci.contracts.base import Items, Recorded
 
 ActionVerdict = Literal["pass", "fail", "error", "invalid", "nothing", "budget"]
 Level = Literal["error", "warning", "notice"]
+Prove = Literal["off", "report", "gate"]
+"""Whether cases are proven before they run, and whether the proof decides about the verdict, too."""
 
 RESULTS = "results.jsonl"
 JUNIT = "junit.xml"
 HTML = "report.html"
 PLAN = "plan.json"
 PLAN_DIFF = "plan-diff.json"
+PROOF = "proof.json"
 DIAGNOSTICS = "diagnostics.json"
 RUN = "run.json"
 COMMENT = "comment.md"

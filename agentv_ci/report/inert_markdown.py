@@ -9,10 +9,19 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from agentv_ci.text import on_one_line, printable
+from agentv_ci.text import on_one_line, printable, shortened
+
+if TYPE_CHECKING:
+    # Few reports have diagnostics.
+    from agentv_ci.contracts.diagnostics_document import DiagnosticRecord
+    from agentv_ci.contracts.proof import ProofFinding
+    from agentv_ci.report.view import Links
 
 NOTHING = "(empty)"
+MAX_TEXT = 300
+"""Characters of a message or a hint."""
 
 SIGNS: Mapping[str, str] = {
     "pass": "✅",
@@ -62,6 +71,14 @@ def link(piece: str, address: str | None) -> str:
 def folded(title: str, body: str) -> str:
     """Return a collapsed section; `title` is plain text."""
     return f"<details><summary>{html.escape(on_one_line(title))}</summary>\n\n{body}\n\n</details>"
+
+
+def diagnostic_item(found: DiagnosticRecord | ProofFinding, path: str, links: Links) -> str:
+    """Return a diagnostic as an item of a list; `path` is relative to the repository."""
+    place = link(code(f"{path}:{found.line}:{found.column}"), links.to(path, found.line))
+    hint = f"; {code(shortened(found.hint, MAX_TEXT))}" if found.hint else ""
+    sign = "❌" if found.severity == "error" else "🟡"
+    return f"- {sign} {place} {code(shortened(found.message, MAX_TEXT))} {found.rule}{hint}"
 
 
 def _longest_run(text: str) -> int:

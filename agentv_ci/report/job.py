@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentv_ci.contracts.action import ActionRun, PastRun
-from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
+from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.plan_summaries import NamedCase, PlanDiff
-from agentv_ci.report.inert_markdown import SIGNS, code, fence, folded, link
+from agentv_ci.report.inert_markdown import SIGNS, code, diagnostic_item, fence, folded
 from agentv_ci.report.renderers import markdown
 from agentv_ci.report.view import GATE, Links, RunView, more_text
 from agentv_ci.text import counted, shortened
@@ -81,16 +81,9 @@ def _diagnostics(job: Job, most: int) -> Iterator[str]:
         yield f"**{counted(summary.files, 'file')} checked: {counts}**"
     if not diagnostics:
         return
-    lines = _cut([_diagnostic(each, job) for each in diagnostics[:most]], len(diagnostics))
+    items = [diagnostic_item(each, job.relative(each.path), job.links) for each in diagnostics[:most]]
+    lines = _cut(items, len(diagnostics))
     yield lines if summary.errors or job.run.validate_only else folded(f"Documents: {counts}", lines)
-
-
-def _diagnostic(diagnostic: DiagnosticRecord, job: Job) -> str:
-    path = job.relative(diagnostic.path)
-    place = link(code(f"{path}:{diagnostic.line}:{diagnostic.column}"), job.links.to(path, diagnostic.line))
-    hint = f"; {code(shortened(diagnostic.hint, MAX_TEXT))}" if diagnostic.hint else ""
-    sign = "❌" if diagnostic.severity == "error" else "🟡"
-    return f"- {sign} {place} {code(shortened(diagnostic.message, MAX_TEXT))} {diagnostic.rule}{hint}"
 
 
 def _cut(lines: Sequence[str], number: int) -> str:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from glob import escape
 from shlex import quote
+from typing import TYPE_CHECKING
 from urllib.parse import quote as quote_address
 
 from agentv_ci.analysis.comparison import first_few
@@ -30,6 +31,9 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
 from agentv_ci.text import counted, on_one_line
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.proof import Proof  # few runs have one
 
 PROGRAM = "agentv-ci"
 
@@ -105,6 +109,8 @@ class RunView:
     rows: Callable[[], Iterable[ResultRow]] = tuple
     """Reads the rows again, in any order: those of a long run do not belong in memory."""
     links: Links = NO_LINKS
+    proof: Proof | None = None
+    """The proof of its cases, if there is one."""
 
     @property
     def title(self) -> str:

@@ -26,7 +26,7 @@ from tests.support import REPOSITORY
 # Public names: removing one breaks workflows of users.
 INPUTS = (
     "evals", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate", "max-cost", "baseline",
-    "only-changed", "shard", "balance", "dry-run", "validate-only", "working-directory", "env-file", "comment",
+    "only-changed", "shard", "balance", "dry-run", "validate-only", "prove", "working-directory", "env-file", "comment",
     "comment-key", "base-artifact", "check", "annotations", "fail-on", "results-dir", "python-path", "github-token",
     "args",
 )  # fmt: skip

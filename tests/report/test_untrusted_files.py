@@ -18,6 +18,7 @@ from agentv_ci.cli.console import show_summary
 from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.plan_summaries import PlanDiff
+from agentv_ci.contracts.proof import Proof
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import diagnostics
@@ -68,7 +69,7 @@ class Filler:
             case "boolean":
                 return self.chance.random() < 0.5
             case "string" if "pattern" in schema:
-                return "AV201" if "AV" in schema["pattern"] else "0" * 64
+                return "AV401" if "AV" in schema["pattern"] else "0" * 64
             case _:
                 return f"{self.chance.randrange(9)}{ATTACK}"
 
@@ -99,7 +100,7 @@ def job(request: pytest.FixtureRequest) -> Job:
     for each in rows:
         tally.add(each)
     links = Links.of_commit("https://github.com", "acme/demo", "abc")
-    view = RunView(of(RunReport, chance), tally.outcomes(), lambda: rows, links)
+    view = RunView(of(RunReport, chance), tally.outcomes(), lambda: rows, links, of(Proof, chance))
     found, changes = of(DiagnosticsDocument, chance), of(PlanDiff, chance)
     return Job(of(ActionRun, chance), view if request.param % 5 else None, found, changes, links, str)
 

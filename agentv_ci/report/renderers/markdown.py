@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Finding, RowPlace, TrialOutcome
 from agentv_ci.contracts.action import PastRun
@@ -18,11 +19,24 @@ from agentv_ci.contracts.plan import PlanSource
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import view
-from agentv_ci.report.inert_markdown import SIGNS, cell_code, code, fence, folded, link, verbatim
+from agentv_ci.report.inert_markdown import (
+    SIGNS,
+    cell_code,
+    code,
+    diagnostic_item,
+    fence,
+    folded,
+    link,
+    verbatim,
+)
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
 from agentv_ci.report.matrix_tables import case_table, target_table
+from agentv_ci.report.proof import OF_ANOTHER_PLAN, is_of, nulls_text, shown_findings, summary_lines
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, shortened
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.proof import Proof
 
 LIMIT = 60_000
 """Characters: less than GitHub's limit for a comment; a summary may be longer."""
@@ -117,6 +131,8 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
         yield Block(Rank.COMPARISON, case_table(run, lambda each: _link(each, run)))
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
+    if run.proof is not None:
+        yield Block(Rank.COMPARISON, _proof(run.proof, run))
     cases = [*run.errors, *run.failures]
     if cases:
         yield Block(Rank.TABLE, _table(cases, run))
@@ -237,6 +253,19 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
         parts.append("\n".join([*table, *rows]))
     parts += view.more_text(len(changed), MAX_CHANGES)
     yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
+
+
+def _proof(proof: Proof, run: RunView) -> str:
+    parts = [f"### {SIGNS['pass' if proof.gate.passed else 'fail']} Proof: {nulls_text(proof)}"]
+    if not is_of(proof, run.report.plan_digest):
+        parts.append(OF_ANOTHER_PLAN)
+    _, *facts = summary_lines(proof)
+    reasons = _some([f"- {code(shortened(each, MAX_REASON))}" for each in proof.gate.reasons], MAX_REASONS)
+    parts.append("\n".join([*reasons, *(f"- {each.text}" for each in facts)]))
+    if found := shown_findings(proof):
+        items = [diagnostic_item(each, each.path, run.links) for each in found]
+        parts.append(folded(counted(len(found), "finding"), "\n".join(_some(items, MAX_REASONS))))
+    return "\n\n".join(parts)
 
 
 def _changed(case: ComparedCase, comparison: Comparison, sources: Mapping[CaseKey, Source], links: Links) -> str:

@@ -21,6 +21,7 @@ from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
 from agentv_ci.report import view
+from agentv_ci.report.proof import OF_ANOTHER_PLAN, is_of, shown_findings, summary_lines
 from agentv_ci.report.renderers.html.blocks import fitting_block
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
@@ -79,6 +80,10 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         plot=scatter(trials.points),
         remarks=[*view.cost_remarks(report), *([stored] if (stored := view.stored_text(report)) else [])],
         judges_cost=view.judges_cost(report),
+        proof=run.proof,
+        proof_lines=[each.text for each in summary_lines(run.proof)] if run.proof is not None else [],
+        proof_findings=shown_findings(run.proof) if run.proof is not None else [],
+        is_of_plan=run.proof is None or is_of(run.proof, report.plan_digest),
         when=when(trials.first, trials.last),
         commit=commit_of(run),
         models=sorted({model for models in trials.models.values() for model in models}),
@@ -127,6 +132,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "axes": (LEFT, RIGHT, TOP, BOTTOM),
         "dry_run": view.DRY_RUN,
+        "of_another_plan": OF_ANOTHER_PLAN,
         "gate_titles": view.GATE,
         "severities": view.SEVERITIES,
         "stops": view.STOPS,
