@@ -8,7 +8,23 @@ from typing import Any
 
 import pytest
 
-from tests.support import REPOSITORY, run_command
+from tests.support import REPOSITORY, run_command, write
+from tests.support.pages import blocks
+
+
+def test_what_the_documentation_shows_is_printed(tmp_path: Path) -> None:
+    page = "docs/proving.md"
+    (document, *_), (shown, *_) = (
+        [text for where, text in blocks(kind) if where.startswith(page)] for kind in ("yaml", "text")
+    )
+    targets = "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: mock}]\n"
+    (tmp_path / ".git").mkdir()
+    write(tmp_path, {"evals/refunds.test.yaml": document, "targets.yaml": targets})
+    assert run_command("prove", cwd=tmp_path).out.replace(f"{tmp_path}/", "/home/ada/shop/") == shown
+    better = document.replace("contains: postage", "contains: postage is not refunded")
+    write(tmp_path, {"evals/refunds.test.yaml": better.replace("contains: lamp", "contains: a new lamp")})
+    done = run_command("prove", "--null-agents", "forbid", cwd=tmp_path)
+    assert (done.code, "1 of 3 mutants of the reference answer survives: sentence-order" in done.out) == (0, True), done
 
 
 @pytest.mark.slow
