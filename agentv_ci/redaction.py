@@ -159,7 +159,8 @@ class Redactor:
         if masked is None:
             return None
         if len(masked) <= 2 * MAX_CLEANED:
-            return shortened(self.text(printable(masked)), MAX_PRINTED)
+            shown = printable(masked)
+            return shortened(masked if shown == masked else self.text(shown), MAX_PRINTED)
         # The cut may split a secret that escape sequences hid until now.
         head = self.text(printable(masked[:MAX_CLEANED]))[: -self._longest or None]
         tail = self.text(printable(masked[-MAX_CLEANED:]))[self._longest :]

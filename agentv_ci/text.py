@@ -64,10 +64,16 @@ def printable(text: str) -> str:
 
     Line breaks and tabs stay.
     """
+    if _is_printable(text):
+        return text
     plain = ANSI.sub("", text)
-    if plain.replace("\n", "").replace("\t", "").isprintable():
+    if _is_printable(plain):
         return plain
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in plain)
+
+
+def _is_printable(text: str) -> bool:
+    return text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def on_one_line(text: str) -> str:
