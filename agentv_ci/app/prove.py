@@ -30,6 +30,7 @@ from agentv_ci.prove.answers import WrittenAnswer, reference_of
 from agentv_ci.prove.case_proof import case_proof
 from agentv_ci.prove.findings import findings
 from agentv_ci.prove.gate import gate_of, summary_of
+from agentv_ci.publish.checkout import credentials
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import NO_EARLIER_RUN
 
@@ -115,7 +116,8 @@ async def _judges(
             targets = resolve_plan(plan, how, NO_EARLIER_RUN, variables, ignored.append, only_judges=True)
         except MissingVariables as error:
             raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
-    clean = services.without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
+    secrets = secrets_of(plan.targets, targets, variables) | await credentials(compiled.origin.root, variables)
+    clean = services.without_secrets(Redactor(secrets))
     for sentence in ignored:
         clean.warn(sentence)
     if options.judges == "skip" or not any(any(judges_of(case)) for case in plan.cases):

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.evaluators import EqualsEvaluator, TokenUsageEvaluator
+from agentv_ci.contracts.evaluators import EqualsEvaluator, TokenUsageEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.plan import PlanCase, flat
 from agentv_ci.contracts.proof import NullAgent, Operator
@@ -16,6 +16,8 @@ from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import is_same
 
 CHARACTERS_A_TOKEN = 4
+MOST_CALLS = 20
+"""Calls of a tool that are made because an evaluator asks for so many."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
 
 
@@ -54,9 +56,25 @@ class Mutant:
 
 
 def reference_of(case: PlanCase) -> WrittenAnswer | None:
-    """Return the reference answer of a case; None without one."""
+    """Return the reference answer of a case, without tool calls with those that its evaluators expect; None if none."""
     calls = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in case.reference_calls)
-    return WrittenAnswer(case.reference_answer, calls) if case.reference_answer or calls else None
+    if not case.reference_answer and not calls:
+        return None
+    return WrittenAnswer(case.reference_answer, calls or _expected_calls(case))
+
+
+def _expected_calls(case: PlanCase) -> tuple[ToolCall, ...]:
+    """Return the calls of the evaluator that expects the most."""
+    trajectories = (each for each in flat(case.evaluators) if isinstance(each, ToolTrajectoryEvaluator))
+    required = [each for each in trajectories if not each.negate and each.mode != "subset"]
+    listed = (tuple(ToolCall(tool=call.tool, input=call.input) for call in each.expected or ()) for each in required)
+    counted = (
+        tuple(
+            ToolCall(tool=tool) for tool, least in (each.minimums or {}).items() for _ in range(min(least, MOST_CALLS))
+        )
+        for each in required
+    )
+    return max((*listed, *counted), key=len, default=())
 
 
 def right_answers(case: PlanCase) -> tuple[WrittenAnswer, ...]:

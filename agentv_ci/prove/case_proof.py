@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from agentv_ci.contracts.evaluators import ToolTrajectoryEvaluator
@@ -118,7 +119,7 @@ def _survivors(grades: CaseGrades) -> Iterator[Survivor]:
 
 def _diff(reference: WrittenAnswer, mutant: WrittenAnswer) -> Iterator[str]:
     lines = difflib.unified_diff(_lines(reference), _lines(mutant), n=1, lineterm="")
-    yield from (each for each in lines if not each.startswith(("---", "+++")))
+    yield from islice(lines, 2, None)  # without the names of files
 
 
 def _lines(answer: WrittenAnswer) -> list[str]:

@@ -31,7 +31,7 @@ def mutants_of(case: PlanCase, question: str, seed: str) -> list[Mutant]:
     known = [*right_answers(case), WrittenAnswer("")]
     found: list[Mutant] = []
     for operator, damages in _damages(reference, question).items():
-        if operator == "sentence-order" and _is_yaml(case):
+        if _is_harmless(operator, case):
             continue
         begun = len(found)
         order = {number_of(f"{seed}:{operator}:{place}"): each for place, each in enumerate(damages)}
@@ -65,9 +65,12 @@ def _without(word: str, reference: WrittenAnswer) -> WrittenAnswer:
     return WrittenAnswer(text, reference.calls)
 
 
-def _is_yaml(case: PlanCase) -> bool:
-    """Whether the answer is YAML, in which the order of lines rarely matters."""
-    return any(isinstance(each, PlanSchemaEvaluator) and each.format == "yaml" for each in flat(case.evaluators))
+def _is_harmless(operator: Operator, case: PlanCase) -> bool:
+    """Whether the order does not matter: of lines in YAML, of tool calls that only evaluators name."""
+    if operator == "tool-swapped":
+        return not case.reference_calls
+    schemas = (each for each in flat(case.evaluators) if isinstance(each, PlanSchemaEvaluator))
+    return operator == "sentence-order" and any(each.format == "yaml" for each in schemas)
 
 
 def _damages(reference: WrittenAnswer, question: str = "") -> Mapping[Operator, Sequence[Damaged]]:

@@ -93,6 +93,8 @@ def _of_reference(case: PlanCase) -> Iterator[NullAnswer]:
     if not reference.calls:
         return
     yield NullAnswer("no-tools", WrittenAnswer(reference.text))
+    if not case.reference_calls:
+        return  # the author says neither order nor arguments
     yield NullAnswer("wrong-order", WrittenAnswer(reference.text, reference.calls[::-1]))
     calls = tuple(call.model_copy(update={"input": _wrong(call.input)}) for call in reference.calls)
     yield NullAnswer("wrong-arguments", WrittenAnswer(reference.text, calls))

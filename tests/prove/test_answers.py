@@ -10,7 +10,7 @@ import pytest
 
 from agentv_ci.contracts.exchange import ChatMessage
 from agentv_ci.contracts.plan import PlanCase
-from agentv_ci.prove.answers import WrittenAnswer
+from agentv_ci.prove.answers import WrittenAnswer, reference_of
 from agentv_ci.prove.damaged_json import json_damages
 from agentv_ci.prove.damaged_text import text_damages
 from agentv_ci.prove.mutants import MOST, MOST_PROBES, mutants_of, probes_of
@@ -157,3 +157,22 @@ def test_long_answers_take_no_time() -> None:
     assert len(probes_of(case(text))) <= MOST_PROBES
     data = json.dumps([{"id": number, "name": "Ada"} for number in range(1_000)])
     assert len(mutants_of(case(data), "", "0")) == 3 * MOST
+
+
+@pytest.mark.parametrize(
+    ("settings", "tools"),
+    [
+        ({"mode": "in_order", "expected": [{"tool": "find"}, {"tool": "pay"}]}, ["find", "pay"]),
+        ({"mode": "any_order", "minimums": {"find": 2, "pay": 1}}, ["find", "find", "pay"]),
+        ({"mode": "subset", "expected": [{"tool": "find"}]}, []),
+        ({"mode": "superset", "expected": [{"tool": "find"}], "negate": True}, []),
+    ],
+)
+def test_a_reference_without_calls_makes_those_that_are_expected(settings: dict[str, Any], tools: list[str]) -> None:
+    one = case("Paid.", evaluators=[{"type": "tool_trajectory", "name": "calls", **settings}])
+    reference = reference_of(one)
+    assert reference is not None
+    assert [each.tool for each in reference.calls] == tools
+    assert ("no-tools" in answers(one)) == bool(tools)
+    assert {"wrong-order", "wrong-arguments"}.isdisjoint(answers(one))
+    assert {each.operator for each in mutants_of(one, "", "0")} == ({"tool-dropped"} if tools else set())
