@@ -13,8 +13,7 @@ import click
 from agentv_ci.app.compile import compile_paths, only_changed
 from agentv_ci.app.proof_file import proof_text, write_proof
 from agentv_ci.app.prove import ProofOptions, diagnostics_of, prove
-from agentv_ci.app.report_files import RunFiles
-from agentv_ci.atomic import refuse_to_overwrite
+from agentv_ci.app.report_files import RunFiles, require_writable
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line
 from agentv_ci.cli.listing import show_table
 from agentv_ci.cli.options import (
@@ -135,7 +134,9 @@ def command(options: ProveOptions) -> int:
         with ignoring_lost_output():
             show_diagnostics(compiled.origin.warnings, err=True)
     out = cwd / options.out if options.out is not None else root / PROOF
-    refuse_to_overwrite([out], compiled.origin.sources)
+    if options.out == "-":
+        raise UsageError("cannot write the proof to standard output; use --format json")
+    require_writable([out], compiled.origin.sources)
     work = partial(prove, compiled, everything.plan, how)
     try:
         proof = run(

@@ -148,7 +148,8 @@ def test_formats(project: Project) -> None:
 def test_exit_codes(project: Project) -> None:
     project.documents(prices(STRONG))
     assert project.run("prove", "evals", "--tag", "none").code == 3
-    assert project.run("prove", "evals", "--out", "evals/x.yaml").code == 2
+    for out in ("evals/x.yaml", "evals", "targets.yaml/x.json", "-"):
+        project.refuses("prove", "evals", "--out", out)
     project.write({"evals/y.yaml": "$schema: agentv-eval-v2\nevalcases: []\n"})
     assert project.run("prove", "evals").code == 2
 
@@ -243,3 +244,13 @@ def test_a_script_that_crashes_is_found_with_its_reason(project: Project) -> Non
     assert finding["message"].startswith("evaluator 'reads' cannot score the answers of empty: the script exited")
     assert finding["message"].endswith("No such file or directory: 'evals/score.py.gone'")
     assert str(project.folder) not in project.text(".agentv/proof.json")
+
+
+def test_the_same_bytes_in_every_process(project: Project) -> None:
+    project.documents(prices(WEAK, NEGATED), prices(STRONG, STRONG | {"name": "again"}, name="other", answer="[1, 2]"))
+    proofs = []
+    for number in "12":
+        project.env["PYTHONHASHSEED"] = number
+        assert project.process("prove", "evals", "--workers", number).code == 1
+        proofs.append(project.text(".agentv/proof.json"))
+    assert proofs[0] == proofs[1]

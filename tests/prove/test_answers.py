@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import ChatMessage
 from agentv_ci.contracts.plan import PlanCase
@@ -16,6 +18,7 @@ from agentv_ci.prove.damaged_text import text_damages
 from agentv_ci.prove.mutants import MOST, MOST_PROBES, mutants_of, probes_of
 from agentv_ci.prove.null_agents import null_answers
 from tests.prove.builders import case, request_of
+from tests.support.runs import any_text
 
 CONTAINS = {"type": "contains", "name": "contains", "value": "x"}
 
@@ -176,3 +179,26 @@ def test_a_reference_without_calls_makes_those_that_are_expected(settings: dict[
     assert ("no-tools" in answers(one)) == bool(tools)
     assert {"wrong-order", "wrong-arguments"}.isdisjoint(answers(one))
     assert {each.operator for each in mutants_of(one, "", "0")} == ({"tool-dropped"} if tools else set())
+
+
+@given(any_text, any_text)
+def test_any_text_can_be_damaged(text: str, question: str) -> None:
+    reference = WrittenAnswer(text)
+    found = mutants_of(case(text), question, "0")
+    assert not any(each.answer.is_like(reference) for each in found)
+    assert len({each.answer.text for each in found}) == len(found)
+    assert all(isinstance(each.text, str) for each in (*probes_of(case(text)), *answers(case(text), text).values()))
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+JSON = st.recursive(LEAVES, lambda each: st.lists(each) | st.dictionaries(st.text(max_size=3), each), max_leaves=8)
+
+
+@given(JSON)
+def test_any_json_can_be_damaged(value: Any) -> None:
+    text = json.dumps(value)
+    found = mutants_of(case(text), "", "0")
+    assert not any(each.answer.is_like(WrittenAnswer(text)) for each in found)
+    if isinstance(value, (dict, list)):
+        for each in found:
+            json.loads(each.answer.text)
