@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -146,8 +146,10 @@ def command(options: ProveOptions) -> int:
         raise Interrupted("interrupted; no proof was written") from None
     write_proof(proof, out)
     if options.form == "text" and not quiet:
-        _show_findings(proof, root)
-        if options.verbosity.verbose and proof.cases:
+        verbose = options.verbosity.verbose
+        # A summary has the number of cases that are not proven, which may be most.
+        _show_findings(proof, root, without=() if verbose else ("AV407",))
+        if verbose and proof.cases:
             _show_cases(proof)
     elif options.form != "text":
         _print(proof, root, options.form)
@@ -168,10 +170,10 @@ def _print(proof: Proof, root: Path, form: Literal["json", "github", "sarif"]) -
     click.echo(render_findings(findings, form, lambda path: relative(Path(path), root)), nl=False)
 
 
-def _show_findings(proof: Proof, root: Path) -> None:
-    """Print the findings, and below those of surviving mutants what changed."""
+def _show_findings(proof: Proof, root: Path, *, without: Collection[str]) -> None:
+    """Print the findings without those of some rules, and below those of surviving mutants what changed."""
     cases = {(str(root / each.path), each.id): each for each in proof.cases}
-    for each in diagnostics_of(proof, root):
+    for each in (found for found in diagnostics_of(proof, root) if found.rule not in without):
         show_diagnostics([each], err=False)
         if each.rule == "AV403":
             for line, style in _diffs(cases[each.path, each.case or ""]):
