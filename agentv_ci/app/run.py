@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,15 +29,15 @@ from agentv_ci.contracts.plan import Plan, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import CliTarget
-from agentv_ci.errors import Interrupted, MissingVariables, UsageError
+from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.errors import CannotGoOn, Interrupted, MissingVariables, UsageError
 from agentv_ci.evaluate.evaluators import require_packages
 from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
-from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
+from agentv_ci.execute.run_services import ClusterOptions, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.shard import part_of
-from agentv_ci.execute.trial_runner import LocalTrials
+from agentv_ci.execute.trial_runner import LocalTrials, RunState, TrialRunner
 from agentv_ci.execute.trials import trials_left
 from agentv_ci.publish.checkout import commit_of, credentials
 from agentv_ci.redaction import Redactor, secrets_of
@@ -44,7 +45,7 @@ from agentv_ci.results.files import UnreadableResults, form, read_rows
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
 from agentv_ci.source_files import changed_files
-from agentv_ci.text import listed
+from agentv_ci.text import counted, listed
 
 
 async def run_plan(
@@ -149,12 +150,15 @@ async def run_trials(
     asked = plan if all(case.skip is None for case in plan.cases) else narrowed(plan, lambda case: case.skip is None)
     require_packages(asked)
     answering = stored is None and not options.dry_run and options.replay is None
-    require_folders(asked, options.root, answering=answering)
-    if answering:
-        _require_unchanged(asked, options)
+    if options.cluster is None:
+        require_folders(asked, options.root, answering=answering)
+        if answering:
+            _require_unchanged(asked, options)
     finished = earlier or NO_EARLIER_RUN
     variables, left_out = services.environment.variables, list[str]()
-    targets = resolve_plan(plan, options, finished, variables, left_out.append, only_judges=stored is not None)
+    targets: Mapping[str, Target] = plan.targets
+    if options.cluster is None:
+        targets = resolve_plan(plan, options, finished, variables, left_out.append, only_judges=stored is not None)
     secrets = secrets_of(plan.targets, targets, variables) | await credentials(options.root, variables)
     clean = services.without_secrets(Redactor(secrets))
     for sentence in left_out:
@@ -169,9 +173,15 @@ async def run_trials(
         outdates=files.report,
         on_begin=partial(link_latest, files.results) if files.is_latest and plan.cases else lambda: None,
     )
-    with Materials(plan.files, options.root) as materials, journal:
-        grade = grader(asked, options, materials, clean)
-        runner = partial(LocalTrials, plan, targets, options, clean, grade=grade, materials=materials)
+    async with AsyncExitStack() as stack:
+        runner: Callable[[RunState], TrialRunner]
+        if options.cluster is None:
+            materials = stack.enter_context(Materials(plan.files, options.root))
+            grade = grader(asked, options, materials, clean)
+            runner = partial(LocalTrials, plan, targets, options, clean, grade=grade, materials=materials)
+        else:
+            runner, targets = await stack.enter_async_context(_on_cluster(plan, options, clean, options.cluster))
+        stack.enter_context(journal)
         engine = Engine(plan, targets, options, clean, runner=runner, journal=journal, finished=finished)
         is_interrupted = await _run_until_interrupted(engine, stored)
         if is_interrupted and earlier is None and not journal.has_begun:
@@ -179,6 +189,23 @@ async def run_trials(
         journal.finish()
     ending = replace(engine.ending(), origin=origin)
     return replace(ending, stopped="interrupted") if is_interrupted else ending
+
+
+@asynccontextmanager
+async def _on_cluster(
+    plan: Plan, options: RunOptions, services: RunServices, where: ClusterOptions
+) -> AsyncIterator[tuple[Callable[[RunState], TrialRunner], Mapping[str, Target]]]:
+    """Open a cluster, and return how trials run there, and the plan's targets with their limits there."""
+    try:
+        from agentv_ci.app.cluster_run import ClusterTrials, open_cluster, with_workers
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"--engine dask needs the package '{error.name}'", hint="pip install 'agentv-ci[dask]'"
+        ) from error
+    async with open_cluster(where, services.environment.variables, options.workers) as cluster:
+        threads = cluster.threads
+        services.note(f"{counted(cluster.workers, 'worker')}, {counted(threads, 'thread')} at {cluster.address}")
+        yield partial(ClusterTrials, plan, options, services, cluster), with_workers(plan.targets, threads)
 
 
 async def _origin(options: RunOptions, services: RunServices) -> RunOrigin | None:
@@ -195,6 +222,11 @@ async def _run_until_interrupted(engine: Engine, stored: StoredAnswers | None) -
         await engine.run(stored)
     except asyncio.CancelledError:
         return True
+    except ExceptionGroup as group:
+        # All trials of a cluster fail alike when its scheduler is gone.
+        if isinstance(first := group.exceptions[0], CannotGoOn):
+            raise first from group
+        raise
     return False
 
 

@@ -54,7 +54,7 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import PASSED, UsageError
-from agentv_ci.execute.run_services import RunOptions
+from agentv_ci.execute.run_services import ClusterOptions, RunOptions
 from agentv_ci.execute.shard import Shard
 from agentv_ci.execute.stores import CACHE
 from agentv_ci.results.files import ResultsFormat, form_of
@@ -114,6 +114,19 @@ class EvalOptions:
         help="Set the output format of --list.",
     )
     workers: int | None = workers_option()
+    engine: Literal["local", "dask"] = run_option(
+        "--engine",
+        type=click.Choice(["local", "dask"]),
+        default="local",
+        show_default=True,
+        help="Run cases on this machine, or on the workers of a Dask cluster.",
+    )
+    scheduler: str | None = run_option(
+        "--scheduler", metavar="ADDRESS", help="Use the cluster of this Dask scheduler, such as tcp://HOST:8786."
+    )
+    local_cluster: int | None = run_option(
+        "--local-cluster", type=Count(min=1), help="Start a Dask cluster of N workers on this machine."
+    )
     repeat: int | None = run_option("--repeat", type=Count(min=1), help="Run N trials of every case.")
     seed: int | None = run_option("--seed", type=int, metavar="N", help="Set the seed of trial 1; trial n gets N+n-1.")
     agent_timeout: float | None = run_option(
@@ -178,6 +191,7 @@ class EvalOptions:
         _refuse_alone("--cache-dir", self.cache_dir, "--cache", wants=self.wants_cache)
         _refuse_alone("--format", self.list_form, "--list", wants=self.wants_list or self.list_form == "text")
         _refuse_alone("--balance", self.balance, "--shard", wants=self.shard)
+        self._require_cluster()
         dumps = self.dump_prompts or self.dump_traces
         _refuse_alone("--dump-dir", self.dump_dir, "--dump-prompts or --dump-traces", wants=dumps)
         _refuse_together(("--cache", self.wants_cache), ("--dry-run", self.dry_run))
@@ -185,6 +199,27 @@ class EvalOptions:
             raise UsageError(f"--resume: '{self.resume}' is a directory", hint="put --resume last, or name a file")
         if self.replay is not None and not (cwd / self.replay).is_dir():
             raise UsageError(f"--replay: '{self.replay}' is not a directory", hint="create it with --record")
+
+    def _require_cluster(self) -> None:
+        if self.engine == "local":
+            _refuse_alone("--scheduler", self.scheduler, "--engine dask", wants=False)
+            _refuse_alone("--local-cluster", self.local_cluster, "--engine dask", wants=False)
+            return
+        if (self.scheduler is None) == (self.local_cluster is None):
+            raise UsageError("--engine dask requires --scheduler or --local-cluster, and not both")
+        if self.wants_cache and self.cache_dir is None:
+            raise UsageError(
+                "--engine dask: --cache requires --cache-dir",
+                hint="name a folder that all workers share",
+            )
+        unsupported = {
+            "--record": self.record,
+            "--replay": self.replay,
+            "--dump-prompts": self.dump_prompts,
+            "--dump-traces": self.dump_traces,
+        }
+        if given := [name for name, value in unsupported.items() if value]:
+            raise UsageError(f"--engine dask does not support {listed(given)} yet")
 
     def overrides(self) -> Overrides:
         """Return the settings that override those of the plan."""
@@ -212,6 +247,7 @@ class EvalOptions:
             replay=cwd / self.replay if self.replay else None,
             prompts=dumps / "prompts" if self.dump_prompts else None,
             traces=dumps / "traces" if self.dump_traces else None,
+            cluster=ClusterOptions(self.scheduler, self.local_cluster) if self.engine == "dask" else None,
             shard=self.shard,
             balance=cwd / self.balance if self.balance else None,
             resume=self._earlier(root, cwd),

@@ -140,6 +140,11 @@ class RowSource(Recorded):
     line: int = Field(description="First line of the case.")
 
 
+def is_none(value: object) -> bool:
+    """Whether a field has no value."""
+    return value is None
+
+
 NO_REFERENCE_ANSWER = "the case has no reference answer"
 """The error of a row in a dry run."""
 
@@ -196,6 +201,9 @@ class ResultRow(Recorded):
     source: RowSource = Field(description="Position of the case, for links and annotations.")
     tags: Items[str] = Field((), description="Labels of the case.")
     metadata: FreeObject = Field(default_factory=dict, description="The author's data, as JSON text.")
+    worker: str | None = Field(
+        None, exclude_if=is_none, description="Worker of the cluster that ran the trial; absent without a cluster."
+    )
     masked: bool = Field(False, description="Whether a secret was redacted in the answer.")
     # The last field is always written: a torn row lacks it.
     dry_run: bool = Field(False, description="Whether a mock answer replaced that of the target.")

@@ -25,6 +25,8 @@ LONGEST_HOLD_S = 60.0
 """The longest `Retry-After` that holds a target back when the refused question is not asked again."""
 PAUSING: frozenset[ErrorKind] = frozenset({"rate_limit", "server", "network", "timeout"})
 """Failures that may be due to load."""
+TOO_MANY = "HTTP 429"
+"""The reason of fewer slots."""
 DOWN_AFTER = 5
 """Failed connections in a row after which a target is down."""
 LEAST_CHANGE_S = 1.0
@@ -78,6 +80,8 @@ class Limit:
         """The current number of slots."""
         self.on_room: Callable[[], None] = lambda: None
         """Called whenever there may be room for more."""
+        self.on_refused: Callable[[float], None] = lambda _: None
+        """Called when a question is refused for its rate, with the seconds to wait."""
         self._name = name
         self._most = most
         self._environment = environment
@@ -136,6 +140,10 @@ class Limit:
             self._taken += 1
             raise
 
+    def refused(self, hold_s: float) -> None:
+        """Take in that a question, which others asked, was refused for its rate."""
+        self._failed(ProviderError("rate_limit", TOO_MANY, retryable=True), hold_s=hold_s)
+
     async def _take(self, *, first: bool = False) -> None:
         if self._has_room() and not self._repeating and (first or not self._waiting):
             self._taken += 1
@@ -192,13 +200,14 @@ class Limit:
             self._answered = 0
         if error.kind != "rate_limit" or not error.retryable:
             return
+        self.on_refused(hold_s)
         held_s = self._hold_back(hold_s)
         if self._stale:
             if held_s >= LEAST_CHANGE_S:
-                self._change(self.width, "HTTP 429", held_s)
+                self._change(self.width, TOO_MANY, held_s)
         elif self.width > 1 or held_s:
             self._stale = self._taken
-            self._change(max(1, self.width // 2), "HTTP 429", held_s)
+            self._change(max(1, self.width // 2), TOO_MANY, held_s)
 
     def _change(self, width: int, reason: str, held_s: float = 0.0) -> None:
         at = self._environment.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

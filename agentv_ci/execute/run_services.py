@@ -28,6 +28,16 @@ MAX_CASES = 3
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """The Dask cluster that runs a plan: one of these."""
+
+    scheduler: str | None = None
+    """The address of its scheduler."""
+    local: int | None = None
+    """How many workers to start on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """How a plan is run; none of it changes a case's digest."""
 
@@ -48,6 +58,8 @@ class RunOptions:
     """The folder for dumped prompts."""
     traces: Path | None = None
     """The folder for dumped traces."""
+    cluster: ClusterOptions | None = None
+    """The cluster that runs the trials; None: this process."""
     shard: Shard | None = None
     """The part of the plan that runs, with its share of the budgets."""
     balance: Path | None = None

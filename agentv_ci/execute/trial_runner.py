@@ -58,6 +58,10 @@ class TrialRunner(Protocol):
     def write_error(self) -> str | None:
         """Why answers could not be stored."""
 
+    @property
+    def most(self) -> int | None:
+        """How many trials it can run at once; None: any number."""
+
     async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
         """Get ready to ask these targets; raises TargetUnavailable when one cannot be asked at all."""
 
@@ -106,6 +110,11 @@ class LocalTrials:
     def write_error(self) -> str | None:
         """See TrialRunner."""
         return self._targets.stores.write_error
+
+    @property
+    def most(self) -> int | None:
+        """See TrialRunner."""
+        return None
 
     async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
         """See TrialRunner."""

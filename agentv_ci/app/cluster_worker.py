@@ -1,0 +1,223 @@
+"""What a worker of a cluster does in a run: it turns trials into rows, with its own environment."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import agentv_ci
+from agentv_ci.app.environment import system_environment
+from agentv_ci.app.grading import grader
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, flat, seed_of
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.errors import UsageError
+from agentv_ci.evaluate.evaluators import load_evaluators
+from agentv_ci.execute.budget import Budget
+from agentv_ci.execute.limits import Limits
+from agentv_ci.execute.materials import Materials
+from agentv_ci.execute.resolution import resolve_targets
+from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, ignore
+from agentv_ci.execute.trial_runner import LocalTrials, RunState
+from agentv_ci.redaction import Redactor, secrets_of
+from agentv_ci.results.rows import Trial
+from agentv_ci.source_files import changed_files
+from agentv_ci.text import listed
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What all units of a run share."""
+
+    version: str
+    """That of agentv-ci on the machine that submits them."""
+    plan: Plan
+    """Without cases and files."""
+    asked: tuple[str, ...]
+    """Keys of the targets that are asked."""
+    options: RunOptions
+    is_verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A trial to run."""
+
+    case: PlanCase
+    number: int
+
+
+@dataclass(slots=True)
+class Notes:
+    """What happened on a worker since it last reported."""
+
+    lines: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    spent: list[tuple[str, float]] = field(default_factory=list)
+    """Suite and dollars."""
+    unpriced: list[str] = field(default_factory=list)
+    retries: int = 0
+    refused: list[tuple[str, float]] = field(default_factory=list)
+    """Keys of targets that refused questions for their rate, and seconds to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a unit returns."""
+
+    row: ResultRow
+    notes: Notes
+
+
+class WorkerRun:
+    """A run, as far as one worker does it."""
+
+    def __init__(self, head: Head, worker: str, threads: int, root: Path, variables: Mapping[str, str]) -> None:
+        """Raise UsageError for missing variables and for another code of agents."""
+        self._head = head
+        self._worker = worker
+        self._stack = AsyncExitStack()
+        self._notes = Notes()
+        plan = self._plan = head.plan.model_copy(update={"files": {}})
+        _require_unchanged(plan, head.asked, root)
+        targets = dict(plan.targets)
+        if not head.options.dry_run:
+            targets |= resolve_targets({key: plan.targets[key] for key in head.asked}, variables, self._warn)
+        self._targets = targets
+        for suite in plan.suites:
+            (root / suite.path).parent.mkdir(parents=True, exist_ok=True)
+        services = RunServices(
+            system_environment(variables),
+            log=self._log if head.is_verbose else ignore,
+            warn=self._warn,
+        ).without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
+        self._suites = {suite.path: suite for suite in plan.suites}
+        self._progress = Progress(total=0)
+        self._limits = Limits(None, with_workers(targets, threads), (), services.environment, services.log)
+        for key in targets:
+            self._limits.of(key).on_refused = partial(self._refused, key)
+        options = replace(head.options, root=root)
+        materials = self._stack.enter_context(Materials(plan.files, root))
+        self._runner = LocalTrials(
+            plan,
+            targets,
+            options,
+            services,
+            RunState(self._limits, _Spending(self), self._progress),
+            grade=grader(plan, options, materials, services),
+            materials=materials,
+        )
+
+    async def open(self) -> None:
+        """Open all targets; raises TargetUnavailable."""
+        self._stack.push_async_callback(self._limits.close)
+        await self._runner.open(self._head.asked, self._stack)
+
+    async def close(self) -> None:
+        """Close the targets, and remove scratch files."""
+        await self._stack.aclose()
+
+    async def answer(self, unit: Unit, files: Mapping[str, PlanFile]) -> Answered:
+        """Run a trial; `files` are those of its case."""
+        self._plan.files.update(files)
+        load_evaluators(flat(unit.case.evaluators))
+        case = unit.case
+        trial = Trial(
+            case,
+            self._suites[case.suite],
+            self._targets[case.target],
+            unit.number,
+            seed_of(case, unit.number),
+            dry_run=self._head.options.dry_run,
+        )
+        row = await self._runner.run(trial)
+        return Answered(row.model_copy(update={"worker": self._worker}), self._take_notes())
+
+    def _take_notes(self) -> Notes:
+        notes, self._notes = self._notes, Notes()
+        notes.retries, self._progress.retries = self._progress.retries, 0
+        return notes
+
+    def spend(self, cost_usd: float, suite: str) -> None:
+        """Note what an answer costs."""
+        self._notes.spent.append((suite, cost_usd))
+
+    def miss_price(self, model: str) -> None:
+        """Note a model without a known price."""
+        self._notes.unpriced.append(model)
+
+    def _refused(self, target: str, held_s: float) -> None:
+        self._notes.refused.append((target, held_s))
+
+    def _log(self, line: str) -> None:
+        self._notes.lines.append(line)
+
+    def _warn(self, sentence: str) -> None:
+        self._notes.warnings.append(sentence)
+
+
+class _Spending(Budget):
+    """Notes what is spent; the machine that submits adds it up."""
+
+    def __init__(self, run: WorkerRun) -> None:
+        super().__init__(None, {}, 1, ignore)
+        self._run = run
+
+    def add(self, cost_usd: float, suite: str) -> None:
+        """See Budget."""
+        self._run.spend(cost_usd, suite)
+
+    def miss_price(self, model: str) -> None:
+        """See Budget."""
+        self._run.miss_price(model)
+
+
+@asynccontextmanager
+async def begin(head: Head, worker: str, threads: int) -> AsyncIterator[WorkerRun]:
+    """Begin a run on this worker: where it was started, if the folders of the eval files are there, else elsewhere."""
+    if head.version != agentv_ci.__version__:
+        raise UsageError(
+            f"it has agentv-ci {agentv_ci.__version__}, and the machine that submits the run {head.version}"
+        )
+    variables = os.environ  # noqa: TID251  # a worker is a process of its own, like a command
+    with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
+        here = Path.cwd()
+        folders = [(here / suite.path).parent for suite in head.plan.suites]
+        root = here if all(each.is_dir() for each in folders) else Path(scratch)
+        run = WorkerRun(head, worker, threads, root, dict(variables))
+        try:
+            await run.open()
+            yield run
+        finally:
+            await run.close()
+
+
+async def answer(run: WorkerRun, unit: Unit, digests: Sequence[str], files: Sequence[PlanFile]) -> Answered:
+    """Run a trial on this worker."""
+    return await run.answer(unit, dict(zip(digests, files, strict=True)))
+
+
+def with_workers(targets: Mapping[str, Target], workers: int) -> dict[str, Target]:
+    """Return targets of which those that set no `workers` have so many."""
+    return {
+        key: target if target.workers is not None else target.model_copy(update={"workers": workers})
+        for key, target in targets.items()
+    }
+
+
+def _require_unchanged(plan: Plan, asked: Sequence[str], root: Path) -> None:
+    """Raise UsageError if the code of an agent on this worker is not the one that the digests of the plan count."""
+    for key in asked:
+        target = plan.targets[key]
+        sources = target.sources if isinstance(target, (CliTarget, AgentTarget)) else None
+        if changed := [*changed_files(sources or (), root)]:
+            raise UsageError(
+                f"the code of target '{target.name}' is not that of the plan: {listed(changed)}",
+                hint="start workers in a checkout of the repository that the plan was compiled from",
+            )

@@ -1,0 +1,204 @@
+"""A Dask cluster: connect to it, keep something on each of its workers, and submit work to them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from distributed import Client, LocalCluster, Worker, WorkerPlugin, get_worker
+from distributed.client import Future, FutureCancelledError
+from distributed.scheduler import KilledWorker
+
+from agentv_ci import __version__
+from agentv_ci.contracts.exchange import ProviderError
+from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
+from agentv_ci.execute.run_services import ClusterOptions
+from agentv_ci.text import counted, listed
+
+CONNECT_S = 10.0
+WORKERS_S = 30.0
+PACKAGE = "agentv_ci"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a worker cannot take part."""
+
+    worker: str
+    exit_code: int
+    message: str
+    hint: str | None
+
+
+class Session(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped here
+    """What a run keeps on each worker, also on those that join later."""
+
+    def __init__(self, name: str, begin: Callable[[str, int], AbstractAsyncContextManager[object]]) -> None:
+        """`begin` opens what is kept; it gets the worker's name and threads."""
+        self.name = name
+        self.problem: Problem | None = None
+        self._begin = begin
+
+    async def setup(self, worker: Worker) -> None:
+        """Open what is kept."""
+        self._stack = AsyncExitStack()
+        self._under_way: set[asyncio.Task[Any]] = set()
+        try:
+            self._kept = await self._stack.enter_async_context(self._begin(str(worker.name), worker.state.nthreads))
+        except CannotGoOn as error:
+            self.problem = Problem(str(worker.name), error.exit_code, error.message, error.hint)
+
+    async def teardown(self, worker: Worker) -> None:  # noqa: ARG002  # as Dask calls it
+        """Cancel what runs, and close what is kept."""
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await self._stack.aclose()
+
+    async def do(self, work: Callable[..., Awaitable[Any]], arguments: tuple[object, ...]) -> object:
+        """Do work with what is kept, until the run ends."""
+        if self.problem is not None:
+            return self.problem
+        task = asyncio.ensure_future(work(self._kept, *arguments))
+        self._under_way.add(task)
+        try:
+            return await task
+        finally:
+            self._under_way.discard(task)
+
+
+async def do_on_worker(session: str, work: Callable[..., Awaitable[Any]], *arguments: object) -> object:
+    """Do work in a session of the worker that calls this."""
+    return await get_worker().plugins[session].do(work, arguments)
+
+
+def problem_on_worker(session: str, dask_worker: Worker) -> Problem | None:
+    """Return why a worker cannot take part in a session."""
+    found: Problem | None = dask_worker.plugins[session].problem
+    return found
+
+
+class Cluster:
+    """A connection to a cluster."""
+
+    def __init__(self, client: Client, workers: Mapping[str, int]) -> None:
+        """`workers` have so many threads."""
+        self.address = str(client.scheduler.address)
+        self.workers = len(workers)
+        self.threads = sum(workers.values())
+        """How many units run at once."""
+        self._client = client
+        self._kept: dict[str, Future] = {}
+
+    @asynccontextmanager
+    async def session(
+        self, name: str, begin: Callable[[str, int], AbstractAsyncContextManager[object]]
+    ) -> AsyncIterator[None]:
+        """Open a session on every worker; raises UsageError or TargetUnavailable, which name the worker."""
+        await self._client.register_plugin(Session(name, begin))
+        try:
+            problems = await self._client.run(partial(problem_on_worker, name))
+            for problem in filter(None, problems.values()):
+                raise refusal(problem)
+            yield
+        finally:
+            if self._client.status == "running":
+                await self._client.unregister_worker_plugin(name)
+
+    def keep(self, name: str, value: object) -> Future:
+        """Return a value that the cluster keeps; a worker that dies with it does not lose it."""
+        if name not in self._kept:
+            # A task, whose argument the scheduler has: scattered values are lost with their worker.
+            self._kept[name] = self._client.submit(_same, value, key=f"agentv-ci-{name}")
+        return self._kept[name]
+
+    async def do(self, name: str, session: str, work: Callable[..., Awaitable[Any]], *arguments: object) -> Any:  # noqa: ANN401  # what the work returns
+        """Do work on a worker.
+
+        Raises ProviderError when workers die of it, and TargetUnavailable when the scheduler or the worker is gone.
+        """
+        future = self._client.submit(do_on_worker, session, work, *arguments, key=name, pure=False)
+        try:
+            done = await future
+        except KilledWorker as error:
+            raise ProviderError(
+                "process", f"{counted(error.allowed_failures + 1, 'worker')} died while it ran"
+            ) from error
+        except FutureCancelledError as error:
+            raise TargetUnavailable(
+                "the connection to the scheduler is lost; finished rows are kept", hint="continue with --resume"
+            ) from error
+        except asyncio.CancelledError:
+            await future.cancel()
+            raise
+        if isinstance(done, Problem):
+            raise refusal(done)
+        return done
+
+
+def refusal(problem: Problem) -> CannotGoOn:
+    """Return the error of a worker that cannot take part."""
+    kind = UsageError if problem.exit_code == UsageError.exit_code else TargetUnavailable
+    return kind(f"worker {problem.worker}: {problem.message}", hint=problem.hint)
+
+
+def _same(value: object) -> object:
+    return value
+
+
+@asynccontextmanager
+async def open_cluster(
+    options: ClusterOptions, variables: Mapping[str, str], workers: int | None
+) -> AsyncIterator[Cluster]:
+    """Connect to a cluster, or start one on this machine with these variables; `workers` is how many units it runs.
+
+    Raises UsageError when there is no cluster, when it has no workers, or when one has another version.
+    """
+    # Its reports of lost workers and connections are repeated in one sentence each.
+    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "distributed.utils"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    async with AsyncExitStack() as stack:
+        address: object = options.scheduler
+        if options.local is not None:
+            threads = max(1, -(-(workers or 1) // options.local))
+            address = await stack.enter_async_context(
+                LocalCluster(
+                    n_workers=options.local,
+                    threads_per_worker=threads,
+                    dashboard_address=None,
+                    asynchronous=True,
+                    silence_logs=logging.CRITICAL,
+                    env=dict(variables),
+                )
+            )
+        try:
+            client = await stack.enter_async_context(Client(address, asynchronous=True, timeout=CONNECT_S))
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise UsageError(f"the scheduler at '{options.scheduler}' cannot be reached: {_why(error)}") from error
+        try:
+            await client.wait_for_workers(1, timeout=WORKERS_S)
+        except TimeoutError as error:
+            raise UsageError(f"no worker joined '{options.scheduler}' within {WORKERS_S:g} s") from error
+        await _require_version(client)
+        yield Cluster(client, await client.nthreads())
+
+
+def _why(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+async def _require_version(client: Client) -> None:
+    versions = await client.get_versions(packages=[PACKAGE])
+    others: dict[str, list[str]] = {}
+    for worker, found in versions["workers"].items():
+        version = found["packages"].get(PACKAGE)
+        if version != __version__:
+            others.setdefault(f"agentv-ci {version}" if version else "no agentv-ci", []).append(worker)
+    if others:
+        named = "; ".join(f"{version} on {listed(workers)}" for version, workers in others.items())
+        raise UsageError(f"workers must have agentv-ci {__version__}, as this machine has: {named}")

@@ -1,0 +1,249 @@
+"""`eval --engine dask`: trials run on the workers of a cluster; all else is as on one machine."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.builders import ONE_ANSWER_USD, PRICED
+from tests.servers.chat_api import chat_api, fails, says
+from tests.support import clean_environment, has_ended
+from tests.support.clusters import DaskCluster, dask_cluster, wait_until
+from tests.support.evals import KEY, gpt, tool
+from tests.support.projects import GREETS, HELLO, JUDGE, JUDGED, Project
+
+pytest.importorskip("distributed", reason="pip install 'agentv-ci[dask]'")
+pytestmark = pytest.mark.slow
+
+DIFFERENT = {"timestamp", "worker", "duration_ms"}
+"""Fields of rows that may differ between two runs."""
+SCORES = """
+import json, pathlib
+print(json.dumps({"score": float(pathlib.Path(__file__).with_name("score.txt").read_text())}))
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    with dask_cluster(tmp_path_factory.mktemp("cluster"), "a", "b", "c", env={"MOCK_KEY": KEY}) as running:
+        yield running
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[DaskCluster]:
+    with dask_cluster(tmp_path / "cluster", "a", "b") as running:
+        yield running
+
+
+def compared(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    same = [{name: value for name, value in row.items() if name not in DIFFERENT} for row in rows]
+    return sorted(same, key=lambda row: (row["eval_id"], row["trial"]))
+
+
+def assert_same(project: Project, cluster: DaskCluster, *flags: str) -> None:
+    local = project.run("eval", "evals", "--out", "local.jsonl", *flags)
+    done = project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags, *flags)
+    assert done.code == local.code, done
+    assert compared(project.rows()) == compared(project.rows("local.jsonl"))
+    assert {row["worker"] for row in project.rows() if row["verdict"] != "skipped"} <= {"a", "b", "c"}
+    assert all("worker" not in row for row in project.rows("local.jsonl"))
+    reports = [project.json(name) for name in ("r.report.json", "local.report.json")]
+    assert reports[0]["counts"] == reports[1]["counts"]
+    assert reports[0]["gate"] == reports[1]["gate"]
+
+
+class TestSameResults:
+    def test_mock_with_judge_and_trials(self, project: Project, cluster: DaskCluster) -> None:
+        project.documents(*"abc", {"id": "judged", "evaluators": [JUDGED]}, {"id": "no", "skip": "Later"})
+        assert_same(project, cluster, "--repeat", "3")
+
+    def test_command_and_script_with_files_that_workers_lack(self, project: Project, cluster: DaskCluster) -> None:
+        script = {"name": "script", "type": "code", "script": "./score.py", "files": ["score.txt"]}
+        asks = [{"role": "user", "content": ["Greet", {"type": "file", "value": "greeting.txt"}]}]
+        project.write({"evals/score.py": SCORES, "evals/score.txt": "1", "evals/greeting.txt": "Hello from a file"})
+        project.documents(
+            {"id": "filed", "input_messages": asks}, {"id": "scored", "evaluators": [script]}, targets=(tool("cat"),)
+        )
+        project.targets(tool("cat {PROMPT_FILE}; echo Hello", workers=2))
+        assert_same(project, cluster)
+
+    def test_api_with_a_key_of_the_workers(self, project: Project, cluster: DaskCluster) -> None:
+        with chat_api(says(f"Hello {KEY}")) as api:
+            project.env["MOCK_KEY"] = KEY
+            project.documents(*"abcd", targets=(gpt(api.base_url, model=PRICED),))
+            assert_same(project, cluster)
+        assert KEY not in project.text("r.jsonl")
+        assert project.json("r.report.json")["cost_usd"] == pytest.approx(4 * ONE_ANSWER_USD)
+
+    def test_api_that_fails(self, project: Project, cluster: DaskCluster) -> None:
+        with chat_api(fails(400)) as api:
+            project.env["MOCK_KEY"] = KEY
+            project.documents(*"ab", targets=(gpt(api.base_url),))
+            assert_same(project, cluster)
+
+    def test_dry_run(self, project: Project, cluster: DaskCluster) -> None:
+        project.documents({"id": "a", "expected_messages": [{"role": "assistant", "content": "Hello"}]}, "b")
+        assert_same(project, cluster, "--dry-run")
+
+
+class TestLimits:
+    def run(self, project: Project, cluster: DaskCluster, *flags: str) -> int:
+        return project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags, *flags).code
+
+    def test_all_workers_take_part_and_workers_of_a_target_hold(self, project: Project, cluster: DaskCluster) -> None:
+        log = project.path("log")
+        counts = f"echo + >> {log}; sleep 0.3; echo - >> {log}; echo Hello"
+        for workers, most in ((None, 3), (2, 2)):
+            log.write_text("")
+            project.documents(*"abcdefgh", targets=(tool(counts, **({"workers": workers} if workers else {})),))
+            assert self.run(project, cluster) == 0
+            under_way = [log.read_text()[:place].count("+") - log.read_text()[:place].count("-") for place in range(99)]
+            assert max(under_way) == most
+
+    def test_budget_is_exact_to_one_case_per_worker(self, project: Project, cluster: DaskCluster) -> None:
+        with chat_api(says("Hello")) as api:
+            project.documents(*"abcdefghijkl", targets=(gpt(api.base_url, model=PRICED),))
+            assert self.run(project, cluster, "--max-cost", f"{4 * ONE_ANSWER_USD:.9f}") == 5
+        assert 4 <= len(project.rows()) < 4 + 3
+
+    def test_fail_fast_and_resume(self, project: Project, cluster: DaskCluster) -> None:
+        fails_once = f"mkdir {project.path('failed')} 2>/dev/null || echo Hello"
+        project.documents(*"abcdefghijkl", targets=(tool(fails_once),))
+        assert self.run(project, cluster, "--fail-fast") == 1
+        before = project.rows()
+        assert len(before) < 12
+        assert self.run(project, cluster, "--resume", "r.jsonl") == 1
+        assert len(project.rows()) == 12
+        assert [row for row in project.rows() if row in before] == before
+
+    def test_trials_stop_when_decided(self, project: Project, cluster: DaskCluster) -> None:
+        project.documents("a", repeat={"max": 5, "stop_when": "decided"})
+        assert self.run(project, cluster) == 0
+        assert len(project.rows()) == 3
+
+    def test_rate_limit_of_one_worker_holds_for_all(self, project: Project, cluster: DaskCluster) -> None:
+        limited = fails(429, **{"Retry-After": "0"})
+        with chat_api(limited, says("Hello")) as api:
+            project.documents(*"abcdef", targets=(gpt(api.base_url, max_retries=2),))
+            assert self.run(project, cluster) == 0
+        (change, *_) = project.json("r.report.json")["concurrency"]
+        assert (change["before"], change["after"], change["reason"]) == (3, 1, "HTTP 429")
+
+
+class TestLoss:
+    SLOW = "echo $$ >> {log}; sleep {seconds}; echo Hello"
+
+    def start(self, project: Project, cluster: DaskCluster, *flags: str, seconds: float) -> subprocess.Popen[str]:
+        project.documents(*"abcdef", targets=(tool(self.SLOW.format(log=project.path("pids"), seconds=seconds)),))
+        command = [sys.executable, "-m", "agentv_ci", "eval", "evals", "--out", "r.jsonl", *cluster.flags, *flags]
+        process = subprocess.Popen(
+            command,
+            cwd=project.folder,
+            env=clean_environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        wait_until(lambda: len(self.pids(project)) >= 2)
+        return process
+
+    def pids(self, project: Project) -> list[int]:
+        path = project.path("pids")
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    def test_worker_that_dies_loses_no_row(self, project: Project, own_cluster: DaskCluster) -> None:
+        process = self.start(project, own_cluster, seconds=1)
+        own_cluster.kill("worker a")
+        out, err = process.communicate(timeout=50)
+        assert (process.returncode, "Traceback" in err) == (0, False), (out, err)
+        assert sorted(row["eval_id"] for row in project.rows()) == list("abcdef")
+
+    def test_scheduler_that_dies_ends_the_run_and_rows_are_kept(
+        self, project: Project, own_cluster: DaskCluster, tmp_path: Path
+    ) -> None:
+        process = self.start(project, own_cluster, seconds=1)
+        wait_until(lambda: project.path("r.jsonl").exists() and len(project.rows()) >= 2)
+        own_cluster.kill("scheduler")
+        out, err = process.communicate(timeout=50)
+        assert (process.returncode, "Traceback" in err) == (4, False), (out, err)
+        assert "the connection to the scheduler is lost; finished rows are kept" in err
+        kept = project.rows()
+        assert 2 <= len(kept) < 6
+        with dask_cluster(tmp_path / "other", "d") as other:
+            done = project.process("eval", "evals", "--resume", "r.jsonl", *other.flags)
+        assert done.code == 0, done
+        assert sorted(row["eval_id"] for row in project.rows()) == list("abcdef")
+        assert project.rows()[: len(kept)] == kept
+
+    def test_interrupt_cancels_what_runs(self, project: Project, own_cluster: DaskCluster) -> None:
+        process = self.start(project, own_cluster, seconds=60)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        assert (process.returncode, time.monotonic() - began < 15) == (130, True)
+        wait_until(lambda: all(map(has_ended, self.pids(project))))
+
+
+class TestRefusals:
+    def refuses(self, project: Project, *flags: str, error: str) -> None:
+        done = project.process("eval", "evals", "--out", "r.jsonl", "--engine", "dask", *flags)
+        assert (done.code, done.out) == (2, "")
+        assert error in done.err
+        assert "Traceback" not in done.err
+        assert not project.path("r.jsonl").exists()
+
+    def test_worker_without_a_variable_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
+        own_cluster.start_worker("with", {"MOCK_KEY": KEY})
+        project.documents("a", targets=(gpt("http://127.0.0.1:9"),))
+        project.env["MOCK_KEY"] = KEY
+        error = "target 'default' needs environment variables that are not set: MOCK_KEY"
+        self.refuses(project, *own_cluster.flags[2:], error=error)
+
+    def test_other_version_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
+        (own_cluster.folder / "older.py").write_text("import agentv_ci\nagentv_ci.__version__ = '0.0.1'\n")
+        own_cluster.start_worker("old", None, "--preload", str(own_cluster.folder / "older.py"))
+        project.documents("a")
+        self.refuses(project, *own_cluster.flags[2:], error="error: worker old: it has agentv-ci 0.0.1, and")
+
+    @pytest.mark.parametrize(
+        ("scheduler", "error"),
+        [
+            ("tcp://127.0.0.1:1", "the scheduler at 'tcp://127.0.0.1:1' cannot be reached"),
+            ("nonsense", "the scheduler at 'nonsense' cannot be reached: missing port number in address"),
+            ("tls://127.0.0.1:1", "the scheduler at 'tls://127.0.0.1:1' cannot be reached: TLS expects"),
+        ],
+    )
+    def test_unreachable_scheduler(self, scheduler: str, error: str, project: Project) -> None:
+        project.documents("a")
+        self.refuses(project, "--scheduler", scheduler, error=error)
+
+    def test_no_worker(self, project: Project, tmp_path: Path) -> None:
+        project.documents("a")
+        with dask_cluster(tmp_path / "cluster") as empty:
+            self.refuses(project, *empty.flags[2:], error=f"no worker joined '{empty.address}' within 30 s")
+
+
+def test_cluster_of_this_machine(project: Project) -> None:
+    with chat_api(says("Hello")) as api:
+        project.documents(*"abc", targets=(gpt(api.base_url),))
+        project.write({".env": f"MOCK_KEY={KEY}\n"})
+        done = project.process("eval", "evals", "--out", "r.jsonl", "--engine", "dask", "--local-cluster", "2")
+    assert done.code == 0, done
+    assert {row["worker"] for row in project.rows()} <= {"0", "1"}
+    assert len(project.rows()) == 3
+
+
+def test_missing_extra(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("agentv_ci.app.cluster_run", "agentv_ci.execute.cluster"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    project.documents("a", targets=(GREETS, JUDGE), evaluators=[HELLO])
+    error = "--engine dask needs the package 'distributed' pip install 'agentv-ci[dask]'"
+    project.refuses("eval", "evals", "--out", "r.jsonl", "--engine", "dask", "--local-cluster", "1", error=error)
