@@ -164,6 +164,20 @@ class _Contract(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
+_FIELD_NAMES: dict[frozenset[str], set[str]] = {}
+
+
+def share_field_names(part: object) -> None:
+    """Let equal models share the set of field names that pydantic keeps with each: they are half of a plan's memory."""
+    if isinstance(part, BaseModel):
+        names = part.__pydantic_fields_set__
+        object.__setattr__(part, "__pydantic_fields_set__", _FIELD_NAMES.setdefault(frozenset(names), names))
+        part = tuple(part.__dict__.values())
+    if isinstance(part, tuple):
+        for each in part:
+            share_field_names(each)
+
+
 class Authored(_Contract):
     """What people write: snake_case keys, also accepted in camelCase and by their older names.
 

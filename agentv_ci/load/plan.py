@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import JsonObject, share_field_names
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan import (
     AttachmentPart,
@@ -61,6 +61,7 @@ def load_plan(path: Path) -> tuple[Plan, JsonObject]:
     dangling = list(_dangling(plan))
     if dangling:
         raise InvalidInput(_diagnostics(path, text, dangling))
+    share_field_names(plan.cases)
     return plan, data
 
 
