@@ -23,6 +23,8 @@ HINTS: Mapping[NullAgent, str] = {
     "wrong-order": "require the order of the calls with tool_trajectory, in mode in_order or exact",
     "wrong-arguments": "give the 'input' of the expected calls, and leave 'args_match' out or set it to subset",
 }
+NO_EFFECT = "it notices wrong answers, but does not fail the case: set 'required: true', or raise the threshold"
+SAME = "remove it, or let it check what no other evaluator does"
 REQUIRE = "add an evaluator that requires what a good answer says"
 
 
@@ -77,7 +79,9 @@ def _of_evaluator(
         yield found("AV405", f"evaluator '{name}' passes all of {answers}", REQUIRE, name)
     if evaluator.state == "redundant":
         message = f"evaluator '{name}' is redundant: without it each answer gets the same verdict"
-        yield found("AV406", message, "remove it, or let it check what no other evaluator does", name)
+        through = [*(each.evaluators for each in proof.passing), *(each.evaluators for each in proof.survivors)]
+        notices = any(name not in names for names in through)
+        yield found("AV406", message, NO_EFFECT if notices else SAME, name)
 
 
 def _hint(case: PlanCase, proof: CaseProof) -> str:

@@ -15,11 +15,14 @@ GUARD = {**EXACT, "name": "guard", "negate": True}
 OTHER = {**EXACT, "name": "other"}
 
 
-def passed(agents: list[Any], through: list[str], *evaluators: dict[str, Any]) -> tuple[str, str | None]:
-    """Return the message and the hint of a case that null agents pass."""
+def passed(
+    agents: list[Any], through: list[str], *evaluators: dict[str, Any], redundant: str | None = None
+) -> list[tuple[str, str | None]]:
+    """Return the messages and hints of a case that null agents pass."""
     one = case("x", evaluators=evaluators)
     records = [NullAgentRecord(agent=each, outcome="passes", evaluators=tuple(through), answer="") for each in agents]
-    states: list[Any] = [{"name": each["name"], "state": "needed"} for each in evaluators]
+    names = [each["name"] for each in evaluators]
+    states: list[Any] = [{"name": each, "state": "redundant" if each == redundant else "needed"} for each in names]
     proof = CaseProof.model_validate(
         {
             "suite": one.suite,
@@ -35,8 +38,7 @@ def passed(agents: list[Any], through: list[str], *evaluators: dict[str, Any]) -
             "evaluators": states,
         }
     )
-    (found,) = findings(one, proof, lambda _: None)
-    return found.message, found.hint
+    return [(found.message, found.hint) for found in findings(one, proof, lambda _: None)]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,13 @@ def passed(agents: list[Any], through: list[str], *evaluators: dict[str, Any]) -
 def test_the_hint_says_what_would_have_caught_a_null_agent(
     agents: list[Any], through: list[str], evaluators: list[Any], hint: str
 ) -> None:
-    message, given = passed(agents, through, *evaluators)
+    ((message, given),) = passed(agents, through, *evaluators)
     assert f"{', '.join(agents)}; let through by {', '.join(through)}" in message
+    assert hint in (given or "")
+
+
+@pytest.mark.parametrize(("through", "hint"), [(["exact"], "set 'required: true'"), (["exact", "other"], "remove it")])
+def test_the_hint_of_a_redundant_evaluator_depends_on_what_it_notices(through: list[str], hint: str) -> None:
+    _, (message, given) = passed(["empty"], through, EXACT, OTHER, redundant="other")
+    assert "'other' is redundant" in message
     assert hint in (given or "")
