@@ -16,10 +16,11 @@ from agentv_ci.app.grading import grader
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, flat, seed_of
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.contracts.targets import CliTarget, Target, at_most
 from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators
 from agentv_ci.execute.budget import Budget
+from agentv_ci.execute.cluster import Place
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_targets
@@ -78,10 +79,10 @@ class Answered:
 class WorkerRun:
     """A run, as far as one worker does it."""
 
-    def __init__(self, head: Head, worker: str, threads: int, root: Path, variables: Mapping[str, str]) -> None:
+    def __init__(self, head: Head, place: Place, root: Path, variables: Mapping[str, str]) -> None:
         """Raise UsageError for missing variables and for another code of agents."""
         self._head = head
-        self._worker = worker
+        self._worker = place.name
         self._stack = AsyncExitStack()
         self._notes = Notes()
         plan = self._plan = head.plan.model_copy(update={"files": {}})
@@ -99,9 +100,12 @@ class WorkerRun:
         ).without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
         self._suites = {suite.path: suite for suite in plan.suites}
         self._progress = Progress(total=0)
-        self._limits = Limits(None, with_workers(targets, threads), (), services.environment, services.log)
+        self._limits = Limits(None, with_workers(targets, place.threads), (), services.environment, services.log)
         for key in targets:
-            self._limits.of(key).on_refused = partial(self._refused, key)
+            limit = self._limits.of(key)
+            limit.on_refused = partial(self._refused, key)
+            if isinstance(workers := targets[key].workers, int):
+                limit.shared = place.slots(key, at_most(targets[key], workers))
         options = replace(head.options, root=root)
         materials = self._stack.enter_context(Materials(plan.files, root))
         self._runner = LocalTrials(
@@ -179,7 +183,7 @@ class _Spending(Budget):
 
 
 @asynccontextmanager
-async def begin(head: Head, worker: str, threads: int) -> AsyncIterator[WorkerRun]:
+async def begin(head: Head, place: Place) -> AsyncIterator[WorkerRun]:
     """Begin a run on this worker: where it was started, if the folders of the eval files are there, else elsewhere."""
     if head.version != agentv_ci.__version__:
         raise UsageError(
@@ -190,7 +194,7 @@ async def begin(head: Head, worker: str, threads: int) -> AsyncIterator[WorkerRu
         here = Path.cwd()
         folders = [(here / suite.path).parent for suite in head.plan.suites]
         root = here if all(each.is_dir() for each in folders) else Path(scratch)
-        run = WorkerRun(head, worker, threads, root, dict(variables))
+        run = WorkerRun(head, place, root, dict(variables))
         try:
             await run.open()
             yield run

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from distributed import Client, LocalCluster, Worker, WorkerPlugin, get_worker
+from distributed import Client, LocalCluster, Semaphore, Worker, WorkerPlugin, get_worker
 from distributed.client import Future, FutureCancelledError
 from distributed.scheduler import KilledWorker
 
@@ -35,11 +35,44 @@ class Problem:
     hint: str | None
 
 
+class ClusterSlots:
+    """Slots of a target for a whole cluster: a semaphore of Dask, which gives back those of workers that die."""
+
+    def __init__(self, name: str, number: int, worker: Worker) -> None:
+        self._semaphore = Semaphore(number, name, scheduler_rpc=worker.scheduler, loop=worker.loop)
+        self._holders: set[asyncio.Task[Any] | None] = set()
+
+    async def acquire(self) -> None:
+        """See SharedSlots."""
+        await self._semaphore.acquire()
+        self._holders.add(asyncio.current_task())
+
+    async def release(self) -> None:
+        """See SharedSlots."""
+        if (task := asyncio.current_task()) in self._holders:
+            self._holders.discard(task)
+            await self._semaphore.release()
+
+    def close(self) -> None:
+        """Stop telling the scheduler that slots are in use."""
+        self._semaphore.refresh_callback.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A worker, as a run sees it."""
+
+    name: str
+    threads: int
+    slots: Callable[[str, int], ClusterSlots]
+    """Returns the slots of a target for the whole cluster, by its key and their number."""
+
+
 class Session(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped here
     """What a run keeps on each worker, also on those that join later."""
 
-    def __init__(self, name: str, begin: Callable[[str, int], AbstractAsyncContextManager[object]]) -> None:
-        """`begin` opens what is kept; it gets the worker's name and threads."""
+    def __init__(self, name: str, begin: Callable[[Place], AbstractAsyncContextManager[object]]) -> None:
+        """`begin` opens what is kept on a worker."""
         self.name = name
         self.problem: Problem | None = None
         self._begin = begin
@@ -48,8 +81,15 @@ class Session(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped her
         """Open what is kept."""
         self._stack = AsyncExitStack()
         self._under_way: set[asyncio.Task[Any]] = set()
+
+        def slots(target: str, number: int) -> ClusterSlots:
+            shared = ClusterSlots(f"{self.name}-{target}", number, worker)
+            self._stack.callback(shared.close)
+            return shared
+
         try:
-            self._kept = await self._stack.enter_async_context(self._begin(str(worker.name), worker.state.nthreads))
+            place = Place(str(worker.name), worker.state.nthreads, slots)
+            self._kept = await self._stack.enter_async_context(self._begin(place))
         except CannotGoOn as error:
             self.problem = Problem(str(worker.name), error.exit_code, error.message, error.hint)
 
@@ -97,7 +137,7 @@ class Cluster:
 
     @asynccontextmanager
     async def session(
-        self, name: str, begin: Callable[[str, int], AbstractAsyncContextManager[object]]
+        self, name: str, begin: Callable[[Place], AbstractAsyncContextManager[object]]
     ) -> AsyncIterator[None]:
         """Open a session on every worker; raises UsageError or TargetUnavailable, which name the worker."""
         await self._client.register_plugin(Session(name, begin))

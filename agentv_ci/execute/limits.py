@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
+from typing import Protocol
 
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import Environment, Log, ProviderError
@@ -31,6 +32,16 @@ DOWN_AFTER = 5
 """Failed connections in a row after which a target is down."""
 LEAST_CHANGE_S = 1.0
 """A wait that grows by less is not reported: many questions are refused within moments of each other."""
+
+
+class SharedSlots(Protocol):
+    """Slots of a target that several processes share."""
+
+    async def acquire(self) -> None:
+        """Take a slot for this task, once there is one."""
+
+    async def release(self) -> None:
+        """Give back the slot of this task, if it has one."""
 
 
 class Limits:
@@ -82,6 +93,8 @@ class Limit:
         """Called whenever there may be room for more."""
         self.on_refused: Callable[[float], None] = lambda _: None
         """Called when a question is refused for its rate, with the seconds to wait."""
+        self.shared: SharedSlots | None = None
+        """Slots that a question takes besides its own here."""
         self._name = name
         self._most = most
         self._environment = environment
@@ -112,6 +125,8 @@ class Limit:
             self._release()
             raise ProviderError("network", self._down, unreachable=True, requests=0)
         try:
+            if self.shared is not None:
+                await self.shared.acquire()
             yield
         except ProviderError as error:
             # The next question would be refused too.
@@ -124,6 +139,8 @@ class Limit:
             self._succeeded()
         finally:
             self._release()
+            if self.shared is not None:
+                await self.shared.release()
 
     async def pause(self, error: ProviderError, wait_s: float) -> None:
         """Give the slot away, wait, and take one again; raises the error when the target is down."""
@@ -133,8 +150,12 @@ class Limit:
             raise error
         self._release()
         try:
+            if self.shared is not None:
+                await self.shared.release()
             await self._environment.sleep(wait_s)
             await self._take(first=True)
+            if self.shared is not None:
+                await self.shared.acquire()
         except BaseException:
             # The slot is given back when the question ends.
             self._taken += 1

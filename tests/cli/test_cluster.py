@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,11 @@ class TestSameResults:
         assert_same(project, cluster, "--dry-run")
 
 
+def at_once(log: Path) -> int:
+    """Return how many commands ran at once, by the lines `+` and `-` that they wrote as they began and ended."""
+    return max(accumulate(1 if line == "+" else -1 for line in log.read_text().split()))
+
+
 class TestLimits:
     def run(self, project: Project, cluster: DaskCluster, *flags: str) -> int:
         return project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags, *flags).code
@@ -104,8 +110,16 @@ class TestLimits:
             log.write_text("")
             project.documents(*"abcdefgh", targets=(tool(counts, **({"workers": workers} if workers else {})),))
             assert self.run(project, cluster) == 0
-            under_way = [log.read_text()[:place].count("+") - log.read_text()[:place].count("-") for place in range(99)]
-            assert max(under_way) == most
+            assert at_once(log) == most
+
+    def test_workers_of_a_judge_hold_for_the_cluster(self, project: Project, cluster: DaskCluster) -> None:
+        log = project.path("log")
+        praise = '{\\"score\\": 0.9}'
+        judges = f'echo + >> {log}; sleep 0.3; echo - >> {log}; echo "{praise}"'
+        judge = {**tool(judges, workers=2), "name": "judge"}
+        project.documents(*({"id": each, "evaluators": [JUDGED]} for each in "abcdef"), targets=(GREETS, judge))
+        assert self.run(project, cluster) == 0
+        assert at_once(log) == 2
 
     def test_budget_is_exact_to_one_case_per_worker(self, project: Project, cluster: DaskCluster) -> None:
         with chat_api(says("Hello")) as api:
