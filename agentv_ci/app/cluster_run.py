@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from itertools import count
@@ -18,6 +19,16 @@ from agentv_ci.execute.cluster import Cluster, open_cluster
 from agentv_ci.execute.run_services import RunOptions, RunServices, ignore
 from agentv_ci.execute.trial_runner import RunState
 from agentv_ci.results.rows import Effort, Trial, failed_row
+
+MOST_TOGETHER = 50
+MOST_UNDER_WAY = 1_000
+"""Trials that wait for workers, unless there are more threads."""
+UNIT_S = 0.1
+"""How long a unit of several short trials takes: round trips to the scheduler count less, and rows still come soon."""
+GATHERING_S = 0.002
+
+Waiting = tuple[Trial, "asyncio.Future[ResultRow]"]
+"""A trial, and its row once there is one."""
 
 __all__ = ["ClusterTrials", "open_cluster", "with_workers"]
 
@@ -40,11 +51,21 @@ class ClusterTrials:
         self._state = state
         self._name = f"agentv-ci-{uuid4().hex}"
         self._numbers = count(1)
+        is_exact = options.workers is not None or options.fail_fast or _has_budget(plan, options)
+        self._most_together = 1 if is_exact else MOST_TOGETHER
+        """How many short trials may be submitted at once."""
+        self._together = dict.fromkeys(plan.targets, 1)
+        """By target, how many trials are submitted at once."""
+        self._alone: set[str] = set()
+        """Targets whose trials are submitted one by one."""
+        self._waiting: dict[str, list[Waiting]] = {}
+        self._units: set[asyncio.Task[None]] = set()
 
     @property
     def most(self) -> int | None:
         """See TrialRunner."""
-        return self._options.workers or self._cluster.threads
+        threads = self._options.workers or self._cluster.threads
+        return max(threads, min(threads * self._most_together, MOST_UNDER_WAY))
 
     async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
         """See TrialRunner; raises UsageError for a worker without the variables of a target."""
@@ -61,26 +82,75 @@ class ClusterTrials:
             is_verbose=self._services.log is not ignore,
         )
         await stack.enter_async_context(self._cluster.session(self._name, partial(cluster_worker.begin, head)))
+        stack.push_async_callback(self._cancel)
+
+    async def _cancel(self) -> None:
+        for unit in self._units:
+            unit.cancel()
+        await asyncio.gather(*self._units, return_exceptions=True)
 
     async def ask_together(self, target: str, trials: Iterable[Trial]) -> None:
         """See TrialRunner; questions are spread over the workers instead."""
 
     async def run(self, trial: Trial) -> ResultRow:
         """See TrialRunner; raises TargetUnavailable when the scheduler is gone."""
-        digests = sorted({file.sha256 for file in files_of(trial.case)})
-        files = [self._cluster.keep(f"file-{digest}", self._plan.files[digest]) for digest in digests]
-        unit, name = Unit(trial.case, trial.number), f"{self._name}-{next(self._numbers)}"
-        limit = self._state.limits.of(trial.case.target)
+        target, loop = trial.case.target, asyncio.get_running_loop()
+        row: asyncio.Future[ResultRow] = loop.create_future()
+        async with self._state.limits.of(target).slot():
+            waiting = self._waiting.setdefault(target, [])
+            waiting.append((trial, row))
+            if len(waiting) >= self._together[target]:
+                self._submit(target)
+            elif len(waiting) == 1:
+                # Others end within moments.
+                loop.call_later(GATHERING_S, self._submit, target)
+            return await row
+
+    def _submit(self, target: str) -> None:
+        if waiting := self._waiting.pop(target, []):
+            unit = asyncio.create_task(self._answer(waiting))
+            self._units.add(unit)
+            unit.add_done_callback(self._units.discard)
+
+    async def _answer(self, waiting: Sequence[Waiting]) -> None:
+        """Let a worker run trials of one target, one after the other, and hand out their rows."""
         try:
-            async with limit.slot():
-                answered: Answered = await self._cluster.do(
-                    name, self._name, cluster_worker.answer, unit, digests, files
-                )
+            answered = await self._on_worker([trial for trial, _ in waiting])
         except ProviderError as error:
+            if len(waiting) > 1:
+                # One of them is to blame.
+                await asyncio.gather(*(self._answer([each]) for each in waiting))
+                return
+            ((trial, row),) = waiting
             now = self._services.environment.now()
-            return failed_row(trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now)
-        self._take(answered.notes)
-        return answered.row
+            _hand(row, failed_row(trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now))
+        except Exception as error:  # noqa: BLE001  # those who wait for the rows raise it
+            for _, row in waiting:
+                if not row.done():
+                    row.set_exception(error)
+        else:
+            self._take(answered.notes)
+            for (_, row), found in zip(waiting, answered.rows, strict=True):
+                _hand(row, found)
+            self._gather_more(waiting[0][0].case.target, answered.seconds / len(waiting))
+
+    async def _on_worker(self, trials: Sequence[Trial]) -> Answered:
+        digests = sorted({file.sha256 for trial in trials for file in files_of(trial.case)})
+        files = [self._cluster.keep(f"file-{digest}", self._plan.files[digest]) for digest in digests]
+        units = [Unit(trial.case, trial.number) for trial in trials]
+        name = f"{self._name}-{next(self._numbers)}"
+        answered: Answered = await self._cluster.do(name, self._name, cluster_worker.answer, units, digests, files)
+        return answered
+
+    def _gather_more(self, target: str, seconds: float) -> None:
+        """Submit as many trials at once as take UNIT_S; `seconds` is what one took."""
+        if self._plan.targets[target].workers is None and target not in self._alone:
+            self._set_together(target, max(1, min(self._most_together, int(UNIT_S / max(seconds, 1e-6)))))
+
+    def _set_together(self, target: str, number: int) -> None:
+        if number != self._together[target]:
+            self._together[target] = number
+            self._state.limits.of(target).allow(self._cluster.threads * number)
 
     def _take(self, notes: Notes) -> None:
         """Take in what happened on a worker."""
@@ -90,6 +160,9 @@ class ClusterTrials:
         for model in notes.unpriced:
             budget.miss_price(model)
         for target, held_s in notes.refused:
+            # From now on a slot is one question.
+            self._set_together(target, 1)
+            self._alone.add(target)
             self._state.limits.of(target).refused(held_s)
         for sentence in notes.warnings:
             self._services.warn(sentence)
@@ -100,3 +173,13 @@ class ClusterTrials:
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """See TrialRunner."""
         raise NotImplementedError(f"{trial.key}: a cluster does not score the stored answer of {row.timestamp}")
+
+
+def _has_budget(plan: Plan, options: RunOptions) -> bool:
+    return options.max_cost_usd is not None or any(suite.gate.max_cost_usd is not None for suite in plan.suites)
+
+
+def _hand(row: asyncio.Future[ResultRow], found: ResultRow) -> None:
+    """Hand out a row, unless the run has been interrupted."""
+    if not row.done():
+        row.set_result(found)

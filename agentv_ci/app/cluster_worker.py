@@ -70,9 +70,10 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a unit returns."""
+    """What units return."""
 
-    row: ResultRow
+    rows: tuple[ResultRow, ...]
+    seconds: float
     notes: Notes
 
 
@@ -98,6 +99,7 @@ class WorkerRun:
             log=self._log if head.is_verbose else ignore,
             warn=self._warn,
         ).without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
+        self._monotonic = services.environment.monotonic
         self._suites = {suite.path: suite for suite in plan.suites}
         self._progress = Progress(total=0)
         self._limits = Limits(None, with_workers(targets, place.threads), (), services.environment, services.log)
@@ -127,21 +129,19 @@ class WorkerRun:
         """Close the targets, and remove scratch files."""
         await self._stack.aclose()
 
-    async def answer(self, unit: Unit, files: Mapping[str, PlanFile]) -> Answered:
-        """Run a trial; `files` are those of its case."""
+    async def answer(self, units: Sequence[Unit], files: Mapping[str, PlanFile]) -> Answered:
+        """Run trials, one after the other; `files` are those of their cases."""
         self._plan.files.update(files)
-        load_evaluators(flat(unit.case.evaluators))
-        case = unit.case
-        trial = Trial(
-            case,
-            self._suites[case.suite],
-            self._targets[case.target],
-            unit.number,
-            seed_of(case, unit.number),
-            dry_run=self._head.options.dry_run,
-        )
-        row = await self._runner.run(trial)
-        return Answered(row.model_copy(update={"worker": self._worker}), self._take_notes())
+        begun = self._monotonic()
+        rows = [await self._row(unit) for unit in units]
+        return Answered(tuple(rows), self._monotonic() - begun, self._take_notes())
+
+    async def _row(self, unit: Unit) -> ResultRow:
+        case, dry_run = unit.case, self._head.options.dry_run
+        load_evaluators(flat(case.evaluators))
+        suite, target = self._suites[case.suite], self._targets[case.target]
+        row = await self._runner.run(Trial(case, suite, target, unit.number, seed_of(case, unit.number), dry_run))
+        return row.model_copy(update={"worker": self._worker})
 
     def _take_notes(self) -> Notes:
         notes, self._notes = self._notes, Notes()
@@ -202,9 +202,9 @@ async def begin(head: Head, place: Place) -> AsyncIterator[WorkerRun]:
             await run.close()
 
 
-async def answer(run: WorkerRun, unit: Unit, digests: Sequence[str], files: Sequence[PlanFile]) -> Answered:
-    """Run a trial on this worker."""
-    return await run.answer(unit, dict(zip(digests, files, strict=True)))
+async def answer(run: WorkerRun, units: Sequence[Unit], digests: Sequence[str], files: Sequence[PlanFile]) -> Answered:
+    """Run trials on this worker."""
+    return await run.answer(units, dict(zip(digests, files, strict=True)))
 
 
 def with_workers(targets: Mapping[str, Target], workers: int) -> dict[str, Target]:

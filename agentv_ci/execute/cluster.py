@@ -162,6 +162,8 @@ class Cluster:
 
         Raises ProviderError when workers die of it, and TargetUnavailable when the scheduler or the worker is gone.
         """
+        if self._client.status != "running":
+            raise _lost()
         future = self._client.submit(do_on_worker, session, work, *arguments, key=name, pure=False)
         try:
             done = await future
@@ -170,9 +172,7 @@ class Cluster:
                 "process", f"{counted(error.allowed_failures + 1, 'worker')} died while it ran"
             ) from error
         except FutureCancelledError as error:
-            raise TargetUnavailable(
-                "the connection to the scheduler is lost; finished rows are kept", hint="continue with --resume"
-            ) from error
+            raise _lost() from error
         except asyncio.CancelledError:
             await future.cancel()
             raise
@@ -185,6 +185,11 @@ def refusal(problem: Problem) -> CannotGoOn:
     """Return the error of a worker that cannot take part."""
     kind = UsageError if problem.exit_code == UsageError.exit_code else TargetUnavailable
     return kind(f"worker {problem.worker}: {problem.message}", hint=problem.hint)
+
+
+def _lost() -> TargetUnavailable:
+    message = "the connection to the scheduler is lost; finished rows are kept"
+    return TargetUnavailable(message, hint="continue with --resume")
 
 
 def _same(value: object) -> object:

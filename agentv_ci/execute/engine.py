@@ -85,7 +85,7 @@ class Engine:
             await self._open_targets(stack, answering=stored is None)
             rows = stored.read() if stored is not None else None
             async with asyncio.TaskGroup() as workers:
-                for _ in range(min(self._runner.most or self._limits.width, self._limits.width, self.progress.total)):
+                for _ in range(min(self._runner.most or self._limits.width, self.progress.total)):
                     # All workers draw from one queue, or from one iterator.
                     workers.create_task(self._rescore_all(rows) if rows is not None else self._answer_all())
 

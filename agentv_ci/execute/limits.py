@@ -161,6 +161,12 @@ class Limit:
             self._taken += 1
             raise
 
+    def allow(self, most: int) -> None:
+        """Set the number of slots, unless refusals have reduced them."""
+        if self.width == self._most:
+            self.width = self._most = most
+            self._admit()
+
     def refused(self, hold_s: float) -> None:
         """Take in that a question, which others asked, was refused for its rate."""
         self._failed(ProviderError("rate_limit", TOO_MANY, retryable=True), hold_s=hold_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import subprocess
 import sys
@@ -137,6 +138,14 @@ class TestLimits:
         assert len(project.rows()) == 12
         assert [row for row in project.rows() if row in before] == before
 
+    def test_short_cases_travel_together(self, project: Project, cluster: DaskCluster) -> None:
+        names = [f"case-{number:03}" for number in range(300)]
+        project.documents(*names)
+        begun = time.monotonic()
+        assert self.run(project, cluster) == 0
+        assert time.monotonic() - begun < 15
+        assert sorted(row["eval_id"] for row in project.rows()) == names
+
     def test_trials_stop_when_decided(self, project: Project, cluster: DaskCluster) -> None:
         project.documents("a", repeat={"max": 5, "stop_when": "decided"})
         assert self.run(project, cluster) == 0
@@ -178,6 +187,26 @@ class TestLoss:
         out, err = process.communicate(timeout=50)
         assert (process.returncode, "Traceback" in err) == (0, False), (out, err)
         assert sorted(row["eval_id"] for row in project.rows()) == list("abcdef")
+
+    def test_rounds_of_faults_lose_and_double_no_row(self, project: Project, own_cluster: DaskCluster) -> None:
+        chance = random.Random(28)
+        own_cluster.start_worker("c")
+        for number in range(5):
+            project.path("pids").unlink(missing_ok=True)
+            process = self.start(project, own_cluster, "--repeat", "4", seconds=0.2)
+            time.sleep(chance.uniform(0, 1))
+            unlucky = chance.choice([each for each in own_cluster.processes if each != "scheduler"])
+            if chance.random() < 0.5:
+                own_cluster.kill(unlucky)
+                own_cluster.start_worker(f"new-{number}")
+            else:
+                own_cluster.processes[unlucky].send_signal(signal.SIGSTOP)
+                time.sleep(1)
+                own_cluster.processes[unlucky].send_signal(signal.SIGCONT)
+            out, err = process.communicate(timeout=50)
+            assert (process.returncode, "Traceback" in err) == (0, False), (number, unlucky, out, err)
+            ran = sorted((row["eval_id"], row["trial"]) for row in project.rows())
+            assert ran == [(case, trial) for case in "abcdef" for trial in (1, 2, 3, 4)]
 
     def test_scheduler_that_dies_ends_the_run_and_rows_are_kept(
         self, project: Project, own_cluster: DaskCluster, tmp_path: Path
