@@ -68,11 +68,16 @@ class ClusterTrials:
         return max(threads, min(threads * self._most_together, MOST_UNDER_WAY))
 
     async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
-        """See TrialRunner; raises UsageError for a worker without the variables of a target."""
+        """See TrialRunner; raises UsageError for a worker without variables, and without a worker for a target."""
+        asked = tuple(targets)
+        for key in sorted({case.target for case in self._plan.cases}.intersection(asked)):
+            target = self._plan.targets[key]
+            if target.resources:
+                await self._cluster.require_resources(f"target '{target.name}'", target.resources)
         head = Head(
             __version__,
             self._plan.model_copy(update={"cases": (), "files": {}}),
-            tuple(targets),
+            asked,
             RunOptions(
                 root=self._options.root,
                 dry_run=self._options.dry_run,
@@ -139,7 +144,9 @@ class ClusterTrials:
         files = [self._cluster.keep(f"file-{digest}", self._plan.files[digest]) for digest in digests]
         units = [Unit(trial.case, trial.number) for trial in trials]
         name = f"{self._name}-{next(self._numbers)}"
-        answered: Answered = await self._cluster.do(name, self._name, cluster_worker.answer, units, digests, files)
+        resources = self._plan.targets[trials[0].case.target].resources
+        work = cluster_worker.answer, units, digests, files
+        answered: Answered = await self._cluster.do(name, self._name, *work, resources=resources)
         return answered
 
     def _gather_more(self, target: str, seconds: float) -> None:

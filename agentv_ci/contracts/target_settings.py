@@ -26,7 +26,9 @@ class TargetSettings(Authored):
     """Settings of every target."""
 
     hoists_settings: ClassVar[bool] = True
-    outside_digest: ClassVar[frozenset[str]] = frozenset({"name", "judge_target", "workers", "provider_batching"})
+    outside_digest: ClassVar[frozenset[str]] = frozenset(
+        {"name", "judge_target", "workers", "provider_batching", "resources"}
+    )
     """Fields that cannot change an answer. The judge is part of the evaluators that use it."""
     secrets: ClassVar[frozenset[str]] = frozenset()
     """Fields with secret values."""
@@ -55,6 +57,9 @@ class TargetSettings(Authored):
     name: Name = Field(description="Name of the target in eval files and on the command line.")
     judge_target: Maybe[Name] = Field(None, description="Target that judges the answers of this one.")
     workers: Maybe[Count] = Field(None, description="Concurrent requests; default 1. `--workers` overrides it.")
+    resources: Maybe[dict[str, Positive]] = Field(
+        None, description="What a case takes of a cluster's workers, such as `GPU: 1`; unused without a cluster."
+    )
     provider_batching: Maybe[Flag] = Field(None, description="Send all questions in one session, if supported.")
 
     @classmethod

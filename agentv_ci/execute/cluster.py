@@ -157,14 +157,29 @@ class Cluster:
             self._kept[name] = self._client.submit(_same, value, key=f"agentv-ci-{name}")
         return self._kept[name]
 
-    async def do(self, name: str, session: str, work: Callable[..., Awaitable[Any]], *arguments: object) -> Any:  # noqa: ANN401  # what the work returns
-        """Do work on a worker.
+    async def require_resources(self, what: str, resources: Mapping[str, float]) -> None:
+        """Raise UsageError if no worker has these resources: Dask would wait for one."""
+        known = (await self._client.scheduler.identity())["workers"].values()
+        if not any(all(each["resources"].get(key, 0) >= value for key, value in resources.items()) for each in known):
+            needed = ", ".join(f"{key}: {value:g}" for key, value in resources.items())
+            hint = "start one with: dask worker --resources 'NAME=NUMBER'"
+            raise UsageError(f"{what} needs a worker with the resources {needed}, and there is none", hint=hint)
+
+    async def do(
+        self,
+        name: str,
+        session: str,
+        work: Callable[..., Awaitable[Any]],
+        *arguments: object,
+        resources: Mapping[str, float] | None = None,
+    ) -> Any:  # noqa: ANN401  # what the work returns
+        """Do work on a worker that has these resources.
 
         Raises ProviderError when workers die of it, and TargetUnavailable when the scheduler or the worker is gone.
         """
         if self._client.status != "running":
             raise _lost()
-        future = self._client.submit(do_on_worker, session, work, *arguments, key=name, pure=False)
+        future = self._client.submit(do_on_worker, session, work, *arguments, key=name, pure=False, resources=resources)
         try:
             done = await future
         except KilledWorker as error:

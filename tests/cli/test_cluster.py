@@ -160,6 +160,14 @@ class TestLimits:
         assert (change["before"], change["after"], change["reason"]) == (3, 1, "HTTP 429")
 
 
+def test_cases_run_where_their_resources_are(project: Project, own_cluster: DaskCluster) -> None:
+    own_cluster.start_worker("gpu", None, "--resources", "GPU=1")
+    needs = {**GREETS, "name": "needs", "resources": {"GPU": 1}}
+    project.documents(*"abcdef", targets=(GREETS, JUDGE, needs))
+    done = project.process("eval", "evals", "--out", "r.jsonl", *own_cluster.flags, "--target", "needs")
+    assert (done.code, {row["worker"] for row in project.rows()}) == (0, {"gpu"}), done
+
+
 class TestLoss:
     SLOW = "echo $$ >> {log}; sleep {seconds}; echo Hello"
 
@@ -247,6 +255,11 @@ class TestRefusals:
         project.documents("a", targets=(gpt("http://127.0.0.1:9"),))
         project.env["MOCK_KEY"] = KEY
         error = "target 'default' needs environment variables that are not set: MOCK_KEY"
+        self.refuses(project, *own_cluster.flags[2:], error=error)
+
+    def test_no_worker_with_the_resources_of_a_target(self, project: Project, own_cluster: DaskCluster) -> None:
+        project.documents("a", targets=({**GREETS, "resources": {"GPU": 1, "memory_mb": 0.5}}, JUDGE))
+        error = "target 'default' needs a worker with the resources GPU: 1, memory_mb: 0.5, and there is none"
         self.refuses(project, *own_cluster.flags[2:], error=error)
 
     def test_other_version_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
