@@ -24,7 +24,7 @@ from agentv_ci.errors import MissingVariables
 from agentv_ci.evaluate.evaluators import load_evaluators, require_packages
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
-from agentv_ci.execute.run_services import RunOptions, RunServices, ignore
+from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, ignore
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.prove.answers import WrittenAnswer, reference_of
 from agentv_ci.prove.case_proof import case_proof
@@ -84,7 +84,9 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
                 judges.forget(case)
             return proof
 
-        proofs = await _in_order(tried, graded, options.workers)
+        progress = Progress(total=len(tried))
+        services.watch(progress)
+        proofs = await _in_order(tried, graded, options.workers, progress)
     lines = EvaluatorLines(root, root, math.inf)
     found = [
         finding
@@ -147,7 +149,7 @@ def _references(plan: Plan) -> Mapping[str, Sequence[WrittenAnswer]]:
 
 
 async def _in_order(
-    cases: Sequence[PlanCase], grade: Callable[[PlanCase], Awaitable[CaseProof]], workers: int
+    cases: Sequence[PlanCase], grade: Callable[[PlanCase], Awaitable[CaseProof]], workers: int, progress: Progress
 ) -> list[CaseProof]:
     """Return the proofs of cases in their order, of which `workers` are made at the same time."""
     done: dict[int, CaseProof] = {}
@@ -155,7 +157,14 @@ async def _in_order(
 
     async def work() -> None:
         for place, case in queue:
-            done[place] = await grade(case)
+            key = (case.suite, case.id, case.target), 1
+            progress.now[key] = case.id
+            done[place] = proof = await grade(case)
+            del progress.now[key]
+            progress.done += 1
+            bites = not (proof.passing or proof.survivors or proof.reference == "fails")
+            progress.passed += bites
+            progress.failed += not bites
             await asyncio.sleep(0)  # evaluators that do not wait must not block signals
 
     try:

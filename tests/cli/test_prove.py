@@ -254,3 +254,12 @@ def test_the_same_bytes_in_every_process(project: Project) -> None:
         assert project.process("prove", "evals", "--workers", number).code == 1
         proofs.append(project.text(".agentv/proof.json"))
     assert proofs[0] == proofs[1]
+
+
+def test_progress_is_shown(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentv_ci.cli.progress.PLAIN_INTERVAL_S", 0.01)
+    slow = {"name": "slow", "type": "code", "script": ["sh", "-c", "sleep 0.05; echo '{\"score\": 0}'"]}
+    project.documents(prices(WEAK), prices(slow, name="slow"))
+    done = project.run("prove", "evals")
+    assert "1/2 done in 0:0" in done.err
+    assert ", 1 running, 0 passed, 1 failed, 0 errors" in done.err
