@@ -42,6 +42,8 @@ _SOURCES: Mapping[str, list[Json]] = {
         _BY_URL,
     ],
 }
+SYSTEM_MESSAGES = "mid-conversation-system-2026-04-07"
+"""The feature with which a conversation may have system messages; Claude Code uses it."""
 _BLOCK: Json = {
     "required": ["type"],
     "properties": {"text": _TEXT},
@@ -50,7 +52,7 @@ _BLOCK: Json = {
 _CONTENT: Json = {"anyOf": [_TEXT, {"type": "array", "minItems": 1, "items": _BLOCK}]}
 _MESSAGE: Json = {
     "required": ["role", "content"],
-    "properties": {"role": {"enum": ["user", "assistant"]}, "content": _CONTENT},
+    "properties": {"role": {"enum": ["user", "assistant", "system"]}, "content": _CONTENT},
     **only_for_user("content", tuple(_SOURCES)),
 }
 _TYPES: Mapping[int, str] = {
@@ -106,6 +108,9 @@ class AnthropicMessages(Dialect):
         if version not in VERSIONS:
             raise Mistake(f'anthropic-version: "{version}" is not a valid version')
         super().check(asked)
+        roles = [message["role"] for message in asked.body["messages"]]
+        if "system" in roles and SYSTEM_MESSAGES not in asked.headers.get("anthropic-beta", ""):
+            raise Mistake(f"messages.{roles.index('system')}.role: use the top-level parameter for system messages")
         if asked.body["messages"][-1]["role"] == "assistant":
             raise Mistake("This model does not support assistant message prefill.")
 
