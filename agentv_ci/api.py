@@ -6,12 +6,12 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypedDict, cast
 
+from msgspec import Struct
 from typing_extensions import Unpack
 
 from agentv_ci.analysis.outcomes import CaseOutcome
@@ -37,8 +37,7 @@ Evals = str | Path | Mapping[str, Any]
 """An eval file, a folder, a glob, a plan, or an eval document."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResult:
+class CaseResult(Struct, frozen=True):
     """The result of a case for one target."""
 
     id: str
@@ -59,8 +58,7 @@ class CaseResult:
     """Its trials."""
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
+class Results(Struct, frozen=True):
     """The results of a run."""
 
     verdict: GateVerdict

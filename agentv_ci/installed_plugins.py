@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from msgspec import Struct
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from agentv_ci.contracts.base import JsonValue, is_plugin
@@ -32,8 +32,7 @@ LONGEST_ERROR = 500
 HINT = "install the package that provides it beside agentv-ci, with python -m pip install PACKAGE"
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(Struct, frozen=True):
     """A loaded plugin."""
 
     kind: PluginKind
@@ -56,8 +55,7 @@ class Plugin:
         return f"{self.kind} '{self.name}' of {self.package} {self.version}"
 
 
-@dataclass(frozen=True, slots=True)
-class UnusablePlugin:
+class UnusablePlugin(Struct, frozen=True):
     """Why a plugin cannot be used."""
 
     message: str

@@ -12,9 +12,10 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
 PIPE_BYTES = 1024 * 1024
@@ -40,8 +41,7 @@ Listener = Callable[[int, bytes], None]
 """Gets output as it comes: the file descriptor, 1 or 2, and bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessResult:
+class ProcessResult(Struct, frozen=True):
     """The result of a command that ended by itself."""
 
     status: int

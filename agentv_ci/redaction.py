@@ -12,9 +12,10 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.environment_references import variable_of

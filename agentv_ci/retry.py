@@ -6,10 +6,10 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from msgspec import Struct
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from agentv_ci.contracts.exchange import ProviderError
@@ -21,8 +21,7 @@ NEVER_RETRIED = frozenset({401, 403})
 DEFAULT_STATUS_CODES = frozenset({408, 429, 500, 502, 503, 504})
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """delay(n) = min(cap, initial · factor^n) · U(0.75, 1.25), never above the cap; n counts from 0."""
 
     max_retries: int = 3

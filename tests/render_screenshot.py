@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 from cmarkgfm import github_flavored_markdown_to_html
 from cmarkgfm.cmark import Options
+from msgspec.structs import replace
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
+
+from msgspec import Struct
 
 from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.plan import PlanCase
@@ -18,8 +19,7 @@ from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
 from agentv_ci.text import counted
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """One verdict of the judge."""
 
     verdict: str
@@ -32,8 +32,7 @@ class Judgement:
         return self.verdict == "pass"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedItem:
+class JudgedItem(Struct, frozen=True):
     """An answer with its label and its judgements."""
 
     id: str
@@ -61,8 +60,7 @@ class JudgedItem:
         return 0 < sum(each.passes for each in self.judgements) < len(self.judgements)
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """The agreement of a judge with labelled answers."""
 
     items: tuple[JudgedItem, ...]
@@ -82,8 +80,7 @@ class Agreement:
     """Why rows are missing, so that the figures do not cover the whole set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demands:
+class Demands(Struct, frozen=True):
     """What a judge must reach; None: no limit."""
 
     min_agreement: float | None = None

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.analysis.inference import change_interval
 from agentv_ci.analysis.outcomes import CaseOutcome
@@ -32,8 +34,7 @@ CHANGES_WORST_FIRST: tuple[Change, ...] = get_args(Change)
 RANKS: Mapping[Verdict, int] = {"fail": 0, "borderline": 1, "pass": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """A run that is compared."""
 
     name: str
@@ -42,8 +43,7 @@ class Side:
     """When its last answer was received: ISO 8601."""
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineComparison:
+class BaselineComparison(Struct, frozen=True):
     """How a run is compared with an older one."""
 
     base: Side

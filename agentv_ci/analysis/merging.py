@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, compare, first_few
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
@@ -25,8 +27,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.text import counted
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False):
     """A results file and the run report beside it."""
 
     name: str

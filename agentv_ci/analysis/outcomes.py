@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
@@ -21,8 +23,7 @@ MAX_FINDINGS = 10_000
 """Most findings and answers in memory; a larger run keeps those of its worst trials."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """The result of one evaluator for an answer that did not pass."""
 
     name: str
@@ -39,8 +40,7 @@ class Finding:
         return f"{self.name} (required)" if self.required else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class TrialOutcome:
+class TrialOutcome(Struct, frozen=True):
     """The part of a row that is kept in memory."""
 
     number: int
@@ -67,8 +67,7 @@ class RowPlace(NamedTuple):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class RowCase:
+class RowCase(Struct, frozen=True):
     """A case as described by its rows."""
 
     id: str
@@ -89,8 +88,7 @@ class RowCase:
 Case = PlanCase | RowCase
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseOutcome(Struct, frozen=True):
     """The outcome of a case."""
 
     case: Case

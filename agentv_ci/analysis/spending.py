@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv_ci.contracts.report import EvaluatorFigures
 from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, Usage, sum_of_known
@@ -13,8 +14,7 @@ PARTS = 10**12
 """Amounts are summed as integer parts, so that the order does not matter."""
 
 
-@dataclass(slots=True)
-class Spending:
+class Spending(Struct):
     """Tokens and costs of answers and judges."""
 
     usage: Usage = field(default_factory=Usage)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
@@ -42,16 +44,14 @@ from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import Effort, Trial, failed_row, unscored_row
 
 
-@dataclass(frozen=True, slots=True)
-class BoundRunner:
+class BoundRunner(Struct, frozen=True):
     """A runner: a function of a program or, without one, a target by its name or provider."""
 
     spec: RunnerSpec
     function: AnswerFunction | None
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkEngine:
+class BenchmarkEngine(Struct, frozen=True):
     """Runs scenarios through the stages."""
 
     environment: Environment

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.exchange import JudgeQuestion, Response, Score

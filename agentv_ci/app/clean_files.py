@@ -13,10 +13,11 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
+
+from msgspec import Struct, field
 
 import agentv_ci
 from agentv_ci.atomic import keep_out_of_git, replacing
@@ -32,8 +33,7 @@ State = list[int] | None
 """Inode, size and time of change in nanoseconds, of a folder only the inode; None if there is no such file."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
+class CheckedFile(Struct, frozen=True):
     """A file that was found, and what its check has returned."""
 
     file: DiscoveredFile
@@ -48,8 +48,7 @@ class CheckedFile:
         return self.result is None or not (self.result.diagnostics or self.result.beside)
 
 
-@dataclass(slots=True)
-class _Contents:
+class _Contents(Struct):
     """The cache in memory."""
 
     version: str

@@ -6,9 +6,11 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 import agentv_ci
 from agentv_ci.app.environment import system_environment
@@ -32,8 +34,7 @@ from agentv_ci.source_files import changed_files
 from agentv_ci.text import listed
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """What all units of a run share."""
 
     version: str
@@ -46,16 +47,14 @@ class Head:
     is_verbose: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """A trial to run."""
 
     case: PlanCase
     number: int
 
 
-@dataclass(slots=True)
-class Notes:
+class Notes(Struct):
     """What happened on a worker since it last reported."""
 
     lines: list[str] = field(default_factory=list)
@@ -68,8 +67,7 @@ class Notes:
     """Keys of targets that refused questions for their rate, and seconds to wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """What units return."""
 
     rows: tuple[ResultRow, ...]

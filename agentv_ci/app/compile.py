@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.case_rows import ids_of_rows
@@ -35,8 +37,7 @@ from agentv_ci.load.plan import load_plan
 from agentv_ci.text import did_you_mean, listed
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Which cases to compile, and for which targets."""
 
     patterns: Sequence[str]
@@ -65,8 +66,7 @@ class Selection:
         return tuple(in_memory(each, path, root) for each, path in zip(self.documents, free, strict=False))
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The documents that a plan was compiled from."""
 
     root: Path
@@ -79,8 +79,7 @@ class Origin:
     """Number of selected cases that do not run because others of their files have `only`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledPlan:
+class CompiledPlan(Struct, frozen=True):
     """A plan in memory."""
 
     plan: Plan

@@ -6,10 +6,10 @@ import copy
 import difflib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from agentv_ci.atomic import write_whole
@@ -25,8 +25,7 @@ from agentv_ci.validate.current_names import Renaming, renamings
 from agentv_ci.validate.structure import CONTRACTS
 
 
-@dataclass(frozen=True, slots=True)
-class FormattedFile:
+class FormattedFile(Struct, frozen=True):
     """A document, and what it is in one style."""
 
     path: Path

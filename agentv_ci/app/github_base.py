@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, compare
 from agentv_ci.app.compare import side_of

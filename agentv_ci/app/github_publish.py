@@ -7,11 +7,12 @@ read through a symbolic link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 from agentv_ci.analysis.outcomes import Tally
@@ -56,8 +57,7 @@ NO_CASES = Counts(cases=0, passed=0, failed=0, errored=0, not_run=0, flaky=0, ro
 FailOn = Literal["gate", "errors", "never"]
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Struct, frozen=True):
     """What the step did."""
 
     run: ActionRun

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv_ci.contracts.environment_references import variables_in
 from agentv_ci.contracts.source import normal
@@ -24,8 +25,7 @@ Fate = Literal["written", "kept", "pasted"]
 STALE = "schema of another version; to update it, delete it and run init again"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One file of a project and its fate."""
 
     fate: Fate
@@ -36,8 +36,7 @@ class Step:
     """A remark on a file that is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """All files of a new project."""
 
     folder: Path

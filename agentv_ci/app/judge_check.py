@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.analysis.agreement import Agreement, measure
 from agentv_ci.app.compile import CompiledPlan, Origin
@@ -33,8 +35,7 @@ ANSWERS = "labelled answers"
 """The name of the target that stands for the answers of the set."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeCheck:
+class JudgeCheck(Struct, frozen=True):
     """A judge set, ready to run."""
 
     compiled: CompiledPlan

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import Ask, JudgeQuestion, ProviderError, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, judges_of

@@ -6,9 +6,11 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.app.case_grading import CaseGrading, no_judge
 from agentv_ci.app.compile import CompiledPlan, places_of_targets
@@ -35,8 +37,7 @@ from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import NO_EARLIER_RUN
 
 
-@dataclass(frozen=True, slots=True)
-class ProofOptions:
+class ProofOptions(Struct, frozen=True):
     """How a plan is proven."""
 
     seed: int = 0

@@ -6,11 +6,12 @@ import contextlib
 import json
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from agentv_ci.analysis.outcomes import CaseOutcome
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.proof import Proof  # few runs have one
 
 
-@dataclass(frozen=True, slots=True)
-class Reports:
+class Reports(Struct, frozen=True):
     """Which reports to write for a run, and where."""
 
     files: Mapping[ReportFormat, Path] = field(default_factory=dict)
@@ -95,8 +95,7 @@ def links_of(workflow: Workflow | None) -> Links:
     return Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
 
 
-@dataclass(frozen=True, slots=True)
-class RunFiles:
+class RunFiles(Struct, frozen=True):
     """Where a run writes its results and reports."""
 
     results: Path
@@ -124,8 +123,7 @@ class RunFiles:
             raise UsageError(f"cannot write results to '{self.results}': it is not a regular file")
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunOutcome(Struct, frozen=True):
     """The outcome of a run."""
 
     report: RunReport

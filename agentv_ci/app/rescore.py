@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.report_files import RunFiles, RunOutcome
@@ -23,8 +25,7 @@ from agentv_ci.text import counted, listed
 ONE_RUN = "rescore the results of one run"
 
 
-@dataclass(slots=True)
-class _Contents:
+class _Contents(Struct):
     """The contents of a results file, without its answers."""
 
     trials: dict[CaseKey, set[int]] = field(default_factory=dict)
@@ -33,8 +34,7 @@ class _Contents:
     """Rows whose tool calls were reported but not kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rescoring:
+class Rescoring(Struct, frozen=True):
     """Stored answers, and the plan to score them with."""
 
     compiled: CompiledPlan

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv_ci.app.compile import CompiledPlan, estimate_run
 from agentv_ci.compile.overrides import Overrides, override
@@ -19,8 +20,7 @@ from agentv_ci.execute.shard import efforts, split
 from agentv_ci.results.files import UnreadableResults, read_rows
 
 
-@dataclass(frozen=True, slots=True)
-class Sharding:
+class Sharding(Struct, frozen=True):
     """How to split a plan."""
 
     most: int

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv_ci.app.clean_files import CheckedFile, CleanFiles
 from agentv_ci.contracts.diagnostics import FileDiagnostics
 from agentv_ci.load.discover import discover
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(Struct, frozen=True):
     """The diagnostics of all files."""
 
     files: tuple[FileDiagnostics, ...]

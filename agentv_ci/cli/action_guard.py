@@ -19,13 +19,13 @@ import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from types import FrameType
 from typing import NoReturn
 
 import click
+from msgspec import Struct
 
 from agentv_ci.errors import BUG, NotContained
 from agentv_ci.file_states import State, file_states
@@ -45,8 +45,7 @@ BESIDE_THE_LIBRARY = frozenset({"site-packages", "dist-packages", "test"})
 """Folders of Python that the tool does not import from; agents may install packages there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """What must be the same after agents ran."""
 
     runner_files: Mapping[Path, bytes]

@@ -9,9 +9,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from agentv_ci.cli.console import show_diagnostics, show_error
 from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
@@ -21,8 +21,7 @@ class ReaderHasGone(Exception):
     """The reader of standard output has closed the pipe."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a command ended."""
 
     exit_code: int

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from agentv_ci.app.init import Start, Step, plan_start, write_start
 from agentv_ci.cli.console import one_line, short, show_line

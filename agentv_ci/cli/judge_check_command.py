@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 
 from agentv_ci.analysis.agreement import Agreement, Demands, JudgedItem, judge_agreement
 from agentv_ci.app.judge_check import JudgeCheck, check_judge, prepare_judge_check
@@ -144,7 +145,7 @@ def command(options: JudgeCheckOptions) -> int:
 def _as_json(check: JudgeCheck, found: Agreement, demands: Demands, code: int, reasons: Sequence[str]) -> str:
     judge = {"target": check.judge.name, "provider": check.judge.provider}
     verdict = {"passed": code == 0, "exit_code": code, "reasons": list(reasons)}
-    return json.dumps({"judge": judge, **asdict(found), "demands": asdict(demands), **verdict}, indent=2)
+    return json.dumps({"judge": judge, **to_builtins(found), "demands": to_builtins(demands), **verdict}, indent=2)
 
 
 def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import IO, BinaryIO
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from agentv_ci.compile.digest import CaseDigests, StreamedDigest
@@ -67,8 +67,7 @@ class PlanWriter:
         return PlanDocument(text.removesuffix("\n}").encode("utf-8"), self._scratch, self.cases)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanDocument:
+class PlanDocument(Struct, frozen=True):
     """A plan's text, while its scratch file is open."""
 
     head: bytes

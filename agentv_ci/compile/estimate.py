@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import isfinite
+
+from msgspec import Struct
 
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.api_targets import HttpTarget
@@ -93,8 +94,7 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     )
 
 
-@dataclass(slots=True)
-class _Use:
+class _Use(Struct):
     """The expected use of one target."""
 
     target: Target

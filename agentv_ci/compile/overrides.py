@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv_ci.compile.document import resealed, sealed
 from agentv_ci.contracts.case_key import CaseKey
@@ -47,8 +48,7 @@ class Needs:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """Values of options; None keeps the plan's own."""
 
     repeat: int | None = None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import CaseFacts
@@ -34,8 +35,7 @@ def facts_of(case: PlanCase) -> CaseFacts:
     return CaseFacts(case.id, case.suite, case.tags or (), case.metadata)
 
 
-@dataclass(frozen=True)
-class CaseFilter:
+class CaseFilter(Struct, frozen=True, dict=True):
     """The cases to run: those that meet all conditions that are given."""
 
     eval_ids: Sequence[str] = ()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from agentv_ci.contracts.base import Items, Recorded
@@ -60,8 +60,7 @@ class History(Recorded):
     runs: Items[PastRun] = Field(description="The runs.")
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(Struct, frozen=True):
     """A message that GitHub shows on a line of a file."""
 
     level: Level

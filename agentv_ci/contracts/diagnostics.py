@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 Kind = Literal["eval", "targets", "config", "judge-set"]
 """A kind of document."""
@@ -17,8 +18,7 @@ SPACE_HINT = "put a space after '-'"
 """The hint for a list item that YAML reads as a text or a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A check of documents; its id is permanent and never reused."""
 
     name: str
@@ -99,8 +99,7 @@ FIXED_RULES = frozenset({*_NEEDED, *_PARTS, *_COMMANDS, *(rule for rule in RULES
 """Rules whose severity cannot be changed: what breaks them cannot be compiled or run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One mistake in one file. Lines and columns count from 1."""
 
     rule: str
@@ -117,8 +116,7 @@ class Diagnostic:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiagnostics:
+class FileDiagnostics(Struct, frozen=True):
     """The diagnostics of one file, without its content."""
 
     path: Path

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import ConfigDocument
@@ -27,8 +28,7 @@ ReadYaml = Callable[[str], JsonValue]
 FileState = Literal["text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReferencedFile:
+class ReferencedFile(Struct, frozen=True):
     """The file that a path refers to."""
 
     real: Path
@@ -50,8 +50,7 @@ ROLE_MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:")
 """The marker of a turn in a conversation that is sent as one text."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedDocument:
+class CheckedDocument(Struct, frozen=True):
     """A source, its document and its diagnostics."""
 
     source: Source
@@ -80,8 +79,7 @@ def facts_of(document: EvalDocument, case: EvalCase, source: Source) -> CaseFact
     return CaseFacts(case.id, relative(source.path, source.root), document.tags_of(case), case.metadata)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentContext:
+class DocumentContext(Struct, frozen=True):
     """The context of an eval file."""
 
     read_yaml: ReadYaml

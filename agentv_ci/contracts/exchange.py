@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct, field, to_builtins
 
 from agentv_ci.contracts.attachments import AttachmentType
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Verdict
@@ -35,8 +36,7 @@ def kind_of_status(status: int) -> ErrorKind:
     return "server" if status >= 500 or status == 408 else "request"
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Struct, frozen=True):
     """An image or a document of a message: a file of the plan, or a URL."""
 
     type: AttachmentType
@@ -52,8 +52,7 @@ class Attachment:
         return {"type": self.type, "path": self.path, "media_type": self.media_type, "bytes": self.size_bytes}
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
+class ChatMessage(Struct, frozen=True):
     """A message in the form of model APIs."""
 
     role: Literal["system", "user", "assistant"]
@@ -63,8 +62,7 @@ class ChatMessage:
     """Texts, images and documents in order; empty without images and documents."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputFile:
+class InputFile(Struct, frozen=True):
     """A file of the question."""
 
     path: Path
@@ -78,8 +76,7 @@ NO_SYSTEM_PROMPT = "none"
 """The system prompt of questions without one besides their messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One question to one target."""
 
     case_id: str
@@ -107,13 +104,13 @@ class Request:
     """A valid reply, for mocks without their own."""
     sample_calls: tuple[ToolCall, ...] | None = None
     """Tool calls before that reply; None: they are not reported."""
-    attached: Mapping[str, str] | None = field(default=None, repr=False)
+    attached: Mapping[str, str] | None = None
     """SHA-256 → Base64 of images and documents; None: bodies have what stands for them."""
 
 
 def as_data(request: Request) -> dict[str, Any]:
     """Return a question as data: images and documents by their digests, and only messages with them have parts."""
-    data = asdict(request)
+    data: dict[str, Any] = to_builtins(request, enc_hook=str)
     del data["attached"]
     for message in data["chat"]:
         if not message["parts"]:
@@ -121,8 +118,7 @@ def as_data(request: Request) -> dict[str, Any]:
     return data
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A target's answer."""
 
     answer: str
@@ -186,8 +182,7 @@ class ProviderError(Exception):
         """Whether a secret was redacted."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeQuestion:
+class JudgeQuestion(Struct, frozen=True):
     """A question to a judge."""
 
     system: str
@@ -206,8 +201,7 @@ class Ask(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The result of an evaluator; with `error` or `unmeasured`, `score` is meaningless."""
 
     score: float = 0.0
@@ -229,8 +223,7 @@ class Score:
     """Results of the members of a composite."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grade:
+class Grade(Struct, frozen=True):
     """The score and verdict of one answer."""
 
     score: float
@@ -248,8 +241,7 @@ class Grade:
     """Whether a secret was redacted in a judge's reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """The outside world as arguments of a run: variables, time, randomness and waiting."""
 
     variables: Mapping[str, str]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, Verdict
@@ -265,8 +265,7 @@ Stop = Literal["fail-fast", "budget", "interrupted"]
 """Why a run ended early."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a run ended."""
 
     dry_run: bool = False

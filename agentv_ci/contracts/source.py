@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic, Kind
 
@@ -35,8 +36,7 @@ NOWHERE = Mark((0, 0), (0, 0), None)
 """The mark of a value that is not in a file."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     """One YAML document."""
 
     path: Path

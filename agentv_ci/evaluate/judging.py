@@ -11,7 +11,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES
@@ -70,8 +72,7 @@ Reply with exactly one JSON object and nothing else:
 - overall_reasoning: one or two sentences about the whole"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Struct, frozen=True):
     """A kind of judge question."""
 
     task: str

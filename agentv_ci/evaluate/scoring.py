@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import EvaluatorVerdict, Verdict
 from agentv_ci.contracts.exchange import Grade, Score
@@ -19,8 +21,7 @@ IN_RESULTS = {"type", "name", "weight", "required", "evaluators", "files"}
 """Settings that results have as fields; members have results of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Struct, frozen=True):
     """What an evaluator's score means for the case."""
 
     result: EvaluatorResult

@@ -7,8 +7,9 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Score

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
@@ -14,8 +15,7 @@ from agentv_ci.contracts.plan import FilePart, FileReference, PlanCase, PlanEval
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """An answer with its case. All of it is data: nothing in it is expanded or executed."""
 
     case: PlanCase
@@ -34,8 +34,7 @@ class Submission:
         return f"{self.case.id}: {evaluator.name}"
 
 
-@dataclass(slots=True)
-class EvaluatorServices:
+class EvaluatorServices(Struct):
     """Services for the evaluators of one answer; judges are asked and their tokens counted here."""
 
     ask: Ask

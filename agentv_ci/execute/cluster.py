@@ -6,13 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from distributed import Client, LocalCluster, Semaphore, Worker, WorkerPlugin, get_worker
 from distributed.client import Future, FutureCancelledError
 from distributed.scheduler import KilledWorker
+from msgspec import Struct
 
 from agentv_ci import __version__
 from agentv_ci.contracts.exchange import ProviderError
@@ -25,8 +25,7 @@ WORKERS_S = 30.0
 PACKAGE = "agentv_ci"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Why a worker cannot take part."""
 
     worker: str
@@ -58,8 +57,7 @@ class ClusterSlots:
         self._semaphore.refresh_callback.stop()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A worker, as a run sees it."""
 
     name: str

@@ -6,8 +6,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -21,8 +22,7 @@ MAX_NAME = 40
 """Characters of a case's id in a file name; each may take four bytes."""
 
 
-@dataclass(slots=True)
-class Dumps:
+class Dumps(Struct):
     """Writes prompts and traces without secrets; a failure to write is a warning."""
 
     prompts: Path | None

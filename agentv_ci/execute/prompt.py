@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TypeGuard
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Attachment, ChatMessage, InputFile, JudgeQuestion, Request
 from agentv_ci.contracts.plan import (

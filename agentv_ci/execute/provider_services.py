@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import Environment, Log, ProviderError, Warn
@@ -32,8 +33,7 @@ def require_folder(path: Path) -> None:
         raise ProviderError("process", f"working directory '{path}' does not exist (setting 'cwd')")
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderServices:
+class ProviderServices(Struct, frozen=True):
     """What a provider may use besides its target."""
 
     root: Path

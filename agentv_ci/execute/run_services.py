@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.exchange import OF_CASE, Ask, Environment, Grade, Log, Request, Response, Warn
@@ -27,8 +29,7 @@ MAX_CASES = 3
 """Cases for which a warning is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
+class ClusterOptions(Struct, frozen=True):
     """The Dask cluster that runs a plan: one of these."""
 
     scheduler: str | None = None
@@ -37,8 +38,7 @@ class ClusterOptions:
     """How many workers to start on this machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """How a plan is run; none of it changes a case's digest."""
 
     root: Path
@@ -86,8 +86,7 @@ class RunOptions:
         return self.is_filtered or self.shard is not None
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """The progress of a run, in trials."""
 
     total: int
@@ -119,8 +118,7 @@ def ignore(_: object) -> None:
     """Ignore a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunServices:
+class RunServices(Struct, frozen=True):
     """What a run uses from outside."""
 
     environment: Environment
@@ -141,15 +139,14 @@ class RunServices:
         return replace(self, log=ignore if self.log is ignore else log.log, warn=log.warn, redactor=redactor)
 
 
-@dataclass(slots=True)
-class RunLog:
+class RunLog(Struct):
     """Cleans messages of secrets and terminal commands; shows each warning once, and for the first few cases."""
 
     show_line: Log
     show_warning: Warn
     redactor: Redactor
-    _warnings: set[str] = field(default_factory=set, init=False)
-    _cases: Counter[str] = field(default_factory=Counter, init=False)
+    _warnings: set[str] = field(default_factory=set)
+    _cases: Counter[str] = field(default_factory=Counter)
     """How many cases a warning was about."""
 
     def log(self, line: str) -> None:
@@ -176,8 +173,7 @@ class RunLog:
         return shortened(text, MAX_LOG_LINE)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswers:
+class StoredAnswers(Struct, frozen=True):
     """Rows whose answers are scored again, read lazily."""
 
     read: Callable[[], Iterator[ResultRow]]

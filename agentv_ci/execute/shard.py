@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapreplace
 from statistics import median
+
+from msgspec import Struct
 
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import (
@@ -26,8 +27,7 @@ JUDGEMENT, SCRIPT, CHECK = 1.0, 0.5, 0.01
 """How long evaluators take, as multiples of a question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(Struct, frozen=True):
     """A part of a plan."""
 
     index: int

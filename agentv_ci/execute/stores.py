@@ -11,11 +11,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from pydantic import TypeAdapter
+from msgspec import Struct
+from msgspec.structs import asdict, fields, replace
+from pydantic import BaseModel, create_model
 
 from agentv_ci.atomic import keep_out_of_git, replacing
 from agentv_ci.canonical import digest_of, exact
@@ -43,8 +45,7 @@ UNASKED = ("timeout_s", "attempt", "sample", "sample_calls", "files", "cwd", "ca
 """Fields of a request that its key holds in another form, or not at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """The size of a store."""
 
     files: int
@@ -64,14 +65,18 @@ class Store:
             entry = read_json(self._place(key).read_text("utf-8"), strict=True)
             if not isinstance(entry, dict) or entry.get("version") != VERSION:
                 return None
-            response = _responses().validate_python(entry.get("response"))
+            response = _answer_in(entry.get("response"))
         except (OSError, ValueError):
             return None
         return replace(response, cached=True, requests=0) if _is_sound(response) else None
 
     def keep(self, key: str, asked: JsonObject, response: Response) -> None:
         """Write an answer, and what was asked for people to read; raises OSError."""
-        entry = {"version": VERSION, "asked": asked, "response": _responses().dump_python(response, mode="json")}
+        entry = {
+            "version": VERSION,
+            "asked": asked,
+            "response": _stored_answer()(**asdict(response)).model_dump(mode="json"),
+        }
         place = self._place(key)
         if self._outside_git:
             keep_out_of_git(self.folder)
@@ -151,13 +156,20 @@ def _is_sound(response: Response) -> bool:
     return all(figure is None or figure >= 0 for figure in (response.duration_ms, response.cost_usd, *counts))
 
 
+def _answer_in(data: JsonValue) -> Response:
+    """Return a stored answer; raises ValueError if it is not one."""
+    stored = _stored_answer().model_validate(data)
+    return Response(**{name: getattr(stored, name) for name in stored.model_fields_set})
+
+
 @cache
-def _responses() -> TypeAdapter[Response]:
-    return TypeAdapter(Response)
+def _stored_answer() -> type[BaseModel]:
+    """Return the model of stored answers, which has the fields of `Response`."""
+    known: dict[str, Any] = {each.name: (each.type, ... if each.required else None) for each in fields(Response)}
+    return create_model("StoredAnswer", **known)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What a target is asked, and under which keys answers are stored."""
 
     key: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 from itertools import count
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import (
@@ -38,8 +40,7 @@ REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
 """Failures worth another attempt; providers have already retried everything else."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunState:
+class RunState(Struct, frozen=True):
     """What all trials of a run share."""
 
     limits: Limits

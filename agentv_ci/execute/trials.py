@@ -6,8 +6,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, targets_of
@@ -50,8 +52,7 @@ def can_pass(case: PlanCase, missed: int) -> bool:
     return missed <= case.trials - enough(case.trials, case.require)
 
 
-@dataclass(slots=True)
-class _UndecidedCase:
+class _UndecidedCase(Struct):
     """A case with `stop_when: decided` that is not decided yet."""
 
     known: dict[int, Result]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
+from msgspec import Struct, field
 from referencing import Registry, Resource
 from referencing._core import Resolved, Resolver
 from referencing.exceptions import NoSuchResource, Unresolvable
@@ -76,8 +76,7 @@ def _read_nothing(path: Path) -> JsonValue:
     raise FileNotFoundError(path)
 
 
-@dataclass(slots=True)
-class _Document:
+class _Document(Struct):
     """A file of a schema; its parts are identified by the `id` of the object."""
 
     uri: str

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
+from msgspec import Struct
 from referencing import Registry
 
 from agentv_ci.contracts.base import PLUGIN_NAME, JsonObject, JsonValue
@@ -27,8 +27,7 @@ DIALECTS = (
 """Supported values of `$schema`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """One violation of a schema."""
 
     keyword: str

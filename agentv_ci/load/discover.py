@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import UsageError
@@ -20,8 +21,7 @@ NEVER_ENTERED = frozenset({"node_modules", "venv", "__pycache__"})
 NO_EVALS_HINT = "create an example with `agentv-ci init`"
 
 
-@dataclass(frozen=True, slots=True)
-class DiscoveredFile:
+class DiscoveredFile(Struct, frozen=True):
     """A file that was found."""
 
     path: Path

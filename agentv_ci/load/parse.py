@@ -8,8 +8,8 @@ few valid documents and may be missing; then ruamel's own parser decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
@@ -49,8 +49,7 @@ MAX_SECOND_OPINION = 200_000
 """Characters; ruamel's own parser reads about 100,000 per second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """The first document of a file."""
 
     data: JsonValue
@@ -100,8 +99,7 @@ def _second_opinion(text: str, refusal: YAMLError | None) -> Parsed:
         raise syntax_error(text, error) from error
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     value: JsonValue
     mark: Mark
     size: int = 1

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import StreamEndEvent
 
@@ -40,8 +40,7 @@ class NotPlain(Exception):
     """The file needs the constructor that supports all of the core schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainDocument:
+class PlainDocument(Struct, frozen=True):
     """A document of plain data."""
 
     data: JsonValue

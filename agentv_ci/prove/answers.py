@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.evaluators import EqualsEvaluator, TokenUsageEvaluator, ToolTrajectoryEvaluator
@@ -21,8 +22,7 @@ MOST_CALLS = 20
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenAnswer:
+class WrittenAnswer(Struct, frozen=True):
     """The text of an answer, and its tool calls."""
 
     text: str
@@ -38,16 +38,14 @@ class WrittenAnswer:
         return one is not None and is_same(one, structure_of(other.text))
 
 
-@dataclass(frozen=True, slots=True)
-class NullAnswer:
+class NullAnswer(Struct, frozen=True):
     """The answer of a null agent."""
 
     agent: NullAgent
     answer: WrittenAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
+class Mutant(Struct, frozen=True):
     """A damaged reference answer."""
 
     operator: Operator

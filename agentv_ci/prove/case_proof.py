@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv_ci.contracts.evaluators import ToolTrajectoryEvaluator
 from agentv_ci.contracts.plan import PlanCase, PlanEvaluator
@@ -21,8 +22,7 @@ LONGEST_DIFF = 2_000
 LONGEST_REASON = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
+class Graded(Struct, frozen=True):
     """What the evaluators of a case say of an answer."""
 
     outcome: Outcome
@@ -36,8 +36,7 @@ class Graded:
         return tuple(each.name for each in self.results if each is not None and each.verdict == verdict)
 
 
-@dataclass(frozen=True, slots=True)
-class CaseGrades:
+class CaseGrades(Struct, frozen=True):
     """All answers to one case with their grades."""
 
     case: PlanCase

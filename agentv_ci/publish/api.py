@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 import httpx
+from msgspec import Struct
 
 from agentv_ci import __version__
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
@@ -83,8 +83,7 @@ def _client(token: str) -> httpx.AsyncClient:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(Struct, frozen=True):
     """A client of the API that raises ProviderError for refused requests."""
 
     client: httpx.AsyncClient

@@ -6,7 +6,8 @@ GitHub Docs, "REST API endpoints for workflow runs" and "… for GitHub Actions 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Environment
@@ -22,8 +23,7 @@ OF_THE_BRANCH = frozenset({"push", "schedule", "workflow_dispatch", "merge_group
 MAX_BYTES = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class BaseResults:
+class BaseResults(Struct, frozen=True):
     """An artifact of a run on the base branch."""
 
     name: str

@@ -6,8 +6,9 @@ Limits: GitHub Docs, "REST API endpoints for check runs".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.base import JsonObject
@@ -27,8 +28,7 @@ MAX_NAME = 200
 LEVELS: Mapping[Level, str] = {"error": "failure", "warning": "warning", "notice": "notice"}
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A check run to create."""
 
     key: str

@@ -11,8 +11,9 @@ import os
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv_ci.errors import UsageError
 from agentv_ci.process import ProcessFailed, child_environment, run
@@ -24,8 +25,7 @@ EXTRA_HEADER = r"^http\..*\.extraheader$"
 HINT = "run evals under `pull_request`, which has no secrets, and publish their results from a `workflow_run` job"
 
 
-@dataclass(frozen=True, slots=True)
-class _Checkout:
+class _Checkout(Struct, frozen=True):
     commit: str
     origin: str
     """The address it was fetched from; empty: unknown."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import quote
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from agentv_ci.contracts.action import History, PastRun
@@ -27,8 +27,7 @@ _HISTORY = re.compile(r"^<!-- agentv-ci:history (\{.*\}) -->\s*\Z", re.MULTILINE
 """The last line: the text above it is untrusted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Struct, frozen=True):
     """A run to comment on."""
 
     key: str

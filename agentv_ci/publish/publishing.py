@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.action import Annotation, Level, PastRun
 from agentv_ci.contracts.exchange import Environment
@@ -35,8 +37,7 @@ MAX_SUMMARY_BYTES = 1_000_000
 MIN_SUMMARY_CHARACTERS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(Struct, frozen=True):
     """What to publish of a run."""
 
     annotations: Iterable[Annotation]
@@ -51,8 +52,7 @@ class Publication:
     """What a check run concludes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublishOptions:
+class PublishOptions(Struct, frozen=True):
     """The settings of the workflow, and the runner's files."""
 
     annotations: AnnotationMode

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.json_access import count_at, read_json, text_at, value_at
@@ -25,8 +26,7 @@ OF_BRANCHES = frozenset({"push", "create", "deployment", "deployment_status"})
 DEPENDABOT = "dependabot[bot]"
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """The commit to be merged."""
 
     sha: str
@@ -36,8 +36,7 @@ class Head:
     branch: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Workflow:
+class Workflow(Struct, frozen=True):
     """A run of a workflow."""
 
     event: str

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, assert_never
+
+from msgspec.structs import asdict
 
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.base import JsonObject
@@ -40,7 +41,7 @@ def document(files: Iterable[FileDiagnostics], skipped: int, *, strict: bool) ->
             path=str(each.path),
             kind=each.kind,
             valid=each.is_valid(strict=strict),
-            diagnostics=tuple(DiagnosticRecord(**dataclasses.asdict(diagnostic)) for diagnostic in each.diagnostics),
+            diagnostics=tuple(DiagnosticRecord(**asdict(diagnostic)) for diagnostic in each.diagnostics),
         )
         for each in files
     )

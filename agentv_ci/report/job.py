@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv_ci.contracts.action import ActionRun, PastRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
@@ -19,8 +20,7 @@ MAX_TEXT = 300
 MAX_REASON = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """What a job has to report."""
 
     run: ActionRun

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from agentv_ci.contracts.comparison import Change, Comparison
 from agentv_ci.contracts.report import (
@@ -35,8 +36,7 @@ WORTH_A_TIME_S = 1.0
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line and its style."""
 
     text: str

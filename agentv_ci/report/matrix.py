@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.report.view import RunView
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixCase:
+class MatrixCase(Struct, frozen=True):
     """A case that several targets answer."""
 
     outcomes: Mapping[str, CaseOutcome]

@@ -6,13 +6,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from glob import escape
 from shlex import quote
 from typing import TYPE_CHECKING
 from urllib.parse import quote as quote_address
+
+from msgspec import Struct
 
 from agentv_ci.analysis.comparison import first_few
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
@@ -66,8 +67,7 @@ SEVERITIES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "i
 """The name of each severity of a validator's issues."""
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """Links to lines in a repository's files."""
 
     base: str | None = None
@@ -99,8 +99,7 @@ def quoted(path: str) -> str:
         return quote_address(path.encode("utf-8", "replace"))
 
 
-@dataclass(frozen=True)
-class RunView:
+class RunView(Struct, frozen=True, dict=True):
     """A finished run: its report, the outcomes of its cases, and its rows."""
 
     report: RunReport

@@ -8,10 +8,11 @@ import fcntl
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
+
+from msgspec import Struct
 
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
@@ -20,8 +21,7 @@ SYNC_INTERVAL_S = 0.2
 COPIED_BYTES = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class KeptRows:
+class KeptRows(Struct, frozen=True):
     """The part of an existing file that a run keeps."""
 
     path: Path

@@ -6,8 +6,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts.case_key import CaseKey
@@ -26,8 +27,7 @@ OLD_DATA = re.compile(rb'"metadata": ?\{')
 """Data in a JSON line of an earlier version; this one has JSON text."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRun:
+class EarlierRun(Struct, frozen=True):
     """What is reused of an earlier run of the same plan."""
 
     results: Mapping[TrialKey, Result] = field(default_factory=dict)
@@ -45,8 +45,7 @@ class EarlierRun:
 NO_EARLIER_RUN = EarlierRun()
 
 
-@dataclass(frozen=True, slots=True)
-class _LastRow:
+class _LastRow(Struct, frozen=True):
     """The row of a trial that counts."""
 
     place: int
@@ -58,8 +57,7 @@ class _LastRow:
     """Models whose cost is unknown."""
 
 
-@dataclass(slots=True)
-class _Index:
+class _Index(Struct):
     """The content of a results file."""
 
     rows: int = 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
@@ -24,8 +26,7 @@ TrialKey = tuple[CaseKey, int]
 """Case and number of a trial."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One run of one case."""
 
     case: PlanCase
@@ -42,8 +43,7 @@ class Trial:
         return (self.case.suite, self.case.id, self.target.name), self.number
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
+class Effort(Struct, frozen=True):
     """Attempts, requests and time that an answer or an error took."""
 
     attempts: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from agentv_ci.contracts.cli_template import (
     CLI_PLACEHOLDERS,
@@ -43,8 +44,7 @@ Editors look into `.agentv` only if a pattern names it.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Starter:
+class Starter(Struct, frozen=True):
     """A provider that `init` can set up."""
 
     summary: str
@@ -91,8 +91,7 @@ STARTERS: Mapping[str, Starter] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """The choices of a user."""
 
     provider: str = "mock"
@@ -135,8 +134,7 @@ class Choices:
         return tuple(dict.fromkeys((*known, *variables_in(model or ""))))
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A file that a project begins with."""
 
     path: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from agentv_ci.case_rows import VARIABLE, FilledCase, filled_cases, problem_diagnostic
@@ -31,8 +31,7 @@ HOLD_EVALUATORS = ("evaluators", "execution", "aggregator")
 Rules = Callable[[EvalDocument, Finder], Iterator[Diagnostic]]
 
 
-@dataclass(frozen=True)
-class RowFinder(Finder):
+class RowFinder(Finder, frozen=True):
     """Places what a row filled in at the row, and everything else at the template."""
 
     filled: Sequence[FilledCase] = ()

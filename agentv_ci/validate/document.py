@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic, RuleSetting
@@ -100,4 +101,4 @@ def _with_severities(settings: Mapping[str, RuleSetting], diagnostics: Iterable[
         if severity == each.severity:
             yield each
         elif severity != "off":
-            yield dataclasses.replace(each, severity=severity)
+            yield replace(each, severity=severity)

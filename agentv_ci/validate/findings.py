@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import DocumentContext, ReferencedFile
@@ -25,8 +26,7 @@ LONGEST = 2_000
 """Characters of a message; names and lists in documents are not limited."""
 
 
-@dataclass(frozen=True)
-class Finder:
+class Finder(Struct, frozen=True, dict=True):
     """Creates diagnostics about one source."""
 
     source: Source

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of, spellings

@@ -6,11 +6,11 @@ import asyncio
 import io
 import re
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.cli import progress
 from agentv_ci.cli.progress import failure_line, live_lines, plain_line, show_progress

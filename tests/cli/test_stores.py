@@ -6,12 +6,12 @@ import base64
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute.stores import Store

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv_ci.contracts.evaluators import PROMPT_VARIABLES
 from agentv_ci.contracts.plan import PlanMessage, PlanToolCall, TextPart

@@ -7,11 +7,11 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.contracts.results import ResultRow
 from tests.servers.chat_api import chat_api

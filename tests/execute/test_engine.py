@@ -7,12 +7,12 @@ import itertools
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.base import ErrorKind

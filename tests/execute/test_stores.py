@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, ChatMessage, InputFile, Request, Response

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.publish.base_results import MAX_BYTES, BaseResults, fetch_base_results
 from agentv_ci.publish.refusals import NotPublished

@@ -7,11 +7,12 @@ import functools
 import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.publish import api
 from agentv_ci.publish.comment import Comment

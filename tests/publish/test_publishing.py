@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.json_access import objects_at, text_at

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.publish.workflow import Head, Workflow

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response

@@ -9,10 +9,12 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from msgspec import Struct, field
 
 PIECE = 61
 """Bytes per chunk of a stream: a prime number, so that chunks end anywhere in an event."""
@@ -41,8 +43,7 @@ class Asked:
         return dict(parse_qsl(urlsplit(self.path).query))
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """An answer."""
 
     status: int

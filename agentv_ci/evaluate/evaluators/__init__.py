@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from agentv_ci.contracts import evaluators as authored
 from agentv_ci.contracts.exchange import Grade, Score, about_case

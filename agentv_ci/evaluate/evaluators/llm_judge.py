@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import JudgeQuestion, Score
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, PlanRubricEvaluator

@@ -8,8 +8,10 @@ import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.base import ErrorKind
@@ -31,8 +33,7 @@ Listen = Callable[[Request, Sequence[str]], AbstractContextManager[Listener | No
 """Opens a listener for an agent's output."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """How an agent is called, and how its output is read."""
 
     program: str

@@ -12,9 +12,11 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from itertools import chain, count, dropwhile
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import InputFile, Request
@@ -29,8 +31,7 @@ _PROOF = re.compile(
 _FENCE = re.compile(r"^```\w*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """The scratch folder of an agent."""
 
     scratch: tempfile.TemporaryDirectory[str]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -32,8 +34,7 @@ CUT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "mod
 """Finish reasons of truncated answers, of all vendors."""
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(Struct, frozen=True):
     """One API, for one resolved target."""
 
     base_url: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from agentv_ci.contracts.exchange import ProviderError
 
@@ -20,8 +21,7 @@ ACCEPTED_PACKINGS = "gzip, deflate"
 PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The answer of a server."""
 
     status: int

@@ -11,9 +11,10 @@ import shlex
 import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
@@ -34,8 +35,7 @@ COMMAND_S = 60.0
 """How long a `code` command may take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """One question and the files it is asked with."""
 
     request: Request

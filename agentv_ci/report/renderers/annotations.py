@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.action import Annotation, Level

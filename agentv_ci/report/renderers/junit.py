@@ -16,12 +16,12 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from typing import Literal
 
 from junit_xml import TestCase, TestSuite
+from msgspec import Struct, field
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.report import RunReport
@@ -49,8 +49,7 @@ Kind = Literal["failure", "error", "skipped"]
 """The element that marks a test that is not green."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Blame:
+class _Blame(Struct, frozen=True):
     """Why a test is not green."""
 
     kind: Kind
@@ -67,8 +66,7 @@ class _Blame:
         return cls(kind, name, message or default, Excerpt("\n".join(lines) if message else default))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _Entry(Struct, frozen=True, kw_only=True):
     """A test, with only what the file needs of its row."""
 
     suite: str

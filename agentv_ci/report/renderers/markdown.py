@@ -7,9 +7,10 @@ The text states what was left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Finding, RowPlace, TrialOutcome
 from agentv_ci.contracts.action import PastRun
@@ -76,8 +77,7 @@ class Rank(IntEnum):
     ANSWER = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A part of the text that is kept whole or left out."""
 
     rank: Rank

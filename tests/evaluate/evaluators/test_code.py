@@ -7,11 +7,11 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator

@@ -8,13 +8,13 @@ import json
 import os
 import re
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import InputFile, ProviderError, Response
 from agentv_ci.execute.agents.subagents import TOOL, Subagent, take_subagent

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from cmarkgfm import github_flavored_markdown_to_html
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
 from agentv_ci.contracts.action import PastRun

@@ -11,8 +11,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from tests.servers.http import Asked, Reply, answers, serve
 from tests.servers.model_api.anthropic_messages import AnthropicMessages

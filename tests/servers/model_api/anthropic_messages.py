@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tests.servers.http import Asked, Reply, answers
 from tests.servers.model_api.dialect import (

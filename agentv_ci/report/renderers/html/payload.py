@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
+
+from msgspec import Struct, field
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import dollars, parts
@@ -54,8 +55,7 @@ _OF_CHANGE = {"change", "base", "head", "low", "high", "single", "stale"}
 """Fields of a comparison in a row of the table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """A trial in the plot of time and cost."""
 
     case: int
@@ -68,8 +68,7 @@ class Point:
     score: float
 
 
-@dataclass(slots=True)
-class Brief:
+class Brief(Struct):
     """What the table shows of the texts of a case."""
 
     question: str = ""
@@ -80,8 +79,7 @@ class Brief:
     """The evaluators that did not pass in all trials."""
 
 
-@dataclass(slots=True)
-class Trials:
+class Trials(Struct):
     """What the page shows of the trials of a run."""
 
     texts: BoundedPieces

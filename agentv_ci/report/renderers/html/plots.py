@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import PARTS
@@ -30,8 +31,7 @@ def columns(outcomes: Iterable[CaseOutcome]) -> list[Counter[str]]:
     return counts
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """A scale from values to positions."""
 
     low: float
@@ -68,8 +68,7 @@ class Scale:
         return [step * number for number in range(math.floor(self.high / step) + 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(Struct, frozen=True):
     """Trials by time and cost or, if costs are unknown, by time and score."""
 
     points: Sequence[Point]
