@@ -10,12 +10,12 @@ import asyncio
 import fcntl
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
+from agentv_ci.contracts.exchange import ProcessResult
 
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
 PIPE_BYTES = 1024 * 1024
@@ -40,14 +40,8 @@ _running: set[int] = set()
 Listener = Callable[[int, bytes], None]
 """Gets output as it comes: the file descriptor, 1 or 2, and bytes."""
 
-
-class ProcessResult(Struct, frozen=True):
-    """The result of a command that ended by itself."""
-
-    status: int
-    """Exit code; −N after signal N."""
-    stdout: str
-    stderr: str
+Watch = Callable[[int], Awaitable[str]]
+"""Watches a process by its id; returns why it must end."""
 
 
 class ProcessFailed(Exception):
@@ -96,25 +90,31 @@ async def run(
     stdin: bytes = b"",
     listener: Listener | None = None,
     spares_children: bool = False,
+    watch: Watch | None = None,
 ) -> ProcessResult:
     """Run a shell command or a list of arguments to its end; raises ProcessFailed.
 
     When the command ends, children that still hold its output are killed, unless it is meant to start something that
-    lasts (`spares_children`). `listener` gets the output as it comes.
+    lasts (`spares_children`). `listener` gets the output as it comes. When `watch` returns, the command is killed.
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
     transport, output = await _start(argv, cwd, env, listener, feeds=bool(stdin))
+    watching = asyncio.ensure_future(watch(transport.get_pid())) if watch is not None else None
     try:
         if stdin:
             _feed(transport, stdin)
         async with asyncio.timeout(timeout_s):
-            await output.answered()
+            await output.answered(watching)
     except TimeoutError as error:
         output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)
         await asyncio.wait((output.ended,), timeout=GRACE_S)
         raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR)) from error
     finally:
+        if watching is not None and not watching.done():
+            watching.cancel()
         await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
+    if watching is not None and watching.done() and not watching.cancelled():
+        raise ProcessFailed(watching.result(), output.text(STDOUT), output.text(STDERR))
     if output.is_flooded:
         raise ProcessFailed(
             f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB", output.text(STDOUT), output.text(STDERR)
@@ -172,11 +172,12 @@ class _Output(asyncio.SubprocessProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
         _settle(self.closed)
 
-    async def answered(self) -> None:
-        """Wait until the process has ended, and a moment longer for its last output."""
+    async def answered(self, watching: asyncio.Future[str] | None = None) -> None:
+        """Wait until the process has ended, and a moment longer for its last output, or until `watching` ends."""
         # Not `await self.ended`: a timeout would cancel the future, and the end would not be noticed.
-        await asyncio.wait((self.ended,))
-        if not self.is_flooded:
+        either = (self.ended,) if watching is None else (self.ended, watching)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if self.ended.done() and not self.is_flooded:
             await asyncio.wait((self.drained,), timeout=DRAIN_S)
 
     def text(self, fd: int) -> str:
@@ -264,6 +265,10 @@ class _Process(NamedTuple):
     parent: int
     session: int
     started: int
+    ticks: int
+    """Processor time of it and of children that it has waited for."""
+    pages: int
+    """Resident memory."""
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
@@ -285,6 +290,34 @@ def signal_tree(leader: int, number: signal.Signals, known: frozenset[ProcessId]
     for pid, _ in tree:
         _signal(pid, number)
     return frozenset(tree)
+
+
+class Usage(NamedTuple):
+    """What a process and all its descendants use."""
+
+    processes: int
+    cpu_s: float
+    memory_bytes: int
+
+
+def usage_of(leader: int) -> Usage:
+    """Return what a process, its session and their descendants use; zeros where there is no /proc."""
+    processes = _processes()
+    session = [each for each in processes if leader in (each.session, each.pid)]
+    tree = {each.pid: each for each in (*session, *_below([each.pid for each in session], processes))}.values()
+    ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    return Usage(len(tree), sum(each.ticks for each in tree) / ticks, sum(each.pages for each in tree) * page)
+
+
+def kill_marked(mark: str) -> int:
+    """Kill this user's processes with a text in their environment; returns how many. Only on Linux."""
+    found = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if int(entry.name) != os.getpid() and mark.encode() in (entry / "environ").read_bytes():
+                os.kill(int(entry.name), signal.SIGKILL)
+                found += 1
+    return found
 
 
 def children() -> list[int]:
@@ -310,8 +343,10 @@ def _processes() -> list[_Process]:
             fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
-        if len(fields) > 19 and fields[0] != b"Z":
-            processes.append(_Process(int(entry.name), int(fields[1]), int(fields[3]), int(fields[19])))
+        if len(fields) > 21 and fields[0] != b"Z":
+            ticks = sum(map(int, fields[11:15]))
+            figures = (int(fields[1]), int(fields[3]), int(fields[19]), ticks, int(fields[21]))
+            processes.append(_Process(int(entry.name), *figures))
     return processes
 
 

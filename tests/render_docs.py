@@ -34,16 +34,18 @@ from agentv_ci.contracts.evals import (
     SuiteExecution,
     ValidatorUse,
 )
-from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, EvaluatorSettings, RubricItem
+from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
+from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, RubricItem
 from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.workspaces import Workspace, WorkspaceLimits
 
 REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
 RULES_PAGE, PROVIDERS_PAGE, EVALUATORS_PAGE = DOCS / "rules.md", DOCS / "providers.md", DOCS / "evaluators.md"
 GITHUB_PAGE, COMMANDS_PAGE = DOCS / "github.md", DOCS / "commands.md"
-EVAL_PAGE, CONFIG_PAGE = DOCS / "eval-file.md", DOCS / "config.md"
+EVAL_PAGE, CONFIG_PAGE, WORKSPACES_PAGE = DOCS / "eval-file.md", DOCS / "config.md", DOCS / "workspaces.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
 SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -->", re.DOTALL)
 
@@ -80,6 +82,8 @@ CONTRACTS: dict[str, type[Authored]] = {
     "validator": ValidatorUse,
     "config": ConfigDocument,
     "price": Price,
+    "workspace": Workspace,
+    "workspace-limits": WorkspaceLimits,
 }
 """Name → a part of the documents that people write."""
 
@@ -317,6 +321,7 @@ PAGES = {
     EVALUATORS_PAGE: _evaluators,
     EVAL_PAGE: _contracts,
     CONFIG_PAGE: _contracts,
+    WORKSPACES_PAGE: _contracts,
     GITHUB_PAGE: _ports,
     COMMANDS_PAGE: _commands,
 }

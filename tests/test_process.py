@@ -17,7 +17,8 @@ from typing import TypeVar
 import pytest
 
 from agentv_ci import process
-from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
+from agentv_ci.contracts.exchange import ProcessResult
+from agentv_ci.process import ProcessFailed, ProcessTimedOut, child_environment, run
 from tests.support import has_ended
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from agentv_ci import __version__
 from agentv_ci.app import cluster_worker
 from agentv_ci.app.cluster_worker import Answered, Head, Notes, Unit, with_workers
 from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.contracts.plan import Plan, files_of
+from agentv_ci.contracts.plan import Plan, PlanWorkspace, files_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.cluster import Cluster, open_cluster
 from agentv_ci.execute.run_services import RunOptions, RunServices, ignore
@@ -78,6 +78,7 @@ class ClusterTrials:
             __version__,
             self._plan.model_copy(update={"cases": (), "files": {}}),
             asked,
+            tuple(_one_of_each(case.workspace for case in self._plan.cases if case.workspace is not None)),
             RunOptions(
                 root=self._options.root,
                 dry_run=self._options.dry_run,
@@ -180,6 +181,11 @@ class ClusterTrials:
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """See TrialRunner."""
         raise NotImplementedError(f"{trial.key}: a cluster does not score the stored answer of {row.timestamp}")
+
+
+def _one_of_each(workspaces: Iterable[PlanWorkspace]) -> Iterable[PlanWorkspace]:
+    """Return one workspace for each kind of isolation."""
+    return {each.isolation: each for each in workspaces}.values()
 
 
 def _has_budget(plan: Plan, options: RunOptions) -> bool:

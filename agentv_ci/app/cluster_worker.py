@@ -16,7 +16,7 @@ import agentv_ci
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.grading import grader
 from agentv_ci.contracts.agent_targets import AgentTarget
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, flat, seed_of
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, PlanWorkspace, flat, seed_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target, at_most
 from agentv_ci.errors import UsageError
@@ -32,6 +32,7 @@ from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.rows import Trial
 from agentv_ci.source_files import changed_files
 from agentv_ci.text import listed
+from agentv_ci.workspaces.places import Workspaces
 
 
 class Head(Struct, frozen=True):
@@ -43,6 +44,8 @@ class Head(Struct, frozen=True):
     """Without cases and files."""
     asked: tuple[str, ...]
     """Keys of the targets that are asked."""
+    workspaces: tuple[PlanWorkspace, ...]
+    """Those of its cases."""
     options: RunOptions
     is_verbose: bool
 
@@ -108,19 +111,23 @@ class WorkerRun:
                 limit.shared = place.slots(key, at_most(targets[key], workers))
         options = replace(head.options, root=root)
         materials = self._stack.enter_context(Materials(plan.files, root))
+        self._workspaces = self._stack.enter_context(Workspaces(plan.files, root, variables, services.log))
         self._runner = LocalTrials(
             plan,
             targets,
             options,
             services,
             RunState(self._limits, _Spending(self), self._progress),
-            grade=grader(plan, options, materials, services),
+            grade=grader(plan, options, materials, services, self._workspaces),
             materials=materials,
+            workspaces=self._workspaces,
         )
 
     async def open(self) -> None:
-        """Open all targets; raises TargetUnavailable."""
+        """Open all targets; raises TargetUnavailable, and UsageError without the isolation that cases ask for."""
         self._stack.push_async_callback(self._limits.close)
+        if not self._head.options.dry_run:
+            await self._workspaces.require(self._head.workspaces)
         await self._runner.open(self._head.asked, self._stack)
 
     async def close(self) -> None:

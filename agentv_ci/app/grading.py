@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentv_ci.app.workspace import read_yaml
-from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
+from agentv_ci.contracts.exchange import Ask, Grade, Request, Response, about_case
 from agentv_ci.contracts.plan import Plan, PlanCase, flat
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.evaluate.evaluators import evaluate, load_evaluators
@@ -13,9 +13,13 @@ from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices
 from agentv_ci.prices import load_prices
+from agentv_ci.workspaces.bases import UnusableWorkspace
+from agentv_ci.workspaces.places import Workspaces
 
 
-def grader(plan: Plan, options: RunOptions, materials: Materials, services: RunServices) -> GradeAnswer:
+def grader(
+    plan: Plan, options: RunOptions, materials: Materials, services: RunServices, workspaces: Workspaces
+) -> GradeAnswer:
     """Return what grades the answers to a plan's cases."""
     # Load everything now: in the middle of a run, no file descriptor may be free.
     load_prices()
@@ -26,7 +30,13 @@ def grader(plan: Plan, options: RunOptions, materials: Materials, services: RunS
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
         scoring = scoring_services(ask, options.root, materials, services)
-        return await evaluate(Submission(case, request, response, plan.files), scoring)
+        work = None
+        if case.workspace is not None and response.changes is not None:
+            try:
+                work = await workspaces.work_of(case.workspace, response.changes)
+            except (OSError, UnusableWorkspace) as error:
+                services.warn(about_case(f"the workspace cannot be made: {error}", case.id))
+        return await evaluate(Submission(case, request, response, plan.files, work), scoring)
 
     return grade
 

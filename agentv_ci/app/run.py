@@ -47,6 +47,7 @@ from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
 from agentv_ci.source_files import changed_files
 from agentv_ci.text import counted, listed
+from agentv_ci.workspaces.places import Workspaces
 
 
 async def run_plan(
@@ -178,8 +179,22 @@ async def run_trials(
         runner: Callable[[RunState], TrialRunner]
         if options.cluster is None:
             materials = stack.enter_context(Materials(plan.files, options.root))
-            grade = grader(asked, options, materials, clean)
-            runner = partial(LocalTrials, plan, targets, options, clean, grade=grade, materials=materials)
+            workspaces = stack.enter_context(
+                Workspaces(plan.files, options.root, variables, clean.log, options.keep_workspaces)
+            )
+            if answering:
+                await workspaces.require(case.workspace for case in asked.cases if case.workspace is not None)
+            grade = grader(asked, options, materials, clean, workspaces)
+            runner = partial(
+                LocalTrials,
+                plan,
+                targets,
+                options,
+                clean,
+                grade=grade,
+                materials=materials,
+                workspaces=workspaces,
+            )
         else:
             runner, targets = await stack.enter_async_context(_on_cluster(plan, options, clean, options.cluster))
         stack.enter_context(journal)

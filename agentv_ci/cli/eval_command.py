@@ -59,6 +59,7 @@ from agentv_ci.execute.shard import Shard
 from agentv_ci.execute.stores import CACHE
 from agentv_ci.results.files import ResultsFormat, form_of
 from agentv_ci.text import counted, listed
+from agentv_ci.workspaces.places import Keep
 
 
 class ShardType(click.ParamType[Shard]):
@@ -168,6 +169,13 @@ class EvalOptions:
     replay: str | None = answer_option(
         "--replay", type=FILE, metavar="DIR", help="Take every answer from DIR instead of asking; requires no keys."
     )
+    keep_workspaces: Keep = debug_option(  # noqa: RUF009  # a declaration
+        "--keep-workspaces",
+        type=click.Choice(["none", "failed", "all"]),
+        default="none",
+        show_default=True,
+        help="Keep the workspaces of trials that did not pass, or of all, in .agentv/workspaces/.",
+    )
     gate: GateOptions = field(metadata=part(GateOptions))
     max_cost: float | None = gate_option(
         "--max-cost",
@@ -217,6 +225,7 @@ class EvalOptions:
             "--replay": self.replay,
             "--dump-prompts": self.dump_prompts,
             "--dump-traces": self.dump_traces,
+            "--keep-workspaces": self.keep_workspaces != "none",
         }
         if given := [name for name, value in unsupported.items() if value]:
             raise UsageError(f"--engine dask does not support {listed(given)} yet")
@@ -247,6 +256,7 @@ class EvalOptions:
             replay=cwd / self.replay if self.replay else None,
             prompts=dumps / "prompts" if self.dump_prompts else None,
             traces=dumps / "traces" if self.dump_traces else None,
+            keep_workspaces=self.keep_workspaces,
             cluster=ClusterOptions(self.scheduler, self.local_cluster) if self.engine == "dask" else None,
             shard=self.shard,
             balance=cwd / self.balance if self.balance else None,

@@ -33,6 +33,9 @@ class ValidateOptions:
     jobs: int | None = option("--jobs", type=Count(min=1), help="Use N processes (default: one per core).")
     no_cache: bool = option("--no-cache", is_flag=True, help="Check unchanged files too. CI jobs always do.")
     targets: str | None = targets_option(group="Options")
+    explains_isolation: bool = option(
+        "--explain-isolation", is_flag=True, help="Say which isolation of workspaces this machine has, and stop."
+    )
 
 
 @click.command("validate")
@@ -49,8 +52,23 @@ def command(options: ValidateOptions) -> int:
       agentv-ci validate evals/example.test.yaml .agentv/targets.yaml
       agentv-ci validate 'evals/**/*.yaml' --format json
       agentv-ci validate . --strict --format github
+      agentv-ci validate --explain-isolation
     """
+    if options.explains_isolation:
+        return _explain_isolation()
     return show_checks(check(options), options)
+
+
+def _explain_isolation() -> int:
+    """Print what this machine can do; always passes."""
+    from agentv_ci.app.isolation import every_means  # needs more than validating
+
+    for each in every_means(os.environ):
+        state = "not available" if each.problem is not None else "available"
+        click.echo(f"{each.isolation:<11} {state}: {each.problem or each.explanation}")
+        if each.hint is not None:
+            click.echo(f"{'':<11} {each.hint}")
+    return PASSED
 
 
 def check(options: ValidateOptions) -> Checks:

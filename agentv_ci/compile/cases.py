@@ -12,6 +12,7 @@ from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
 from agentv_ci.compile.references import Files, Targets, find_target, judge_of
 from agentv_ci.compile.selection import facts_of
+from agentv_ci.compile.workspaces import WorkspaceCompiler
 from agentv_ci.contracts.attachments import is_url, media_type_of, url_media_type
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS
 from agentv_ci.contracts.data_rows import DataProblem
@@ -119,7 +120,8 @@ class _CaseCompiler:
         path = prompt_path(written)
         self._system_prompt = files.read(source.resolve(path)) if path is not None else written
         self._digests = CaseDigests(targets.compiled, {self._path: context.config.prices or {}})
-        self._evaluators = EvaluatorCompiler(source, files, context.read_yaml)
+        self._workspaces = WorkspaceCompiler(source, files)
+        self._evaluators = EvaluatorCompiler(source, files, context.read_yaml, self._workspaces)
 
     def written(self, index: int, case: EvalCase) -> Iterator[tuple[EvalCase, PlanSource]]:
         """Yield a case, or the cases of its rows; raises InvalidInput if the rows changed since they were checked."""
@@ -149,6 +151,7 @@ class _CaseCompiler:
         expected = tuple(map(self._expected_message, case.expectations))
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
         seeds = execution.seeds or ()
+        workspace = self._workspaces.compile(execution.workspace)
         for name in self._context.target_names or own or [DEFAULT_TARGET]:
             target = find_target(self._context.target_list, name)
             judge = judge_of(self._context.target_list, target, None)
@@ -174,6 +177,7 @@ class _CaseCompiler:
                 timeout_seconds=_given(execution.timeout_seconds, DEFAULT_TIMEOUT_S),
                 max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
                 threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
+                workspace=workspace,
                 tags=self._document.tags_of(case) or None,
                 skip=case.skip,
                 metadata=case.metadata,

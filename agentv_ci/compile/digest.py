@@ -20,8 +20,11 @@ from agentv_ci.contracts.plan import (
     FilePart,
     PlanAggregator,
     PlanCase,
+    PlanCommandEvaluator,
     PlanCompositeEvaluator,
+    PlanDiffEvaluator,
     PlanEvaluator,
+    PlanJunitEvaluator,
     PlanLlmJudgeAggregator,
     PlanLlmJudgeEvaluator,
     PlanRubricEvaluator,
@@ -31,6 +34,7 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.prices import names_of, price_of
+from agentv_ci.workspaces.contents import content_of
 
 UNSEALED = "0" * 64
 """The placeholder for a digest that is not computed yet."""
@@ -73,6 +77,8 @@ class CaseDigests:
             "target": target_content(case.target),
             "evaluators": [_scoring(each, target_content) for each in case.evaluators],
         }
+        if case.workspace is not None:
+            content["workspace"] = content_of(case.workspace)
         target = self.targets[case.target]
         measured = {each.measures for each in flat(case.evaluators)}
         if isinstance(target, MockTarget) and "time" in measured:
@@ -142,6 +148,10 @@ def _scoring(part: PlanEvaluator | PlanAggregator, target_content: TargetContent
         del settings["argsMatch"]  # the default
     if isinstance(part, PlanScript):
         settings |= _script(part)
+    if isinstance(part, (PlanCommandEvaluator, PlanJunitEvaluator)) and part.files:
+        settings["files"] = {path: file.sha256 for path, file in part.files.items()}
+    if isinstance(part, PlanDiffEvaluator) and part.golden is not None:
+        settings["golden"] = part.golden.sha256
     if isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and part.prompt is not None:
         # A prompt has the same digest in a file and in place.
         settings["prompt"] = part.prompt.sha256 if isinstance(part.prompt, FilePart) else digest_of(part.prompt.text)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from agentv_ci.compile.references import Files
+from agentv_ci.compile.workspaces import WorkspaceCompiler
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.evaluators import (
@@ -27,14 +28,23 @@ from agentv_ci.contracts.evaluators import (
     prompt_path,
     rubric_items,
 )
+from agentv_ci.contracts.outcome_evaluators import (
+    CommandEvaluator,
+    DiffEvaluator,
+    JunitEvaluator,
+    OutcomeEvaluator,
+)
 from agentv_ci.contracts.plan import (
     FilePart,
     PlanAggregator,
     PlanCodeAggregator,
     PlanCodeEvaluator,
+    PlanCommandEvaluator,
     PlanCompositeEvaluator,
+    PlanDiffEvaluator,
     PlanEvaluator,
     PlanEvaluatorSettings,
+    PlanJunitEvaluator,
     PlanLlmJudgeAggregator,
     PlanLlmJudgeEvaluator,
     PlanRubric,
@@ -57,14 +67,15 @@ Judge = Callable[[str | None], str]
 class EvaluatorCompiler:
     """Compiles the evaluators of one eval file."""
 
-    def __init__(self, source: Source, files: Files, read_yaml: ReadYaml) -> None:
+    def __init__(self, source: Source, files: Files, read_yaml: ReadYaml, workspaces: WorkspaceCompiler) -> None:
         self._source = source
         self._files = files
         self._read_yaml = read_yaml
+        self._workspaces = workspaces
         self._schemas: dict[Path | int, JsonObject | bool] = {}
         """Bundled schemas by file, or, if inline, by the evaluator that cases share."""
 
-    def compile(self, evaluator: AuthoredEvaluator, judge: Judge) -> PlanEvaluator:
+    def compile(self, evaluator: AuthoredEvaluator, judge: Judge) -> PlanEvaluator:  # noqa: C901  # a branch per kind
         """Return an evaluator of the plan."""
         if isinstance(evaluator, EmbeddedEvaluator):
             return evaluator
@@ -83,6 +94,17 @@ class EvaluatorCompiler:
                 return self._schema(evaluator)
             case CompositeEvaluator():
                 return self._composite(evaluator, judge)
+            case DiffEvaluator():
+                golden = self._files.add(self._source, evaluator.golden) if evaluator.golden else None
+                return PlanDiffEvaluator(**_settings(evaluator, "golden"), golden=golden)
+            case CommandEvaluator():
+                return PlanCommandEvaluator(
+                    **_settings(evaluator, "files"), files=self._workspaces.contents(evaluator.files or {})
+                )
+            case JunitEvaluator():
+                return PlanJunitEvaluator(
+                    **_settings(evaluator, "files"), files=self._workspaces.contents(evaluator.files or {})
+                )
             case PluginEvaluator():
                 return evaluator.model_copy(update={"version": installed_version("evaluator", evaluator.type)})
             case _:
@@ -155,6 +177,11 @@ class EvaluatorCompiler:
 
     def _folder(self, cwd: str) -> str:
         return cwd if cwd.startswith("/") else relative(normal(self._source.path.parent / cwd), self._source.root)
+
+
+def _settings(evaluator: OutcomeEvaluator, *others: str) -> dict[str, Any]:
+    """Return the settings of an evaluator, without its type and the others."""
+    return evaluator.model_dump(exclude={"type", *others}, by_alias=False)
 
 
 def rubrics(authored: tuple[str | RubricItem, ...]) -> tuple[PlanRubric, ...]:

@@ -28,6 +28,7 @@ class Files:
         self._read_bytes = read_bytes
         self._known: dict[Path, FileReference] = {}
         self._contents: dict[str, bytes] = {}
+        self._texts: dict[tuple[str, str], FileReference] = {}
         self.paths: set[Path] = set()
         """All files read so far."""
 
@@ -40,6 +41,13 @@ class Files:
             self._contents[digest] = content
             self._known[path] = FileReference(path=relative(path, source.root), sha256=digest)
         return self._known[path]
+
+    def add_text(self, path: str, text: str) -> FileReference:
+        """Add a text that a document contains, as a file with this path."""
+        content = text.encode("utf-8")
+        digest = hashlib.sha256(content).hexdigest()
+        self._contents[digest] = content
+        return self._texts.setdefault((path, digest), FileReference(path=path, sha256=digest))
 
     def read(self, path: Path) -> str:
         """Return the text of a file that is in the plan in another form."""
@@ -60,7 +68,8 @@ class Files:
     @property
     def compiled(self) -> dict[str, PlanFile]:
         """SHA-256 → content; files with equal content have one path."""
-        return {each.sha256: _plan_file(each.path, self._contents[each.sha256]) for each in self._known.values()}
+        every = (*self._texts.values(), *self._known.values())
+        return {each.sha256: _plan_file(each.path, self._contents[each.sha256]) for each in every}
 
 
 def _plan_file(path: str, content: bytes) -> PlanFile:

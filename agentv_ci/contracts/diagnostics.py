@@ -79,6 +79,9 @@ RULES: Mapping[str, Rule] = {
     "AV355": Rule("unusable-attachment", "error", "an image or a document in a format that is not supported"),
     "AV356": Rule("misplaced-attachment", "error", "an image or a document outside messages of the user"),
     "AV357": Rule("refused-attachment", "error", "an image or a document that the target does not take"),
+    "AV361": Rule("no-workspace", "error", "an evaluator of what an agent leaves behind, without a workspace"),
+    "AV362": Rule("unusable-workspace", "error", "contradictory settings of a workspace, or an unknown commit"),
+    "AV363": Rule("workspace-refused", "error", "a target that cannot work in a workspace"),
 }
 
 PROOF_RULES: Mapping[str, Rule] = {
@@ -93,7 +96,7 @@ PROOF_RULES: Mapping[str, Rule] = {
 """What `prove` finds of cases; `validate` does not, and config documents cannot change them."""
 
 _NEEDED = {"AV101", "AV103", "AV104", "AV105", "AV106", "AV301", "AV302", "AV304", "AV309", "AV312", "AV320", "AV325"}
-_PARTS = {"AV331", "AV332", "AV351", "AV355", "AV356", "AV357"}
+_PARTS = {"AV331", "AV332", "AV351", "AV355", "AV356", "AV357", "AV361", "AV362", "AV363"}
 _COMMANDS = {"AV305", "AV322", "AV329"}
 FIXED_RULES = frozenset({*_NEEDED, *_PARTS, *_COMMANDS, *(rule for rule in RULES if rule.startswith("AV2"))})
 """Rules whose severity cannot be changed: what breaks them cannot be compiled or run."""

@@ -23,6 +23,7 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer
+from agentv_ci.contracts.workspaces import Workspace
 
 EVAL_SCHEMA = "agentv-eval-v2"
 
@@ -162,6 +163,9 @@ class CaseExecution(Authored):
     )
     max_retries: Maybe[NonNegative] = Field(
         None, description="Retries after a timeout or a failed command; default 2.", examples=[2]
+    )
+    workspace: Maybe[Workspace] = Field(
+        None, description="Folder that each trial gets fresh, and in which the agent works; that of a case replaces it."
     )
 
 

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Annotated, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 from typing_extensions import TypeAliasType
@@ -21,8 +21,15 @@ from agentv_ci.contracts.base import (
     NonNegative,
     PluginName,
     Positive,
-    Share,
     meanings,
+)
+from agentv_ci.contracts.evaluator_settings import EvaluatorSettings, Measure
+from agentv_ci.contracts.outcome_evaluators import (
+    CommandEvaluator,
+    DiffEvaluator,
+    FileEvaluator,
+    JunitEvaluator,
+    StateEvaluator,
 )
 
 PROMPT_SUFFIXES = (".md", ".txt", ".j2")
@@ -75,49 +82,6 @@ def rubric_items(rubrics: tuple[str | RubricItem, ...]) -> tuple[RubricItem, ...
         item if item.id is not None else item.model_copy(update={"id": f"rubric-{number}"})
         for number, item in enumerate(items, 1)
     )
-
-
-Measure = Literal["time", "cost", "tokens", "tool_calls"]
-
-
-class EvaluatorFacts:
-    """Properties of a kind of evaluator, shared by authored and plan models."""
-
-    waits: ClassVar[bool] = False
-    """Whether scoring may wait for a judge, a process or a thread."""
-    measures: ClassVar[Measure | None] = None
-    """What it measures besides the answer; not every target reports it."""
-    reads_trace: ClassVar[bool] = False
-    """Whether the score depends on tool calls."""
-    is_limit: ClassVar[bool] = False
-    """Whether it limits what an answer takes, and says nothing of its content."""
-
-
-class EvaluatorSettings(EvaluatorFacts, Authored):
-    """Settings of every evaluator."""
-
-    filled_in: ClassVar[frozenset[str]] = frozenset({"name"})
-
-    name: Name = Field("", description="Name in the results, unique in the list; default: the type, made unique.")
-    weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
-    required: bool = Field(
-        False, description="Whether the trial fails if this evaluator does not pass, whatever the score."
-    )
-    min_score: Maybe[Share] = Field(
-        None, description="Minimum score to pass; default: the case's threshold.", examples=[0.5, 0.8]
-    )
-    negate: bool = Field(False, description="Use 1 − score; errors stay errors.")
-
-    @property
-    def kind(self) -> str:
-        """Its type in the canonical spelling."""
-        # Other spellings of a type follow it.
-        return str(get_args(type(self).model_fields["type"].annotation)[0])
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the author gave it a name."""
-        return "name" in self.model_fields_set
 
 
 AnyEvaluator = TypeVar("AnyEvaluator", bound=EvaluatorSettings)
@@ -536,6 +500,8 @@ EmbeddedEvaluator = (
     | CostEvaluator
     | TokenUsageEvaluator
     | ToolCallsEvaluator
+    | FileEvaluator
+    | StateEvaluator
 )
 """Evaluators that the plan contains as written: they need no file and no judge."""
 
@@ -548,7 +514,10 @@ AuthoredEvaluator = TypeAliasType(
             | RubricEvaluator
             | CompositeEvaluator
             | SchemaEvaluator
-            | EmbeddedEvaluator,
+            | EmbeddedEvaluator
+            | DiffEvaluator
+            | CommandEvaluator
+            | JunitEvaluator,
             Field(discriminator="type"),
         ]
         | PluginEvaluator,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
+from pydantic import Field
 
 from agentv_ci.contracts.attachments import AttachmentType
-from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Verdict
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Recorded, Verdict
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
 
 Log = Callable[[str], None]
@@ -104,18 +106,71 @@ class Request(Struct, frozen=True):
     """A valid reply, for mocks without their own."""
     sample_calls: tuple[ToolCall, ...] | None = None
     """Tool calls before that reply; None: they are not reported."""
+    workspace: str | None = None
+    """The digest of the workspace in which it is answered."""
+    place: Place | None = None
+    """That workspace, while it is answered."""
     attached: Mapping[str, str] | None = None
     """SHA-256 → Base64 of images and documents; None: bodies have what stands for them."""
 
 
 def as_data(request: Request) -> dict[str, Any]:
     """Return a question as data: images and documents by their digests, and only messages with them have parts."""
-    data: dict[str, Any] = to_builtins(request, enc_hook=str)
-    del data["attached"]
+    data: dict[str, Any] = to_builtins(replace(request, place=None), enc_hook=str)
+    del data["attached"], data["place"]
+    if data["workspace"] is None:
+        del data["workspace"]
     for message in data["chat"]:
         if not message["parts"]:
             del message["parts"]
     return data
+
+
+class ProcessResult(Struct, frozen=True):
+    """The result of a command that ended by itself."""
+
+    status: int
+    """Exit code; −N after signal N."""
+    stdout: str
+    stderr: str
+
+
+class Change(Recorded):
+    """A file of a workspace that an agent has added, modified or deleted."""
+
+    path: str = Field(description="Its path.")
+    kind: Literal["added", "modified", "deleted"] = Field(description="What has become of it.")
+    mode: int = Field(0, description="Permission bits; of a deleted file 0.")
+    base64: str | None = Field(None, description="Content of a file; null for a link and for a deleted file.")
+    link: str | None = Field(None, description="Target of a symbolic link.")
+
+
+class Place(Protocol):
+    """The workspace of one trial, while its agent works."""
+
+    @property
+    def folder(self) -> Path:
+        """The agent's working directory."""
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for the files of the question, which the agent may read and write."""
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        env: Mapping[str, str],
+        timeout_s: float,
+        stdin: bytes = b"",
+        listener: Callable[[int, bytes], None] | None = None,
+        reads: Sequence[Path] = (),
+    ) -> ProcessResult:
+        """Run a command in it with this environment beside PATH, HOME and TMPDIR; raises ProcessFailed.
+
+        `reads` are files of the agent's own code.
+        """
+        ...
 
 
 class Response(Struct, frozen=True):
@@ -142,6 +197,8 @@ class Response(Struct, frozen=True):
     """Whether a secret was redacted."""
     cached: bool = False
     """Whether it comes from the cache or a recording."""
+    changes: tuple[Change, ...] | None = None
+    """What the agent has changed in its workspace; None without one."""
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

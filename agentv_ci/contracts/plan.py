@@ -32,8 +32,11 @@ from agentv_ci.contracts.base import (
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
-from agentv_ci.contracts.evaluators import EmbeddedEvaluator, EvaluatorFacts, PluginEvaluator
+from agentv_ci.contracts.evaluator_settings import EvaluatorFacts
+from agentv_ci.contracts.evaluators import EmbeddedEvaluator, PluginEvaluator
+from agentv_ci.contracts.outcome_evaluators import Texts
 from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.contracts.workspaces import Argv, Globs, Isolation, RelativePath, WorkspaceLimits
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -77,6 +80,46 @@ class FileReference(Compiled):
 
     path: str = Field(description="Path relative to the repository.")
     sha256: Sha256 = Field(description="Key in `files`.")
+
+
+class PlanFolder(Compiled):
+    """A folder that is copied into a workspace; the plan has only the digest of its files."""
+
+    path: str = Field(description="Path relative to the repository.")
+    sha256: Sha256 = Field(description="Digest of the paths, executable bits and contents of its files.")
+
+
+class PlanCommit(Compiled):
+    """A commit that is checked out into a workspace."""
+
+    git: str = Field(description="Path of the Git repository, relative to this one, or its URL.")
+    commit: Annotated[str, Field(pattern="^[0-9a-f]{40,64}$")] = Field(description="Id of the commit.")
+
+
+class PlanWorkspace(Compiled):
+    """A folder that each trial gets fresh, and in which the agent works."""
+
+    folder: PlanFolder | None = Field(None, description="The folder that is copied.")
+    commit: PlanCommit | None = Field(None, description="The commit that is checked out; without either it is empty.")
+    include: Globs = Field((), description="Globs of the files to copy; default: all.")
+    exclude: Globs = Field((), description="Globs of files that are not copied.")
+    patch: FileReference | None = Field(None, description="Patch that is applied.")
+    files: dict[RelativePath, FileReference] = Field(default_factory=dict, description="Further files.")
+    setup: Items[Argv] = Field((), description="Commands that complete it.")
+    submit: Globs = Field((), description="Globs of the changed paths that graders get; default: all.")
+    submit_guarded: Globs = Field((), description="Globs of guarded paths that graders get, too.")
+    isolation: Isolation = Field("none", description="What separates agent and graders from the machine.")
+    network: Literal["on", "off"] = Field("on", description="Whether the agent has a network.")
+    image: Name | None = Field(None, description="Image of the container.")
+    visible: Items[Name] = Field((), description="Further files and folders of the machine that it may read.")
+    limits: WorkspaceLimits | None = Field(None, description="What a trial may use.")
+
+    @property
+    def references(self) -> Iterator[FileReference]:
+        """The files of the plan that it needs."""
+        yield from self.files.values()
+        if self.patch is not None:
+            yield self.patch
 
 
 class TextPart(Compiled):
@@ -284,6 +327,51 @@ class PlanCompositeEvaluator(PlanEvaluatorSettings):
     aggregator: PlanAggregator = Field(description="How the scores are combined.")
 
 
+class PlanDiffEvaluator(PlanEvaluatorSettings):
+    """Which files of the workspace have changed."""
+
+    waits: ClassVar[bool] = True
+    needs_workspace: ClassVar[bool] = True
+
+    type: Literal["diff"] = "diff"
+    may_change: Globs | None = Field(None, description="Globs of the paths that may change; no other path may.")
+    must_change: Globs | None = Field(None, description="Globs, each of which a changed path must match.")
+    must_not_change: Globs | None = Field(None, description="Globs of paths that must not change.")
+    max_files: NonNegative | None = Field(None, description="Maximum number of changed files.")
+    max_lines: NonNegative | None = Field(None, description="Maximum number of added and removed lines.")
+    golden: FileReference | None = Field(None, description="Patch that says how the changed files must be.")
+
+
+class _PlanCommandSettings(PlanEvaluatorSettings):
+    waits: ClassVar[bool] = True
+    needs_workspace: ClassVar[bool] = True
+
+    argv: Argv = Field(description="Program and arguments; it starts in the graded tree.")
+    files: dict[RelativePath, FileReference] = Field(
+        default_factory=dict, description="Files that the agent never sees and that replace its own."
+    )
+    timeout_seconds: Positive | None = Field(None, description="Time limit, in seconds; default: the case's timeout.")
+
+
+class PlanCommandEvaluator(_PlanCommandSettings):
+    """A command in a clean tree with the agent's changes."""
+
+    type: Literal["command"] = "command"
+    exit_code: Integer = Field(0, description="Expected exit code.")
+    contains: Texts | None = Field(None, description="Texts that its standard output must contain.")
+    regex: Name | None = Field(None, description="Regular expression that must match somewhere in standard output.")
+    equals: str | None = Field(None, description="Its whole standard output.")
+
+
+class PlanJunitEvaluator(_PlanCommandSettings):
+    """Tests in a clean tree with the agent's changes."""
+
+    type: Literal["junit"] = "junit"
+    report: RelativePath = Field("junit.xml", description="The JUnit XML file that the command writes.")
+    fail_to_pass: Texts | None = Field(None, description="Tests that fail without the agent's changes.")
+    pass_to_pass: Texts | None = Field(None, description="Tests that pass without the agent's changes.")
+
+
 def _with_name(evaluator: EvaluatorFacts) -> EvaluatorFacts:
     """Refuse an evaluator that documents may embed, but plans may not."""
     if not getattr(evaluator, "name", None):
@@ -300,7 +388,10 @@ PlanEvaluator = TypeAliasType(
             | PlanRubricEvaluator
             | PlanCompositeEvaluator
             | PlanSchemaEvaluator
-            | EmbeddedEvaluator,
+            | EmbeddedEvaluator
+            | PlanDiffEvaluator
+            | PlanCommandEvaluator
+            | PlanJunitEvaluator,
             Field(discriminator="type"),
         ]
         | PluginEvaluator,
@@ -380,6 +471,7 @@ class PlanCase(Compiled):
     timeout_seconds: Positive = Field(description="Time limit of an attempt, in seconds.")
     max_retries: NonNegative = Field(description="Retries after a timeout or a failed command.")
     threshold: Share = Field(description="Minimum score to pass.")
+    workspace: PlanWorkspace | None = Field(None, description="Folder in which the agent works.")
     tags: Items[Name] | None = Field(None, description="Labels of the case.")
     skip: Name | None = Field(None, description="Why the case is not run.")
     metadata: JsonObject = Field(description="The author's data.")
@@ -452,9 +544,15 @@ def files_of(case: PlanCase) -> Iterator[FileReference | FilePart]:
         yield from (part for part in message.content if isinstance(part, FilePart))
     yield from attached_files(case.input_messages)
     yield from case.guidelines
+    if case.workspace is not None:
+        yield from case.workspace.references
     for part in _scoring(case.evaluators):
         if isinstance(part, PlanScript):
             yield from part.files
+        elif isinstance(part, (PlanCommandEvaluator, PlanJunitEvaluator)):
+            yield from part.files.values()
+        elif isinstance(part, PlanDiffEvaluator) and part.golden is not None:
+            yield part.golden
         elif isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and isinstance(part.prompt, FilePart):
             yield part.prompt
 

@@ -21,6 +21,7 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.row_texts import CountsByName, FreeObject, FreeValue
+from agentv_ci.contracts.workspaces import Isolation
 
 N = TypeVar("N", int, float)
 
@@ -133,6 +134,17 @@ class PrintedOutput(Recorded):
     stderr: str = Field(description="Standard error.")
 
 
+class WorkspaceRecord(Recorded):
+    """What an agent left behind in its workspace."""
+
+    isolation: Isolation = Field(description="What separated the agent from the machine.")
+    network: Literal["on", "off"] = Field(description="Whether it had a network.")
+    changed: Items[str] = Field((), description="Paths that changed, sorted; at most 1,000.")
+    withheld: Items[str] = Field((), description="Changed paths that graders did not get, each with the reason.")
+    diff: str | None = Field(None, description="The changes as a unified diff, shortened.")
+    kept: str | None = Field(None, description="Folder in which the workspace was kept.")
+
+
 class RowSource(Recorded):
     """Position of the case."""
 
@@ -201,6 +213,9 @@ class ResultRow(Recorded):
     source: RowSource = Field(description="Position of the case, for links and annotations.")
     tags: Items[str] = Field((), description="Labels of the case.")
     metadata: FreeObject = Field(default_factory=dict, description="The author's data, as JSON text.")
+    workspace: WorkspaceRecord | None = Field(
+        None, exclude_if=is_none, description="What the agent left behind; absent without a workspace."
+    )
     worker: str | None = Field(
         None, exclude_if=is_none, description="Worker of the cluster that ran the trial; absent without a cluster."
     )

@@ -13,6 +13,10 @@ from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Request, Response, Warn
 from agentv_ci.contracts.plan import FilePart, FileReference, PlanCase, PlanEvaluator, PlanFile, PlanMessage
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, Usage
+from agentv_ci.workspaces.places import Work
+
+NO_WORKSPACE = "what the agent left behind"
+"""What evaluators of outcomes measure; stored answers, dry runs and proofs have no workspace."""
 
 
 class Submission(Struct, frozen=True):
@@ -23,6 +27,8 @@ class Submission(Struct, frozen=True):
     response: Response
     files: Mapping[str, PlanFile]
     """The plan's files."""
+    work: Work | None = None
+    """What the agent has left behind; None without a workspace."""
 
     @property
     def answer(self) -> str:

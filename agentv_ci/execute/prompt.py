@@ -28,6 +28,7 @@ from agentv_ci.contracts.plan import (
     part_outline,
 )
 from agentv_ci.contracts.results import ToolCall
+from agentv_ci.workspaces.contents import key_of
 
 GUIDELINES_HEADING = "[[ ## Guidelines ## ]]"
 PLAIN_TIMEOUT_S = 600.0
@@ -51,6 +52,7 @@ def build_request(case: PlanCase, files: Files, locate: Locate, *, cwd: Path, se
         files=_input_files(case.input_messages, locate),
         seed=seed,
         system_prompt=case.system_prompt,
+        workspace=key_of(case.workspace) if case.workspace is not None else None,
         attached={each.sha256: _base64(files[each.sha256]) for each in attached_files(case.input_messages)},
     )
 

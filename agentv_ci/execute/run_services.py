@@ -18,6 +18,7 @@ from agentv_ci.execute.shard import Shard
 from agentv_ci.redaction import NO_SECRETS, Redactor
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.text import shortened, without_commands
+from agentv_ci.workspaces.places import Keep
 
 GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
 """Scores an answer."""
@@ -58,6 +59,8 @@ class RunOptions(Struct, frozen=True):
     """The folder for dumped prompts."""
     traces: Path | None = None
     """The folder for dumped traces."""
+    keep_workspaces: Keep = "none"
+    """Which workspaces are kept."""
     cluster: ClusterOptions | None = None
     """The cluster that runs the trials; None: this process."""
     shard: Shard | None = None

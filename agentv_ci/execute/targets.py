@@ -25,6 +25,9 @@ from agentv_ci.prices import cost_of_response
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.text import counted
+from agentv_ci.workspaces.bases import UnusableWorkspace
+from agentv_ci.workspaces.places import Workspaces
+from agentv_ci.workspaces.trees import TooMuchChanged
 
 
 class OpenTargets:
@@ -40,6 +43,7 @@ class OpenTargets:
         limits: Limits,
         budget: Budget,
         progress: Progress,
+        workspaces: Workspaces | None = None,
     ) -> None:
         self.unrecorded = 0
         """Questions of a replay that had no recording."""
@@ -50,6 +54,7 @@ class OpenTargets:
         self._limits = limits
         self._budget = budget
         self._progress = progress
+        self._workspaces = workspaces
         self.stores = AnswerStores(plan.targets, resolved, options, services.warn)
         self._dumps = Dumps(options.prompts, options.traces, services.redactor, services.warn)
         self._providers: dict[str, Provider] = {}
@@ -170,18 +175,37 @@ class OpenTargets:
             return self._accepted(question, await self._ask_provider(question))
 
     async def _ask_provider(self, question: Question) -> Response:
-        environment, redactor = self._services.environment, self._services.redactor
+        redactor = self._services.redactor
         _require_taken(question.target, question.request)
         async with self._limits.of(question.key).slot():
-            begun = environment.monotonic()
             try:
-                response = redactor.response(await self._providers[question.key].ask(question.request))
+                if question.request.workspace is None or self._options.dry_run:
+                    return await self._timed(question, question.request)
+                return await self._ask_in_workspace(question)
             except ProviderError as error:
                 redactor.clean(error)
                 raise
-            if response.duration_ms is None:
-                response = replace(response, duration_ms=round((environment.monotonic() - begun) * 1000))
-        return response
+
+    async def _timed(self, question: Question, request: Request) -> Response:
+        begun = self._services.environment.monotonic()
+        response = self._services.redactor.response(await self._providers[question.key].ask(request))
+        if response.duration_ms is not None:
+            return response
+        return replace(response, duration_ms=round((self._services.environment.monotonic() - begun) * 1000))
+
+    async def _ask_in_workspace(self, question: Question) -> Response:
+        """Return the answer with what has changed in a fresh workspace, once no process of the agent is alive."""
+        workspace = question.trial.case.workspace
+        assert workspace is not None, "a request with a workspace is of a case with one"
+        assert self._workspaces is not None, "only judges are asked without workspaces"
+        try:
+            async with self._workspaces.open(workspace, question.trial.key) as (place, changes):
+                response = await self._timed(question, replace(question.request, place=place))
+                return replace(response, changes=await asyncio.to_thread(changes))
+        except UnusableWorkspace as error:
+            raise ProviderError("request", f"the workspace cannot be made: {error}", requests=0) from error
+        except TooMuchChanged as error:
+            raise ProviderError("process", str(error)) from error
 
     @contextmanager
     def _first_of_its_like(self, cached: str | None) -> Iterator[None]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import (
     Ask,
+    Change,
     Grade,
     JudgeQuestion,
     ProviderError,
@@ -31,9 +32,12 @@ from agentv_ci.execute.prompt import build_request, has_reference, judge_request
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices
 from agentv_ci.execute.targets import OpenTargets
+from agentv_ci.execute.workspace_records import record_of, unopened_record
 from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
 from agentv_ci.text import shortened
+from agentv_ci.workspaces.bases import UnusableWorkspace
+from agentv_ci.workspaces.places import Workspaces
 
 MAX_WARNING = 300
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
@@ -89,17 +93,26 @@ class LocalTrials:
         *,
         grade: GradeAnswer,
         materials: Materials,
+        workspaces: Workspaces,
     ) -> None:
         """`targets` are the plan's, resolved."""
         self._plan = plan
         self._targets = OpenTargets(
-            plan, targets, options, services, limits=state.limits, budget=state.budget, progress=state.progress
+            plan,
+            targets,
+            options,
+            services,
+            limits=state.limits,
+            budget=state.budget,
+            progress=state.progress,
+            workspaces=workspaces,
         )
         self._options = options
         self._services = services
         self._state = state
         self._grader = grade
         self._materials = materials
+        self._workspaces = workspaces
         self._folders = {suite.path: (options.root / suite.path).parent for suite in plan.suites}
 
     @property
@@ -136,7 +149,13 @@ class LocalTrials:
         """See TrialRunner."""
         row = await self._run(trial)
         self._targets.forget(trial)
-        return row
+        if trial.case.workspace is None or trial.dry_run:
+            return row
+        record = row.workspace or unopened_record(trial.case.workspace)
+        kept = await self._workspaces.settle(
+            trial.key, f"{trial.case.id}-{trial.target.name}-{trial.number}", passed=row.verdict == "pass"
+        )
+        return row.model_copy(update={"workspace": record.model_copy(update={"kept": kept})})
 
     async def _run(self, trial: Trial) -> ResultRow:
         """Ask until there is an answer, and grade it."""
@@ -155,7 +174,18 @@ class LocalTrials:
         if self._options.dry_run and not has_reference(trial.case):
             return failed_row(trial, effort, ProviderError("request", NO_REFERENCE_ANSWER), now=now())
         trace = self._options.include_trace
-        return graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
+        row = graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
+        return row if response.changes is None else await self._with_changes(row, trial.case, response.changes)
+
+    async def _with_changes(self, row: ResultRow, case: PlanCase, changes: tuple[Change, ...]) -> ResultRow:
+        assert case.workspace is not None, "only in a workspace is something changed"
+        try:
+            work = await self._workspaces.work_of(case.workspace, changes)
+            record = await record_of(work, self._services.redactor.text)
+        except (OSError, UnusableWorkspace) as error:
+            self._services.warn(about_case(f"the changes of the agent cannot be shown: {error}", case.id))
+            return row
+        return row.model_copy(update={"workspace": record})
 
     async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response | ProviderError, Effort]:
         """Return the answer, or the failure of the last attempt, and the effort."""

@@ -16,7 +16,17 @@ from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.text import did_you_mean
 from agentv_ci.validate import data_cases
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules import attachments, cases, evaluators, file_references, judges, target_use, targets, texts
+from agentv_ci.validate.rules import (
+    attachments,
+    cases,
+    evaluators,
+    file_references,
+    judges,
+    target_use,
+    targets,
+    texts,
+    workspaces,
+)
 from agentv_ci.validate.structure import CONTRACTS, check_spellings, check_structure
 from agentv_ci.validate.walk import all_evaluators
 
@@ -64,6 +74,7 @@ def _eval_rules(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     yield from attachments.check(document, attached, find)
     yield from evaluators.check(document, every, find)
     yield from judges.check(every, find)
+    yield from workspaces.check(document, every, find)
     yield from target_use.check(document, attached, find)
 
 

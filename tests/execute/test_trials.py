@@ -41,6 +41,7 @@ from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
+from agentv_ci.workspaces.places import Workspaces
 from tests.execute.builders import Session
 from tests.servers.chat_api import chat_api, says
 from tests.support import FakeClock
@@ -254,7 +255,10 @@ def go(
         with Journal(root / "r.jsonl", form("jsonl").encode) as journal, Materials(of.files, root) as materials:
             options = RunOptions(root=root, workers=workers, fail_fast=fail_fast)
             services = RunServices(FakeClock().environment())
-            runner = partial(LocalTrials, of, asked, options, services, grade=grade, materials=materials)
+            places = Workspaces({}, root, {}, services.log)
+            runner = partial(
+                LocalTrials, of, asked, options, services, grade=grade, materials=materials, workspaces=places
+            )
             finished = EarlierRun(results=known or {})
             engine = Engine(of, asked, options, services, runner=runner, journal=journal, finished=finished)
             async with asyncio.timeout(30):

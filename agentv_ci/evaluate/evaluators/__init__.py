@@ -11,12 +11,16 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from agentv_ci.contracts import evaluators as authored
+from agentv_ci.contracts import outcome_evaluators as outcomes
 from agentv_ci.contracts.exchange import Grade, Score, about_case
 from agentv_ci.contracts.plan import (
     Plan,
     PlanCodeEvaluator,
+    PlanCommandEvaluator,
     PlanCompositeEvaluator,
+    PlanDiffEvaluator,
     PlanEvaluator,
+    PlanJunitEvaluator,
     PlanLlmJudgeEvaluator,
     PlanRubricEvaluator,
     PlanSchemaEvaluator,
@@ -25,11 +29,15 @@ from agentv_ci.contracts.plan import (
 from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import (
     code,
+    command,
     composite,
+    diff,
+    file,
     limits,
     llm_judge,
     plugin,
     similarity,
+    state,
     structured,
     text,
     tool_trajectory,
@@ -87,6 +95,16 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             return partial(limits.token_usage, evaluator)
         case authored.ToolCallsEvaluator():
             return partial(limits.tool_calls, evaluator)
+        case outcomes.FileEvaluator():
+            return partial(file.file, evaluator)
+        case PlanDiffEvaluator():
+            return partial(diff.diff, evaluator)
+        case PlanCommandEvaluator():
+            return partial(command.command, evaluator)
+        case PlanJunitEvaluator():
+            return partial(command.junit, evaluator)
+        case outcomes.StateEvaluator():
+            return partial(state.state, evaluator)
         case authored.PluginEvaluator():
             return partial(plugin.plugin, evaluator)
         case _:

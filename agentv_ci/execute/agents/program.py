@@ -15,13 +15,14 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.base import ErrorKind
-from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.exchange import ProcessResult, ProviderError, Request, Response
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
 from agentv_ci.execute.agents.workspace import Workspace, prompt_document, workspace
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
-from agentv_ci.process import Listener, ProcessFailed, ProcessResult, ProgramNotStarted, child_environment, run
+from agentv_ci.process import Listener, ProcessFailed, ProgramNotStarted, child_environment, run
+from agentv_ci.source_files import names_of
 
 NOT_LOGGED_IN = re.compile(
     r"no authentication information|invalid auth method|set an auth method|missing environment variable|not logged in"
@@ -38,8 +39,11 @@ class Agent(Struct, frozen=True):
 
     program: str
     """The default executable."""
-    arguments: Callable[[Path], Sequence[str]]
-    """Returns the arguments for a workspace, including the target's; the prompt goes to standard input."""
+    arguments: Callable[[Path, bool], Sequence[str]]
+    """Returns the arguments, including the target's; the prompt goes to standard input.
+
+    Given the folder with the question's files, and whether the agent works in another one.
+    """
     read: Callable[[ProcessResult], Response | None]
     """Returns the answer, or None without one; raises AgentFailed, or NotEvents for output without events."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -48,12 +52,12 @@ class Agent(Struct, frozen=True):
 
 def usual_arguments(
     target: AgentTarget, *first: str, model: str = "--model", folder: str = "--add-dir"
-) -> Callable[[Path], Sequence[str]]:
+) -> Callable[[Path, bool], Sequence[str]]:
     """Return the arguments of most agents; `model` and `folder` are its options for the model and another folder."""
 
-    def arguments(workspace: Path) -> Sequence[str]:
+    def arguments(workspace: Path, is_elsewhere: bool) -> Sequence[str]:  # as called
         model_words = (model, target.model) if target.model else ()
-        folder_words = (folder, str(workspace)) if target.cwd else ()
+        folder_words = (folder, str(workspace)) if is_elsewhere else ()
         return [*first, *model_words, *folder_words, *(target.args or ())]
 
     return arguments
@@ -85,7 +89,8 @@ class AgentProvider:
         """Run the agent once, with copies of the question's files in a scratch workspace."""
         if request.seed is not None:
             self._services.warn(f"{self._target.name}: seeds are ignored: the agent does not support them")
-        async with workspace(self._kind, request.files) as place:
+        parent = request.place.scratch if request.place is not None else None
+        async with workspace(self._kind, request.files, parent) as place:
             prompt = prompt_document(request, place.files)
             try:
                 (place.folder / "prompt.md").write_text(prompt, encoding="utf-8", errors="replace")
@@ -97,19 +102,20 @@ class AgentProvider:
 
     async def _run(self, prompt: str, place: Workspace, request: Request) -> ProcessResult:
         assert self._executable is not None, "a provider is checked before it is asked"
-        argv = (self._executable, *self._agent.arguments(place.folder))
+        is_elsewhere = request.place is not None or self._target.cwd is not None
+        argv = (self._executable, *self._agent.arguments(place.folder, is_elsewhere))
         timeout_s = number(self._target.timeout_seconds, request.timeout_s)
         cwd = self._services.place(self._target.cwd) if self._target.cwd else place.folder
         self._services.log(f"{self._target.name}: {request.case_id}: running {shlex.join(argv)}")
         try:
             with self._listen(request, argv) if self._listen else nullcontext() as listener:
-                return await run(
-                    argv,
-                    cwd=cwd,
-                    env=self._env,
-                    timeout_s=timeout_s,
-                    stdin=prompt.encode("utf-8", "replace"),
-                    listener=listener,
+                stdin = prompt.encode("utf-8", "replace")
+                if request.place is None:
+                    return await run(argv, cwd=cwd, env=self._env, timeout_s=timeout_s, stdin=stdin, listener=listener)
+                own = [self._services.root / name for name in names_of(self._target.sources or ())]
+                env = {**self._agent.environment, **(self._target.env or {})}
+                return await request.place.run(
+                    argv, env=env, timeout_s=timeout_s, stdin=stdin, listener=listener, reads=own
                 )
         except ProcessFailed as error:
             hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""

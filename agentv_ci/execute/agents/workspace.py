@@ -12,7 +12,7 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from itertools import chain, count, dropwhile
+from itertools import dropwhile
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import InputFile, Request
+from agentv_ci.execute.input_files import mirrored
 from agentv_ci.execute.provider_services import unwritable
 
 MISSING = "If a file is missing, answer `ERROR: missing-file <filename>` and stop."
@@ -42,13 +43,13 @@ class Workspace(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def workspace(kind: str, files: Iterable[InputFile]) -> AsyncIterator[Workspace]:
-    """Make a workspace with copies of the files, and remove it with everything in it.
+async def workspace(kind: str, files: Iterable[InputFile], parent: Path | None = None) -> AsyncIterator[Workspace]:
+    """Make a workspace with copies of the files, in `parent` or among temporary files, and remove it.
 
     Further files of the same name get the suffixes `.1`, `.2` … Raises ProviderError when files cannot be written.
     """
     # In threads, so that other questions go on while files are copied and removed.
-    making = asyncio.ensure_future(asyncio.to_thread(_make, kind, tuple(files)))
+    making = asyncio.ensure_future(asyncio.to_thread(_make, kind, tuple(files), parent))
     try:
         made = await asyncio.shield(making)
     except asyncio.CancelledError:
@@ -61,30 +62,18 @@ async def workspace(kind: str, files: Iterable[InputFile]) -> AsyncIterator[Work
         await asyncio.shield(asyncio.to_thread(made.scratch.cleanup))
 
 
-def _make(kind: str, files: Iterable[InputFile]) -> Workspace:
+def _make(kind: str, files: Iterable[InputFile], parent: Path | None) -> Workspace:
     try:
         # TemporaryDirectory also removes read-only folders that the agent made.
-        scratch = tempfile.TemporaryDirectory(prefix=f"agentv-{kind}-", ignore_cleanup_errors=True)
+        scratch = tempfile.TemporaryDirectory(prefix=f"agentv-{kind}-", dir=parent, ignore_cleanup_errors=True)
     except OSError as error:
         raise unwritable(error) from error
     try:
         folder = Path(scratch.name).resolve()
-        return Workspace(scratch, folder, _mirrored(files, folder / "files"))
+        return Workspace(scratch, folder, mirrored(files, folder / "files"))
     except OSError as error:
         scratch.cleanup()
         raise unwritable(error) from error
-
-
-def _mirrored(files: Iterable[InputFile], folder: Path) -> tuple[InputFile, ...]:
-    copies: dict[str, InputFile] = {}
-    for file in files:
-        names = chain([file.path.name], (f"{file.path.name}.{number}" for number in count(1)))
-        name = next(name for name in names if name not in copies)
-        folder.mkdir(exist_ok=True)
-        # Not the metadata: agents may have to edit a file that is read-only in the repository.
-        (folder / name).write_bytes(file.path.read_bytes())
-        copies[name] = replace(file, path=folder / name)
-    return tuple(copies.values())
 
 
 def prompt_document(request: Request, files: Sequence[InputFile]) -> str:

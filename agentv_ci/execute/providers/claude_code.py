@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
-from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.exchange import ProcessResult, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, read_events, result_event
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import anthropic_usage
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import amount_at, count_at, objects_at, text_at, value_at
-from agentv_ci.process import ProcessResult
 
 KNOWN = frozenset({"system", "assistant", "user", "result"})
 

@@ -16,14 +16,16 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders
-from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import InputFile, Place, ProcessResult, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealthcheck
+from agentv_ci.execute.input_files import mirrored
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
 from agentv_ci.json_access import json_or_none
-from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
+from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.source_files import names_of
 
 HEALTHCHECK_TIMEOUT_S = 10.0
 
@@ -49,8 +51,9 @@ class CliProvider:
 
     async def ask(self, request: Request) -> Response:
         """Run the command; the answer is its output, or the output file if the template names one."""
+        parent = request.place.scratch if request.place is not None else None
         try:
-            scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-"))
+            scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-", dir=parent))
         except OSError as error:
             raise unwritable(error) from error
         try:
@@ -66,6 +69,8 @@ class CliProvider:
     async def _answer(self, request: Request, scratch: Path) -> Response:
         prompt = self._prompt(request)
         prompt_file, output_file = scratch / "prompt.md", scratch / "output"
+        # Its workspace does not show the repository.
+        files = request.files if request.place is None else mirrored(request.files, scratch / "files")
         prompt_file.write_text(prompt, encoding="utf-8")
         command = self._render(
             self._target.command_template,
@@ -75,16 +80,16 @@ class CliProvider:
                 "GUIDELINES": shlex.quote(request.guidelines),
                 "EVAL_ID": shlex.quote(request.case_id),
                 "ATTEMPT": shlex.quote(str(request.attempt)),
-                "FILES": _files(request.files, self._target.files_format),
+                "FILES": _files(files, self._target.files_format),
                 "ATTACHMENTS": _files(
-                    [file for file in request.files if not file.is_guideline], self._target.attachments_format
+                    [file for file in files if not file.is_guideline], self._target.attachments_format
                 ),
                 "OUTPUT_FILE": shlex.quote(str(output_file)),
             },
         )
         finished = await self._run(
             command,
-            self._cwd(request.cwd),
+            request.place or self._cwd(request.cwd),
             number(self._target.timeout_seconds, request.timeout_s),
             stdin=prompt if self._target.stdin == "prompt" else "",
         )
@@ -107,12 +112,11 @@ class CliProvider:
 
         return CLI_PLACEHOLDER.sub(put, template)
 
-    async def _run(self, command: str, cwd: Path, timeout_s: float, *, stdin: str = "") -> ProcessResult:
+    async def _run(self, command: str, where: Path | Place, timeout_s: float, *, stdin: str = "") -> ProcessResult:
         if self._target.verbose is True:
             self._services.log(f"{self._target.name}: running {command}")
         try:
-            env = child_environment(self._services.environment.variables, self._target.env)
-            finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s, stdin=stdin.encode())
+            finished = await self._ended(command, where, timeout_s, stdin.encode())
         except ProcessFailed as error:
             if isinstance(error, ProcessTimedOut):
                 hint = f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else ""
@@ -127,6 +131,14 @@ class CliProvider:
                 printed=PrintedOutput(stdout=finished.stdout, stderr=finished.stderr),
             )
         return finished
+
+    async def _ended(self, command: str, where: Path | Place, timeout_s: float, stdin: bytes) -> ProcessResult:
+        if isinstance(where, Path):
+            env = child_environment(self._services.environment.variables, self._target.env)
+            return await run(command, cwd=where, env=env, timeout_s=timeout_s, stdin=stdin)
+        own = [self._services.root / name for name in names_of(self._target.sources or ())]
+        in_place = where.run
+        return await in_place(command, env=self._target.env or {}, timeout_s=timeout_s, stdin=stdin, reads=own)
 
     def _cwd(self, default: Path) -> Path:
         return self._services.place(self._target.cwd) if self._target.cwd else default

@@ -18,13 +18,13 @@ from typing import TextIO
 
 from agentv_ci.contracts.agent_targets import CodexTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Request, Response
+from agentv_ci.contracts.exchange import ProcessResult, Request, Response
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import Agent, AgentProvider
 from agentv_ci.execute.answers import error_message, summed
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
-from agentv_ci.process import Listener, ProcessResult
+from agentv_ci.process import Listener
 from agentv_ci.text import printable
 
 OUTPUTS = {1: "stdout", 2: "stderr"}
@@ -58,7 +58,7 @@ def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvi
     return AgentProvider(target, Agent("codex", partial(_arguments, target), read_output), services, listen=listen)
 
 
-def _arguments(target: CodexTarget, workspace: Path) -> Sequence[str]:
+def _arguments(target: CodexTarget, workspace: Path, is_elsewhere: bool) -> Sequence[str]:  # as called
     """Return Codex's arguments; `--ask-for-approval` is global, so it precedes `exec`; `-` reads the prompt."""
     chosen = {"--profile": target.profile, "--model": target.model, "--sandbox": target.sandbox}
     return [
@@ -66,7 +66,7 @@ def _arguments(target: CodexTarget, workspace: Path) -> Sequence[str]:
         target.approval or str(target.implied["approval"]),
         *("exec", "--json", "--color", "never", "--skip-git-repo-check"),
         *(word for option, value in chosen.items() if value is not None for word in (option, value)),
-        *(("--add-dir", str(workspace)) if target.cwd and target.sandbox == "workspace-write" else ()),
+        *(("--add-dir", str(workspace)) if is_elsewhere and target.sandbox == "workspace-write" else ()),
         *(target.args or ()),
         "-",
     ]

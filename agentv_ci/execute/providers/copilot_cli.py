@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from agentv_ci.contracts.agent_targets import CopilotCliTarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.exchange import ProcessResult, Response
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events, result_event
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, text_at, value_at
-from agentv_ci.process import ProcessResult
 
 KNOWN = frozenset({"assistant.message", "user.message", "session.error", "result", "assistant.turn_start"})
 

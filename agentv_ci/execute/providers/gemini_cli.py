@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from agentv_ci.contracts.agent_targets import GeminiCliTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.exchange import ProcessResult, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import (
     AgentFailed,
@@ -27,7 +27,6 @@ from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_argumen
 from agentv_ci.execute.answers import error_message
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
-from agentv_ci.process import ProcessResult
 
 ENVIRONMENT = {"GEMINI_TELEMETRY_ENABLED": "false"}
 KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "error"})

@@ -18,14 +18,14 @@ from msgspec import Struct
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
-from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import InputFile, ProcessResult, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
 from agentv_ci.execute.agents.workspace import guidelines_of, prompt_document, proof_request, take_proofs
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
+from agentv_ci.process import ProcessFailed, ProcessTimedOut, child_environment, run
 from agentv_ci.text import counted
 
 POLL_S = 1.0

@@ -22,7 +22,7 @@ from agentv_ci.json_access import value_at
 from agentv_ci.prices import price_of
 from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules import attachments
+from agentv_ci.validate.rules import attachments, workspaces
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.validate.walk import Evaluators, evaluators_of
 
@@ -30,7 +30,7 @@ JUDGED = (LlmJudgeEvaluator, RubricEvaluator)
 
 
 def check(document: EvalDocument, with_attachments: Collection[int], find: Finder) -> Iterator[Diagnostic]:
-    """AV304, AV312, AV316 and AV357 for the targets that answer and judge an eval document.
+    """AV304, AV312, AV316, AV357 and AV363 for the targets that answer and judge an eval document.
 
     `with_attachments` are the indexes of the cases with images or documents.
     """
@@ -72,7 +72,7 @@ class _TargetUse:
                 yield from self._check_target(index, target, evaluators)
 
     def _check_target(self, index: int, target: Target, evaluators: Evaluators) -> Iterator[Diagnostic]:
-        """AV312, AV316 and AV357 for a target that answers a case."""
+        """AV312, AV316, AV357 and AV363 for a target that answers a case."""
         for pointer, each in evaluators:
             if each.measures is not None and (missing := never_reported(each, target, self._prices)):
                 message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
@@ -80,6 +80,7 @@ class _TargetUse:
         if index in self._with_attachments:
             refused = attachments.check_target(self._document, index, target, self._find)
             yield from (each for each in refused if self._is_selected(index))
+        yield from workspaces.check_target(self._document, index, target, self._find)
         if judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 

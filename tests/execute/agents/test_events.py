@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import ErrorKind
-from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.exchange import ProcessResult, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
 from agentv_ci.execute.providers import claude_code, codex, copilot_cli, gemini_cli
-from agentv_ci.process import ProcessResult
 from tests.execute.agents.builders import events
 
 STREAMS = Path(__file__).parent / "streams"

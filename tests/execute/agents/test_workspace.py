@@ -101,10 +101,10 @@ async def test_a_question_that_is_cancelled_while_files_are_copied_leaves_nothin
     begun, continues = threading.Event(), threading.Event()
     make = module._make
 
-    def slow(kind: str, files: tuple[InputFile, ...]) -> Workspace:
+    def slow(kind: str, files: tuple[InputFile, ...], parent: Path | None) -> Workspace:
         begun.set()
         assert continues.wait(30)
-        return make(kind, files)
+        return make(kind, files, parent)
 
     monkeypatch.setattr(module, "_make", slow)
     using = asyncio.create_task(use())

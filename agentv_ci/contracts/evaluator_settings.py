@@ -1,0 +1,51 @@
+"""Settings that every evaluator has."""
+
+from typing import ClassVar, Literal, get_args
+
+from pydantic import Field
+
+from agentv_ci.contracts.base import Authored, Maybe, Name, Share
+
+Measure = Literal["time", "cost", "tokens", "tool_calls"]
+
+
+class EvaluatorFacts:
+    """Properties of a kind of evaluator, shared by authored and plan models."""
+
+    waits: ClassVar[bool] = False
+    """Whether scoring may wait for a judge, a process or a thread."""
+    measures: ClassVar[Measure | None] = None
+    """What it measures besides the answer; not every target reports it."""
+    reads_trace: ClassVar[bool] = False
+    """Whether the score depends on tool calls."""
+    is_limit: ClassVar[bool] = False
+    """Whether it limits what an answer takes, and says nothing of its content."""
+    needs_workspace: ClassVar[bool] = False
+    """Whether it scores what the agent leaves behind in its workspace."""
+
+
+class EvaluatorSettings(EvaluatorFacts, Authored):
+    """Settings of every evaluator."""
+
+    filled_in: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    name: Name = Field("", description="Name in the results, unique in the list; default: the type, made unique.")
+    weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
+    required: bool = Field(
+        False, description="Whether the trial fails if this evaluator does not pass, whatever the score."
+    )
+    min_score: Maybe[Share] = Field(
+        None, description="Minimum score to pass; default: the case's threshold.", examples=[0.5, 0.8]
+    )
+    negate: bool = Field(False, description="Use 1 − score; errors stay errors.")
+
+    @property
+    def kind(self) -> str:
+        """Its type in the canonical spelling."""
+        # Other spellings of a type follow it.
+        return str(get_args(type(self).model_fields["type"].annotation)[0])
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the author gave it a name."""
+        return "name" in self.model_fields_set

@@ -1,0 +1,146 @@
+"""`type: command`, `junit`: a command in a clean tree with nothing of the agent but its submitted changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from secrets import token_hex
+from xml.etree import ElementTree as ET
+
+from msgspec import Struct
+
+from agentv_ci.contracts.exchange import ProcessResult, Score
+from agentv_ci.contracts.plan import PlanCommandEvaluator, PlanJunitEvaluator
+from agentv_ci.evaluate.scoring import share_met
+from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
+from agentv_ci.patterns import InvalidPattern, compiled, occurs
+from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProgramNotStarted
+from agentv_ci.text import shortened
+from agentv_ci.workspaces.bases import UnusableWorkspace
+from agentv_ci.workspaces.places import TrialPlace
+from agentv_ci.workspaces.trees import cleared, read_file
+
+REPORT = "{REPORT}"
+MAX_SHOWN = 300
+MAX_XML_BYTES = MAX_OUTPUT_BYTES
+
+Finding = tuple[bool, str]
+
+
+class _Ended(Struct, frozen=True):
+    """A command that has ended, or has not in time."""
+
+    result: ProcessResult | None
+    problem: str | None
+    """Why it has no result: it took too long, or used too much."""
+    report: bytes | None
+    """The report, where there is one."""
+
+    @property
+    def stderr(self) -> str | None:
+        """What it printed to standard error."""
+        return (self.result.stderr.strip() or None) if self.result is not None else None
+
+
+async def command(settings: PlanCommandEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Return the share of the checks that the command meets; the exit code is one of them, and all need it."""
+    ended = await _run(settings, submission)
+    if isinstance(ended, Score):
+        return ended
+    if ended.result is None:
+        return Score(0.0, misses=(f"the command {ended.problem}",))
+    if ended.result.status != settings.exit_code:
+        said = _last_line(ended.result.stderr) or _last_line(ended.result.stdout)
+        reason = f"exit code {ended.result.status}" + (f": {said}" if said else "")
+        return Score(0.0, misses=(reason,), stderr=ended.stderr)
+    try:
+        findings = await asyncio.to_thread(lambda result: [*_checks(settings, result.stdout)], ended.result)
+    except TimeoutError:
+        return Score(error=f"the pattern took too long: '{settings.regex}'")
+    except InvalidPattern as error:
+        return Score(error=f"not a regular expression: {error}")
+    return share_met([(True, f"exit code {settings.exit_code}"), *findings])
+
+
+def _checks(settings: PlanCommandEvaluator, stdout: str) -> Iterator[Finding]:
+    for each in settings.contains or ():
+        yield each in stdout, f"{'prints' if each in stdout else 'does not print'} '{each}'"
+    if settings.regex is not None:
+        found = occurs(compiled(settings.regex), stdout)
+        yield found, f"output {'matches' if found else 'does not match'} '{settings.regex}'"
+    if settings.equals is not None:
+        is_equal = settings.equals.strip() == stdout.strip()
+        yield is_equal, f"{'prints' if is_equal else 'does not print'} the expected text"
+
+
+async def junit(settings: PlanJunitEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Return the share of the listed tests that pass, or of all tests; without a report none does."""
+    ended = await _run(settings, submission)
+    if isinstance(ended, Score):
+        return ended
+    if ended.report is None:
+        reason = ended.problem or f"wrote no report (exit code {ended.result.status if ended.result else '?'})"
+        return Score(0.0, misses=(f"the command {reason}",), stderr=ended.stderr)
+    try:
+        tests = _tests(ended.report)
+    except ET.ParseError as error:
+        return Score(0.0, misses=(f"the report is not XML: {error}",), stderr=ended.stderr)
+    wanted = (*(settings.fail_to_pass or ()), *(settings.pass_to_pass or ()))
+    findings = [*_listed(tests, wanted)] if wanted else [(passed, name) for name, passed in tests.items()]
+    if not findings:
+        return Score(0.0, misses=("the report has no tests",), stderr=ended.stderr)
+    score = share_met(findings)
+    return Score(score.score, hits=score.hits, misses=score.misses, stderr=ended.stderr)
+
+
+def _listed(tests: Mapping[str, bool], wanted: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield whether each listed test passes: all tests of its name, and at least one."""
+    for each in wanted:
+        found = [passed for name, passed in tests.items() if each in (name, name.partition("::")[2])]
+        yield bool(found) and all(found), each if found else f"{each} did not run"
+
+
+def _tests(report: bytes) -> dict[str, bool]:
+    """Return `classname::name` → whether the test passed; a skipped one has not. Raises ParseError."""
+    tests: dict[str, bool] = {}
+    # expat bounds how far entities expand, and reads no other files.
+    for case in ET.fromstring(report).iter("testcase"):  # noqa: S314
+        name = f"{case.get('classname', '')}::{case.get('name', '')}"
+        passed = not any(child.tag in ("failure", "error", "skipped") for child in case)
+        tests[name] = passed and tests.get(name, True)
+    return tests
+
+
+async def _run(settings: PlanCommandEvaluator | PlanJunitEvaluator, submission: Submission) -> _Ended | Score:
+    """Run the command; returns a score only if it cannot be graded at all."""
+    if submission.work is None:
+        return Score(unmeasured=NO_WORKSPACE)
+    files = {path: submission.files[each.sha256].content for path, each in settings.files.items()}
+    timeout_s = settings.timeout_seconds or submission.case.timeout_seconds
+    try:
+        async with submission.work.clean_tree(files) as place:
+            return await _in(place, settings, timeout_s)
+    except ProgramNotStarted as error:
+        return Score(error=f"the command {error}")
+    except (OSError, UnusableWorkspace) as error:
+        return Score(error=f"the clean tree cannot be made: {error}")
+
+
+async def _in(place: TrialPlace, settings: PlanCommandEvaluator | PlanJunitEvaluator, timeout_s: float) -> _Ended:
+    # A name that the submitted code cannot know in advance.
+    report = place.scratch / f"{token_hex(8)}.xml"
+    argv = [word.replace(REPORT, str(report)) for word in settings.argv]
+    if isinstance(settings, PlanJunitEvaluator) and REPORT not in " ".join(settings.argv):
+        report = cleared(place.folder, settings.report)
+    result, problem = None, None
+    try:
+        result = await place.run(argv, env={}, timeout_s=timeout_s)
+    except ProgramNotStarted:
+        raise
+    except ProcessFailed as error:
+        problem = str(error)
+    return _Ended(result, problem, read_file(report, MAX_XML_BYTES))
+
+
+def _last_line(text: str) -> str:
+    return shortened(next((line.strip() for line in reversed(text.splitlines()) if line.strip()), ""), MAX_SHOWN)

@@ -1,0 +1,86 @@
+"""`type: diff`: which files of the workspace have changed, and how much."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.plan import PlanDiffEvaluator
+from agentv_ci.evaluate.scoring import share_met
+from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
+from agentv_ci.text import counted
+from agentv_ci.workspaces.bases import UnusableWorkspace, apply_patch
+from agentv_ci.workspaces.diffs import diff_of
+from agentv_ci.workspaces.globs import matches
+from agentv_ci.workspaces.places import Work
+from agentv_ci.workspaces.trees import changes, content_of, copy_files
+
+Finding = tuple[bool, str]
+
+
+async def diff(settings: PlanDiffEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Return the share of the rules that the changes keep."""
+    work = submission.work
+    if work is None:
+        return Score(unmeasured=NO_WORKSPACE)
+    findings = [*_paths(settings, [each.path for each in work.changes])]
+    try:
+        if settings.max_lines is not None:
+            lines = await asyncio.to_thread(lambda: sum(each.lines for each in diff_of(work.changes, work.base)))
+            findings.append((lines <= settings.max_lines, f"{counted(lines, 'line')} changed"))
+        if settings.golden is not None:
+            patch = submission.files[settings.golden.sha256].content
+            findings += await _compared(patch, work, services.environ)
+    except (OSError, UnusableWorkspace) as error:
+        return Score(error=str(error))
+    if not findings:
+        findings = [(bool(work.changes), f"{counted(len(work.changes), 'file')} changed")]
+    return share_met(findings)
+
+
+def _paths(settings: PlanDiffEvaluator, changed: list[str]) -> Iterator[Finding]:
+    if settings.may_change is not None:
+        others = [each for each in changed if not matches(each, settings.may_change)]
+        yield from ((False, f"{each} may not change") for each in others)
+        if not others:
+            yield True, "nothing else has changed"
+    for each in settings.must_change or ():
+        has_changed = any(matches(path, [each]) for path in changed)
+        yield has_changed, f"{each} has {'' if has_changed else 'not '}changed"
+    for each in settings.must_not_change or ():
+        hit = [path for path in changed if matches(path, [each])]
+        yield not hit, f"{', '.join(hit)} has changed" if hit else f"{each} has not changed"
+    if settings.max_files is not None:
+        yield len(changed) <= settings.max_files, f"{counted(len(changed), 'file')} changed"
+
+
+async def _compared(patch: bytes, work: Work, environ: Mapping[str, str]) -> list[Finding]:
+    """Compare with what a patch makes of the base, file by file; white space does not count."""
+    with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
+        tree = await asyncio.to_thread(_copied, work, scratch)
+        await apply_patch(patch, tree, environ)
+        wanted = {each.path: each for each in await asyncio.to_thread(changes, work.base.entries, tree)}
+    found = {each.path: each for each in work.changes}
+    findings: list[Finding] = []
+    for path in sorted({*wanted, *found}):
+        one, other = found.get(path), wanted.get(path)
+        if one is None or other is None:
+            findings.append((False, f"{path} {'has not changed' if one is None else 'is not in the golden patch'}"))
+        else:
+            is_equal = one.link == other.link and _words(content_of(one)) == _words(content_of(other))
+            findings.append((is_equal, f"{path} is {'' if is_equal else 'not '}as in the golden patch"))
+    return findings
+
+
+def _copied(work: Work, scratch: str) -> Path:
+    tree = Path(scratch).resolve() / "tree"
+    tree.mkdir()
+    copy_files(work.base.folder, work.base.entries, tree)
+    return tree
+
+
+def _words(content: bytes | None) -> list[bytes] | None:
+    return None if content is None else content.split()

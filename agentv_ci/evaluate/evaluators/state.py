@@ -1,0 +1,110 @@
+"""`type: state`: a SQLite database or a JSON document that the agent leaves behind, against expected rows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.evaluators import field_steps
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.outcome_evaluators import StateEvaluator
+from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
+from agentv_ci.json_access import found_at, read_answer
+from agentv_ci.text import counted, shortened
+
+TIMEOUT_S = 10.0
+MAX_ROWS = 10_000
+MAX_SHOWN = 200
+STEPS = 10_000
+"""Instructions of SQLite's machine between two looks at the clock."""
+
+
+async def state(settings: StateEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Return the share of expected rows that are there; rows that are not expected count as missed ones."""
+    if submission.work is None:
+        return Score(unmeasured=NO_WORKSPACE)
+    path = settings.database or settings.document or ""
+    try:
+        content = await asyncio.to_thread(submission.work.file, path)
+        if content is None:
+            return Score(0.0, misses=(f"{path} does not exist",))
+        if settings.database is not None:
+            found = await asyncio.to_thread(_queried, content, settings)
+        else:
+            found = _in_document(content, settings)
+    except (OSError, sqlite3.Error, ValueError) as error:
+        return Score(0.0, misses=(f"{path}: {error}",))
+    return _compared(found, settings)
+
+
+def _queried(content: bytes, settings: StateEvaluator) -> list[JsonValue]:
+    """Return the rows of the query; raises sqlite3.Error for a file of another kind, and for writing."""
+    with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
+        place = Path(scratch) / "copy.db"
+        place.write_bytes(content)
+        with closing(sqlite3.connect(f"{place.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+            until = time.monotonic() + TIMEOUT_S
+            database.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+            # The database is the agent's: its views and triggers get no functions with side effects.
+            database.execute("PRAGMA trusted_schema = OFF")
+            cursor = database.execute(settings.query or "")
+            names = [each[0] for each in cursor.description or ()]
+            rows = cursor.fetchmany(MAX_ROWS)
+    as_lists = any(isinstance(each, list) for each in settings.rows or ())
+    values = [[_value(each) for each in row] for row in rows]
+    return [row if as_lists else dict(zip(names, row, strict=True)) for row in values]
+
+
+def _value(value: object) -> JsonValue:
+    return value if isinstance(value, (str, int, float, type(None))) else f"{value!r}"
+
+
+def _in_document(content: bytes, settings: StateEvaluator) -> list[JsonValue]:
+    """Return the items at the path of a document; raises ValueError for what is not JSON."""
+    value = read_answer(content.decode("utf-8", "replace"))
+    found = found_at(value, *field_steps(settings.path)) if settings.path else (value,)
+    if not found:
+        raise ValueError(f"{settings.path} is missing")
+    return found[0] if isinstance(found[0], list) else [found[0]]
+
+
+def _compared(found: list[JsonValue], settings: StateEvaluator) -> Score:
+    expected = [*(settings.rows or ())]
+    left = [*map(_text, found)]
+    hits: list[str] = []
+    misses: list[str] = []
+    for place, row in enumerate(map(_text, expected)):
+        is_there = place < len(found) and _text(found[place]) == row if settings.ordered else row in left
+        (hits if is_there else misses).append(f"{'' if is_there else 'missing: '}{shortened(row, MAX_SHOWN)}")
+        if row in left:
+            left.remove(row)
+    more = max(0, len(found) - len(expected))
+    if more:
+        misses.append(f"{counted(more, 'row')} more than expected, such as {shortened((left or ['?'])[0], MAX_SHOWN)}")
+    total = max(len(found), len(expected))
+    if not total:
+        return Score(1.0, hits=("no rows",))
+    return Score(len(hits) / total, hits=tuple(hits), misses=tuple(misses))
+
+
+def _text(row: JsonValue) -> str:
+    return json.dumps(_plain(row), ensure_ascii=False, sort_keys=True)
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    """Return a value in which 1.0 is 1."""
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list():
+            return [_plain(each) for each in value]
+        case dict():
+            return {key: _plain(each) for key, each in value.items()}
+        case _:
+            return value

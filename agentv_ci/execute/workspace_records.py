@@ -1,0 +1,56 @@
+"""What rows say of workspaces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from agentv_ci.contracts.plan import PlanWorkspace
+from agentv_ci.contracts.results import WorkspaceRecord
+from agentv_ci.text import counted, printable, well_formed_text
+from agentv_ci.workspaces.diffs import diff_of
+from agentv_ci.workspaces.places import Work
+from agentv_ci.workspaces.submission import submitted
+
+MAX_DIFF = 20_000
+"""Characters."""
+MAX_PATHS = 1_000
+
+
+def unopened_record(workspace: PlanWorkspace) -> WorkspaceRecord:
+    """Return the record of a trial without an answer."""
+    return WorkspaceRecord(isolation=workspace.isolation, network=workspace.network)
+
+
+async def record_of(work: Work, redact: Callable[[str], str]) -> WorkspaceRecord:
+    """Return what the agent has changed, without secrets; raises OSError."""
+    _, withheld = submitted(work.changes, work.workspace)
+    return unopened_record(work.workspace).model_copy(
+        update={
+            "changed": tuple(_shown(each.path, redact) for each in work.changes[:MAX_PATHS]),
+            "withheld": tuple(_shown(each, redact) for each in withheld[:MAX_PATHS]),
+            "diff": await asyncio.to_thread(_diff, work, redact),
+        }
+    )
+
+
+def _shown(text: str, redact: Callable[[str], str]) -> str:
+    return redact(printable(well_formed_text(text)))
+
+
+def _diff(work: Work, redact: Callable[[str], str]) -> str | None:
+    """Return whole diffs of files as long as they fit, the beginning of the next one, and how many are left out."""
+    texts: list[str] = []
+    room = MAX_DIFF
+    left_out = 0
+    for each in diff_of(work.changes, work.base):
+        if room <= 0:
+            left_out += 1
+            continue
+        # Redacted first: a cut may split a secret.
+        text = redact(printable(each.text))
+        texts.append(text if len(text) <= room else f"{text[:room]}…\n")
+        room -= len(text)
+    if left_out:
+        texts.append(f"… and {counted(left_out, 'more file')}\n")
+    return "".join(texts) or None

@@ -1,0 +1,147 @@
+"""Workspaces, and the evaluators of what agents leave behind in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.outcome_evaluators import (
+    CommandEvaluator,
+    DiffEvaluator,
+    FileEvaluator,
+    JunitEvaluator,
+    StateEvaluator,
+)
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
+from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, Workspace
+from agentv_ci.patterns import InvalidPattern, compiled
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.file_references import check_reference
+from agentv_ci.validate.walk import Evaluators, evaluators_of
+from agentv_ci.workspaces.git_refs import commit_of, git_folder, is_commit, is_url
+
+HINT = "add workspace: {from: …} to the execution of the case or of the file"
+
+
+def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
+    """AV361 to AV363 for workspaces and evaluators of outcomes, and AV302 for the files that they name."""
+    own = document.execution.workspace if document.execution is not None else None
+    if own is not None:
+        yield from _check_workspace(("execution", "workspace"), own, find)
+    for index, case in enumerate(document.evalcases):
+        place: Pointer = ("evalcases", index, "execution", "workspace")
+        if case.execution is not None and case.execution.workspace is not None:
+            yield from _check_workspace(place, case.execution.workspace, find)
+        elif own is None and not find.lost_part(("execution",)) and not find.lost_part(place[:-1]):
+            for pointer, each in evaluators_of(document, index):
+                if each.needs_workspace:
+                    message = f"evaluator '{each.name}' scores what the agent leaves behind, and there is no workspace"
+                    yield find.at("AV361", message, (*pointer, "type"), hint=HINT)
+    for pointer, each in evaluators:
+        yield from _check_evaluator(pointer, each, find)
+
+
+def check_target(document: EvalDocument, index: int, target: Target, find: Finder) -> Iterator[Diagnostic]:
+    """AV363 for a target that cannot work in the workspace of a case."""
+    execution = document.evalcases[index].execution
+    own = execution is not None and execution.workspace is not None
+    shared = document.execution is not None and document.execution.workspace is not None
+    if not (own or shared):
+        return
+    place: Pointer = ("evalcases", index, "execution", "workspace") if own else ("execution", "workspace")
+    if not isinstance(target, (CliTarget, AgentTarget, MockTarget)):
+        message = f"target '{target.name}' (provider {target.provider}) does not work in a workspace"
+        hint = "use a command (cli) or an agent on the command line"
+        yield find.at("AV363", message, place, key=True, hint=hint)
+    elif not isinstance(target, MockTarget) and target.cwd is not None:
+        message = f"target '{target.name}' has a 'cwd', but works in the workspace"
+        yield find.at("AV363", message, place, key=True, hint="remove 'cwd' from the target")
+
+
+def _check_workspace(pointer: Pointer, workspace: Workspace, find: Finder) -> Iterator[Diagnostic]:
+    origin = workspace.from_
+    if isinstance(origin, GitSource):
+        yield from _check_git((*pointer, "from"), origin, find)
+    elif origin != EMPTY:
+        yield from _check_folder((*pointer, "from"), origin, find)
+    if workspace.patch is not None:
+        yield from check_reference((*pointer, "patch"), workspace.patch, find)
+    yield from _check_files((*pointer, "files"), workspace.files or {}, find)
+    if workspace.network == "off" and workspace.isolation == "none":
+        message = "without isolation there is no way to switch the network off"
+        hint = "set isolation: namespaces or container"
+        yield find.at("AV362", message, (*pointer, "network"), hint=hint)
+    if (workspace.isolation == "container") is not (workspace.image is not None):
+        needs = workspace.image is None
+        message = "isolation: container needs an 'image'" if needs else "only isolation: container has an 'image'"
+        yield find.at("AV362", message, (*pointer, "isolation" if needs else "image"), key=not needs)
+    copies = isinstance(origin, str) and origin != EMPTY
+    for name in ("include", "exclude"):
+        if getattr(workspace, name) is not None and not copies:
+            message = f"'{name}' chooses files of a folder, and 'from' is none"
+            yield find.at("AV362", message, (*pointer, name), key=True)
+
+
+def _check_folder(pointer: Pointer, origin: str, find: Finder) -> Iterator[Diagnostic]:
+    path, file = find.file(origin)
+    if file.state == "outside":
+        yield find.at("AV318", f"'{origin}' is outside the repository {find.source.root}: {path}", pointer)
+    elif file.state != "folder":
+        reason = "does not exist" if file.state == "missing" else "is not a folder"
+        hint = f"the workspace without files is called '{EMPTY}'"
+        yield find.at("AV302", f"folder '{origin}' {reason}: {path}", pointer, hint=hint)
+
+
+def _check_git(pointer: Pointer, origin: GitSource, find: Finder) -> Iterator[Diagnostic]:
+    if is_url(origin.git):
+        if not is_commit(origin.ref):
+            message = f"'{origin.ref}' may be another commit tomorrow: of a URL, the ref is the whole id of a commit"
+            yield find.at("AV362", message, (*pointer, "ref"))
+        return
+    repository = find.source.resolve(origin.git)
+    if git_folder(repository) is None:
+        yield find.at("AV302", f"'{origin.git}' is not a Git repository: {repository}", (*pointer, "git"))
+    elif commit_of(repository, origin.ref) is None:
+        message = f"'{origin.ref}' is not a branch, a tag or the whole id of a commit of {repository}"
+        yield find.at("AV362", message, (*pointer, "ref"))
+
+
+def _check_files(pointer: Pointer, files: Mapping[str, str | FileSource], find: Finder) -> Iterator[Diagnostic]:
+    for path, each in files.items():
+        if path.startswith("/") or any(part in ("", ".", "..") for part in path.split("/")):
+            message = f"'{path}' is not a path in the workspace: it is relative, without '.' and '..'"
+            yield find.at("AV362", message, (*pointer, path), key=True)
+        if isinstance(each, FileSource):
+            yield from check_reference((*pointer, path, "file"), each.file, find)
+
+
+def _check_evaluator(pointer: Pointer, evaluator: object, find: Finder) -> Iterator[Diagnostic]:
+    match evaluator:
+        case DiffEvaluator() if evaluator.golden is not None:
+            yield from check_reference((*pointer, "golden"), evaluator.golden, find)
+        case CommandEvaluator() | JunitEvaluator():
+            yield from _check_files((*pointer, "files"), evaluator.files or {}, find)
+        case StateEvaluator():
+            yield from _check_state(pointer, evaluator, find)
+        case _:
+            pass
+    if isinstance(evaluator, (FileEvaluator, CommandEvaluator)) and evaluator.regex is not None:
+        try:
+            compiled(evaluator.regex)
+        except InvalidPattern as error:
+            yield find.at("AV310", f"'{evaluator.regex}' is not a regular expression: {error}", (*pointer, "regex"))
+
+
+def _check_state(pointer: Pointer, evaluator: StateEvaluator, find: Finder) -> Iterator[Diagnostic]:
+    """AV320 for a state that is not exactly one of a database with a query, and a document."""
+    if find.lost_part(pointer):
+        return
+    if (evaluator.database is None) is (evaluator.document is None):
+        yield find.at("AV320", "set 'database' and 'query', or 'document'", (*pointer, "type"))
+    elif (evaluator.database is None) is not (evaluator.query is None):
+        yield find.at("AV320", "'database' and 'query' belong together", (*pointer, "type"))
+    if evaluator.rows is None:
+        yield find.at("AV320", "'rows' is missing: the expected rows, or [] for none", (*pointer, "type"))

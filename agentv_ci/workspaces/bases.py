@@ -1,0 +1,101 @@
+"""The tree that every trial of a workspace begins with: made once per run, then copied."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from agentv_ci.contracts.plan import PlanCommit, PlanFile, PlanFolder, PlanWorkspace
+from agentv_ci.process import ProcessFailed, run
+from agentv_ci.text import shortened
+from agentv_ci.workspaces.trees import Entry, cleared, copy_files, digest_of_files, entries, files_in
+
+GIT_TIMEOUT_S = 600.0
+MAX_DETAIL = 500
+
+
+class UnusableWorkspace(Exception):
+    """A workspace that cannot be made: its sentence says why."""
+
+
+class Base(Struct, frozen=True):
+    """The tree of a workspace before any agent has worked in it."""
+
+    folder: Path
+    entries: Mapping[str, Entry]
+
+
+async def fill(
+    tree: Path, workspace: PlanWorkspace, files: Mapping[str, PlanFile], root: Path, environ: Mapping[str, str]
+) -> None:
+    """Fill an empty folder with the files of a workspace, without its setup; raises OSError, UnusableWorkspace."""
+    if workspace.commit is not None:
+        await _check_out(workspace.commit, tree, root, environ)
+    elif workspace.folder is not None:
+        await asyncio.to_thread(_copy, workspace.folder, workspace, tree, root)
+    if workspace.patch is not None:
+        await apply_patch(files[workspace.patch.sha256].content, tree, environ)
+    await asyncio.to_thread(lay, {path: files[each.sha256].content for path, each in workspace.files.items()}, tree)
+
+
+def lay(contents: Mapping[str, bytes], tree: Path) -> None:
+    """Write files over a tree; raises OSError."""
+    for path, content in contents.items():
+        place = cleared(tree, path)
+        place.write_bytes(content)
+        place.chmod(0o755 if content.startswith(b"#!") else 0o644)
+
+
+def _copy(folder: PlanFolder, workspace: PlanWorkspace, tree: Path, root: Path) -> None:
+    place = root / folder.path
+    if not place.is_dir():
+        raise UnusableWorkspace(f"the folder '{folder.path}' does not exist in '{root}'")
+    chosen = files_in(place, workspace.include, workspace.exclude)
+    copy_files(place, chosen, tree)
+    if digest_of_files(tree, chosen) != folder.sha256:
+        raise UnusableWorkspace(f"the folder '{folder.path}' changed after the plan was compiled")
+
+
+async def _check_out(commit: PlanCommit, tree: Path, root: Path, environ: Mapping[str, str]) -> None:
+    """Fetch a commit with its history, and nothing later."""
+    place = root / commit.git
+    origin = str(place) if place.exists() else commit.git
+    # The default refuses commits that are no branch.
+    pack = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
+    pack_options = ("--upload-pack", pack) if place.exists() else ()
+    await git(("init", "--quiet", "."), tree, environ)
+    await git(("fetch", "--quiet", "--no-tags", *pack_options, "--", origin, commit.commit), tree, environ)
+    await git(("checkout", "--quiet", "-B", "main", commit.commit), tree, environ)
+    (tree / ".git" / "FETCH_HEAD").unlink(missing_ok=True)
+
+
+async def apply_patch(patch: bytes, tree: Path, environ: Mapping[str, str]) -> None:
+    """Apply a patch to a tree; raises UnusableWorkspace."""
+    await git(("apply", "--whitespace=nowarn", "-"), tree, environ, stdin=patch)
+
+
+async def git(arguments: tuple[str, ...], tree: Path, environ: Mapping[str, str], *, stdin: bytes = b"") -> None:
+    """Run Git in a tree of our own, without hooks and without anyone's settings; raises UnusableWorkspace."""
+    env = {
+        "PATH": environ.get("PATH", ""),
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CEILING_DIRECTORIES": str(tree.parent),
+    }
+    settings = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.directory=*")
+    try:
+        ended = await run(("git", *settings, *arguments), cwd=tree, env=env, timeout_s=GIT_TIMEOUT_S, stdin=stdin)
+    except ProcessFailed as error:
+        raise UnusableWorkspace(f"git {arguments[0]}: {error}") from error
+    if ended.status != 0:
+        raise UnusableWorkspace(f"git {arguments[0]}: {shortened(' '.join(ended.stderr.split()), MAX_DETAIL)}")
+
+
+async def base_in(tree: Path) -> Base:
+    """Return a finished tree as a base; raises OSError."""
+    return Base(tree, await asyncio.to_thread(entries, tree))

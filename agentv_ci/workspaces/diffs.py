@@ -1,0 +1,64 @@
+"""Changes as a unified diff, for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import unified_diff
+
+from msgspec import Struct
+
+from agentv_ci.contracts.exchange import Change
+from agentv_ci.text import well_formed_text
+from agentv_ci.workspaces.bases import Base
+from agentv_ci.workspaces.trees import content_of
+
+MAX_COMPARED = 500_000
+"""Bytes of a file from which on its lines are not compared."""
+NO_NEWLINE = "\\ No newline at end of file\n"
+
+
+class FileDiff(Struct, frozen=True):
+    """The diff of one file, and how many lines it adds and removes; of a binary file none."""
+
+    path: str
+    text: str
+    lines: int
+
+
+def diff_of(changes: Iterable[Change], base: Base) -> Iterator[FileDiff]:
+    """Yield the diff of each change against its base; raises OSError."""
+    for each in changes:
+        yield _file_diff(each, base)
+
+
+def _file_diff(change: Change, base: Base) -> FileDiff:
+    path = well_formed_text(change.path)
+    if change.link is not None:
+        return FileDiff(path, f"--- {path}: {change.kind}, a link to {well_formed_text(change.link)}\n", 1)
+    before = None if change.kind == "added" else _before(base, change.path)
+    after = content_of(change)
+    old, new = _lines(before), _lines(after)
+    if old is None or new is None:
+        return FileDiff(path, f"--- {path}: {change.kind}, binary or large\n", 0)
+    names = ("/dev/null" if change.kind == "added" else f"a/{path}", f"b/{path}" if after is not None else "/dev/null")
+    compared = [*unified_diff(old, new, *names)]
+    lines = sum(each[0] in "+-" for each in compared[2:])
+    mode = ""
+    if change.kind == "modified" and (was := base.entries[change.path].mode) != change.mode:
+        mode = f"--- {path}: mode {was:o} to {change.mode:o}\n"
+    text = "".join(each if each.endswith("\n") else f"{each}\n{NO_NEWLINE}" for each in compared)
+    return FileDiff(path, mode + text or f"--- {path}: {change.kind}, empty\n", lines)
+
+
+def _before(base: Base, path: str) -> bytes | None:
+    known = base.entries[path]
+    return (base.folder / path).read_bytes() if known.link is None else None
+
+
+def _lines(content: bytes | None) -> list[str] | None:
+    """Return the lines of a text; None for what is none."""
+    if content is None:
+        return []
+    if b"\0" in content or len(content) > MAX_COMPARED:
+        return None
+    return content.decode("utf-8", "replace").splitlines(keepends=True)

@@ -1,0 +1,309 @@
+"""What confines a command: a folder, Linux namespaces or a container.
+
+Namespaces are those of bubblewrap where it is installed, else of util-linux (unshare, mount, pivot_root, setpriv). A
+command sees the system's programs, its own folders at their places, and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from msgspec import Struct
+
+from agentv_ci.contracts.workspaces import Isolation, WorkspaceLimits
+from agentv_ci.process import ProcessFailed, run
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+SETTINGS = (
+    *("alternatives", "ca-certificates", "ca-certificates.conf", "group", "host.conf", "hosts", "java-17-openjdk"),
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "passwd", "pki"),
+    *("protocols", "resolv.conf", "services", "ssl"),
+)
+"""Files of /etc that programs need; not those with passwords or keys."""
+DEVICES = ("null", "zero", "full", "random", "urandom")
+PROBE_S = 10.0
+
+Backend = Literal["bubblewrap", "unshare", "docker", "podman"]
+GIVES: Mapping[Isolation, str] = {
+    "namespaces": "other files and processes are not there; the network can be switched off",
+    "container": "only the image and the workspace are there; the network can be switched off",
+}
+NEEDED: Mapping[Backend, tuple[str, ...]] = {
+    "bubblewrap": ("bwrap",),
+    "unshare": ("unshare", "setpriv", "mount", "pivot_root"),
+}
+"""Backend of namespaces → its programs, the first choice first."""
+ENGINES: tuple[Backend, ...] = ("docker", "podman")
+
+UNSHARE = """
+set -e
+root=$1; shift
+mount -t tmpfs tmpfs "$root"
+mkdir -p "$root/proc" "$root/dev" "$root/tmp"
+chmod 1777 "$root/tmp"
+while [ "$1" != -- ]; do
+  if [ -d "$2" ]; then mkdir -p "$root$2"; else mkdir -p "$(dirname "$root$2")"; : > "$root$2"; fi
+  if [ "$1" = no ]; then mount -t tmpfs tmpfs "$root$2"; else mount --rbind "$2" "$root$2"; fi
+  if [ "$1" = ro ]; then mount -o remount,bind,ro,nosuid,nodev "$root$2"; fi
+  shift 2
+done
+shift
+mount -t proc proc "$root/proc"
+for each in null zero full random urandom; do : > "$root/dev/$each"; mount --bind "/dev/$each" "$root/dev/$each"; done
+cd "$root"
+mkdir .before
+pivot_root . .before
+umount -l /.before
+rmdir /.before
+cd "$1"
+shift
+exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- "$@"
+"""
+"""Makes a root of the given folders, and runs a command there without capabilities. Arguments: an empty folder; `ro`,
+`rw` or `no` and a path, for each; `--`; the working directory; the command."""
+
+
+class Means(Struct, frozen=True):
+    """What this machine can do for one kind of isolation."""
+
+    isolation: Isolation
+    backend: Backend | None
+    problem: str | None = None
+    """Why it is not available."""
+    hint: str | None = None
+
+    @property
+    def explanation(self) -> str:
+        """What it gives, in one line."""
+        if self.isolation == "none":
+            return "a fresh folder, HOME and environment; all files, processes and networks of the machine are there"
+        return f"{self.backend}; {GIVES[self.isolation]}"
+
+
+class Box(Struct, frozen=True):
+    """What a command may see and use."""
+
+    means: Means
+    network: bool
+    writable: tuple[Path, ...]
+    """Its folders, at the same places inside and outside."""
+    visible: tuple[Path, ...]
+    """What else it may read."""
+    image: str | None = None
+    limits: WorkspaceLimits | None = None
+    masked: tuple[Path, ...] = ()
+    """Folders among the system's programs that it must not see."""
+    root: Path | None = None
+    """An empty folder."""
+    name: str = ""
+    """The name of its container."""
+
+    def confined(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
+        """Return the command that runs `argv` in this box; `env` is its environment."""
+        limited = (*_limits(self.limits, self.means), *argv)
+        match self.means.backend:
+            case None:
+                return limited
+            case "bubblewrap":
+                return (*self._bubblewrap(cwd), *limited)
+            case "unshare":
+                return (*self._unshare(cwd), *limited)
+            case "docker" | "podman" as engine:
+                return (*self._container(engine, env, cwd), *argv)
+
+    def _bubblewrap(self, cwd: Path) -> Iterator[str]:
+        yield from ("bwrap", "--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
+        yield from ("--unshare-cgroup-try", "--cap-drop", "ALL", "--hostname", "workspace")
+        if not self.network:
+            yield "--unshare-net"
+        for path in _system():
+            yield from ("--ro-bind-try", path, path)
+        yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")  # noqa: S108  # a folder of its own
+        for path in map(str, self.masked):
+            yield from ("--tmpfs", path)
+        for path in map(str, self.visible):
+            yield from ("--ro-bind-try", path, path)
+        for path in map(str, self.writable):
+            yield from ("--bind", path, path)
+        yield from ("--chdir", str(cwd), "--")
+
+    def _unshare(self, cwd: Path) -> Iterator[str]:
+        yield from ("setpriv", "--pdeathsig", "KILL", "unshare", "--user", "--map-root-user", "--mount", "--pid")
+        yield from ("--fork", "--kill-child", "--ipc", "--uts")
+        if not self.network:
+            yield "--net"
+        yield from ("--", "/bin/sh", "-c", UNSHARE, "sh", str(self.root))
+        for path in filter(_exists, _system()):
+            yield from ("ro", path)
+        for path in map(str, self.masked):
+            yield from ("no", path)
+        for path in filter(_exists, map(str, self.visible)):
+            yield from ("ro", path)
+        for path in map(str, self.writable):
+            yield from ("rw", path)
+        yield from ("--", str(cwd))
+
+    def _container(self, engine: str, env: Mapping[str, str], cwd: Path) -> Iterator[str]:
+        """Arguments of docker and podman: https://docs.docker.com/reference/cli/docker/container/run/."""
+        yield from (engine, "run", "--rm", "--interactive", "--init", "--name", self.name, "--cap-drop", "ALL")
+        yield from ("--security-opt", "no-new-privileges")
+        if not self.network:
+            yield from ("--network", "none")
+        if (limits := self.limits) is not None:
+            if limits.memory_mb is not None:
+                yield from ("--memory", f"{int(limits.memory_mb)}m")
+            if limits.processes is not None:
+                yield from ("--pids-limit", str(limits.processes))
+            if limits.cpu_s is not None:
+                yield from ("--ulimit", f"cpu={_whole(limits.cpu_s)}")
+        for path in self.visible:
+            yield from ("--volume", f"{path}:{path}:ro")
+        for path in self.writable:
+            yield from ("--volume", f"{path}:{path}")
+        for name in sorted(env):
+            # The engine takes the values from its own environment: they are in no list of processes.
+            yield from ("--env", name)
+        assert self.image is not None, "a container has an image"
+        yield from ("--workdir", str(cwd), self.image)
+
+    @property
+    def removal(self) -> tuple[str, ...] | None:
+        """The command that ends what outlives the confined command; None where nothing does."""
+        if self.means.backend in ("docker", "podman"):
+            return (self.means.backend, "rm", "--force", self.name)
+        return None
+
+
+def _limits(limits: WorkspaceLimits | None, means: Means) -> Iterator[str]:
+    """Yield the command that limits each process; the sum of all of them is watched."""
+    if limits is None or not sys.platform.startswith("linux"):
+        return
+    yield from ("prlimit", "--core=0")
+    if limits.cpu_s is not None:
+        yield f"--cpu={_whole(limits.cpu_s)}"
+    if limits.memory_mb is not None:
+        # Not the address space: runtimes such as Node reserve far more than they use.
+        yield f"--data={int(limits.memory_mb * 1024 * 1024)}"
+    if limits.disk_mb is not None:
+        yield f"--fsize={int(limits.disk_mb * 1024 * 1024)}"
+    if limits.processes is not None and means.isolation == "namespaces":
+        # Elsewhere it would count all processes of the user.
+        yield f"--nproc={limits.processes}"
+    yield "--"
+
+
+def _whole(seconds: float) -> int:
+    return max(1, round(seconds))
+
+
+def _system() -> Iterator[str]:
+    yield from SYSTEM
+    yield from (f"/etc/{name}" for name in SETTINGS)
+
+
+def _exists(path: str) -> bool:
+    return Path(path).exists()
+
+
+async def means_of(isolation: Isolation, environ: Mapping[str, str]) -> Means:
+    """Return what this machine can do for a kind of isolation, tried on a harmless command."""
+    match isolation:
+        case "none":
+            return Means("none", None)
+        case "namespaces":
+            return await _namespaces(environ)
+        case "container":
+            return await _containers(environ)
+
+
+async def _namespaces(environ: Mapping[str, str]) -> Means:
+    if not sys.platform.startswith("linux"):
+        return Means("namespaces", None, f"namespaces exist only on Linux, not on {sys.platform}", "isolation: none")
+    problems: list[str] = []
+    path = environ.get("PATH", "")
+    for backend, programs in NEEDED.items():
+        if missing := [each for each in programs if which(each, path=f"{path}:/usr/sbin:/sbin") is None]:
+            problems.append(f"{backend}: {missing[0]} is not installed")
+            continue
+        means = Means("namespaces", backend)
+        if (problem := await _try(means, environ)) is None:
+            return means
+        problems.append(f"{backend}: {problem}")
+    hint = "install bubblewrap; where the kernel restricts namespaces of users, allow them (see docs/workspaces.md)"
+    return Means("namespaces", None, "; ".join(problems), hint)
+
+
+async def _try(means: Means, environ: Mapping[str, str]) -> str | None:
+    """Return why a command does not run in namespaces."""
+    with TemporaryDirectory(prefix="agentv-ci-") as scratch:
+        folder = Path(scratch)
+        for name in ("tree", "root"):
+            (folder / name).mkdir()
+        box = Box(means, network=False, writable=(folder / "tree",), visible=(), root=folder / "root")
+        env = {"PATH": environ.get("PATH", "")}
+        try:
+            ended = await run(box.confined(("true",), env, folder / "tree"), cwd=folder, env=env, timeout_s=PROBE_S)
+        except ProcessFailed as error:
+            return str(error)
+    return None if ended.status == 0 else " ".join(ended.stderr.split()) or f"exit code {ended.status}"
+
+
+async def _containers(environ: Mapping[str, str]) -> Means:
+    problems: list[str] = []
+    for engine in ENGINES:
+        if which(engine, path=environ.get("PATH", "")) is None:
+            problems.append(f"{engine} is not installed")
+            continue
+        try:
+            ended = await run((engine, "info"), cwd=Path("/"), env=environ, timeout_s=PROBE_S)
+        except ProcessFailed as error:
+            problems.append(f"{engine} {error}")
+            continue
+        if ended.status == 0:
+            return Means("container", engine)
+        problems.append(f"{engine}: {_last_line(ended.stderr)}")
+    return Means("container", None, "; ".join(problems), "start docker or podman, or use isolation: namespaces")
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no reason given")
+
+
+def toolchains(path: str, hidden: Iterable[Path]) -> Iterator[Path]:
+    """Yield what the folders of PATH need outside the system: themselves, or the installation that they belong to.
+
+    `hidden` are folders that must not appear, such as the repository; none of their parents is yielded.
+    """
+    hidden = tuple(hidden)
+    for each in dict.fromkeys(path.split(":")):
+        folder = Path(each)
+        if not each.startswith("/") or is_system(folder) or not folder.is_dir():
+            continue
+        yield from installation(folder, hidden)
+        for name in ("python3", "python", "node"):
+            program = folder / name
+            if program.is_symlink() and not is_system(real := program.resolve()) and real.is_file():
+                yield from installation(real.parent, hidden)
+
+
+def installation(folder: Path, hidden: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folder of an installation: the parent of `bin`, unless something hidden may be in it."""
+    parent = folder.parent
+    # `~/.local` and its like hold far more than programs.
+    is_named = not parent.name.startswith(".") or (parent / "pyvenv.cfg").exists()
+    # Shims of pyenv and its like start programs of `versions` beside them.
+    is_whole = (folder.name == "bin" and is_named) or folder.name == "shims"
+    for each in (parent, folder) if is_whole else (folder,):
+        if not any(other == each or each in other.parents for other in hidden):
+            yield each
+            return
+
+
+def is_system(path: Path) -> bool:
+    """Whether a path is among the system's programs, which are always visible."""
+    return any(path.is_relative_to(each) for each in SYSTEM)

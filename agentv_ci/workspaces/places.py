@@ -1,0 +1,339 @@
+"""The folders of a run: a base for each workspace, and a fresh copy for each trial and each grader."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import IO, Literal, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv_ci.atomic import keep_out_of_git
+from agentv_ci.contracts.exchange import Change, Log, ProcessResult
+from agentv_ci.contracts.plan import PlanFile, PlanWorkspace
+from agentv_ci.contracts.workspaces import Isolation
+from agentv_ci.errors import UsageError
+from agentv_ci.process import Listener, ProcessFailed, kill_marked, run
+from agentv_ci.text import shortened
+from agentv_ci.workspaces.bases import Base, UnusableWorkspace, base_in, fill, lay
+from agentv_ci.workspaces.contents import key_of
+from agentv_ci.workspaces.isolation import Box, Means, installation, is_system, means_of, toolchains
+from agentv_ci.workspaces.submission import submitted
+from agentv_ci.workspaces.trees import apply, changes, content_of, copy_tree, copying, remove_tree
+from agentv_ci.workspaces.watching import watch
+
+Keep = Literal["none", "failed", "all"]
+
+PREFIX = "agentv-ci-run-"
+LOCK = "lock"
+KEPT = ".agentv/workspaces"
+SETUP_TIMEOUT_S = 1800.0
+COPY_TIMEOUT_S = 1800.0
+MAX_DETAIL = 500
+LANGUAGE = "C.UTF-8"
+
+
+class TrialPlace(Struct, frozen=True):
+    """A copy of a base, with a HOME and a TMPDIR of its own; see Place."""
+
+    at: Path
+    box: Box
+    path: str
+    """PATH."""
+    repository: Path
+
+    @property
+    def folder(self) -> Path:
+        """See Place."""
+        return self.at / "work"
+
+    @property
+    def scratch(self) -> Path:
+        """See Place."""
+        return self.at / "scratch"
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        env: Mapping[str, str],
+        timeout_s: float,
+        stdin: bytes = b"",
+        listener: Listener | None = None,
+        reads: Sequence[Path] = (),
+    ) -> ProcessResult:
+        """See Place."""
+        argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
+        whole = {
+            "PATH": self.path,
+            "LANG": LANGUAGE,
+            "TERM": "dumb",
+            "NO_COLOR": "1",
+            "AGENTV_REPOSITORY": str(self.repository),
+            **env,
+            "HOME": str(self.at / "home"),
+            "TMPDIR": str(self.at / "tmp"),
+        }
+        program = Path(argv[0])
+        own = [*reads, *((program,) if program.is_absolute() and not is_system(program) else ())]
+        box = _with_visible(self.box, own, self.repository)
+        watching = watch(box.limits, (self.folder, self.at / "home", self.at / "tmp")) if box.limits else None
+        try:
+            return await run(
+                box.confined(argv, whole, self.folder),
+                cwd=self.folder,
+                env=whole,
+                timeout_s=timeout_s,
+                stdin=stdin,
+                listener=listener,
+                watch=watching,
+            )
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        """End what the command has left behind: a container, or processes that have detached from it."""
+        if (removal := self.box.removal) is not None:
+            with suppress(ProcessFailed):
+                await asyncio.shield(run(removal, cwd=self.at, env={"PATH": self.path}, timeout_s=SETUP_TIMEOUT_S))
+        elif self.box.means.isolation == "none":
+            # Twice: one may have started another in between.
+            for _ in range(2):
+                kill_marked(f"HOME={self.at}/")
+
+
+def _with_visible(box: Box, more: Iterable[Path], repository: Path) -> Box:
+    visible: list[Path] = []
+    for each in more:
+        visible.append(each)
+        real = each.resolve()
+        if real != each:
+            visible.append(real)
+        if real.parent.name == "bin" and not is_system(real):
+            visible += installation(real.parent, (repository,))
+    return replace(box, visible=tuple(dict.fromkeys((*box.visible, *visible))))
+
+
+class Work(Struct, frozen=True):
+    """What an agent has left behind: a base and its changes."""
+
+    workspace: PlanWorkspace
+    base: Base
+    changes: tuple[Change, ...]
+    places: Workspaces
+
+    @asynccontextmanager
+    async def clean_tree(self, files: Mapping[str, bytes]) -> AsyncIterator[TrialPlace]:
+        """Make a fresh copy of the base with the submitted changes, and a grader's files over them.
+
+        It is confined like the agent, without a network. Raises OSError, UnusableWorkspace.
+        """
+        chosen, _ = submitted(self.changes, self.workspace)
+        async with self.places.copy(self.workspace, self.base, network=False) as place:
+            await asyncio.to_thread(apply, chosen, place.folder)
+            await asyncio.to_thread(lay, files, place.folder)
+            yield place
+
+    def file(self, path: str) -> bytes | None:
+        """Return the content of a file as the agent left it; None if it does not exist. Raises OSError."""
+        for each in self.changes:
+            if each.path == path:
+                return content_of(each)
+        known = self.base.entries.get(path)
+        return (self.base.folder / path).read_bytes() if known is not None and known.link is None else None
+
+    def mode(self, path: str) -> int | None:
+        """Return the permission bits of a file as the agent left it; None if it does not exist."""
+        for each in self.changes:
+            if each.path == path:
+                return each.mode if each.base64 is not None else None
+        known = self.base.entries.get(path)
+        return known.mode if known is not None and known.link is None else None
+
+
+@dataclass(slots=True)
+class Workspaces:
+    """Makes the workspaces of a run; a context manager that removes them, and those of runs that were killed."""
+
+    files: Mapping[str, PlanFile]
+    """The plan's files."""
+    root: Path
+    """The repository."""
+    environ: Mapping[str, str]
+    log: Log
+    keep: Keep = "none"
+    folder: Path | None = None
+    _lock: IO[bytes] | None = None
+    _numbers: count[int] = field(default_factory=lambda: count(1))
+    _bases: dict[str, asyncio.Task[Base]] = field(default_factory=dict)
+    _means: dict[Isolation, Means] = field(default_factory=dict)
+    _ended: dict[Hashable, TrialPlace] = field(default_factory=dict)
+    """By trial, the workspace of its last attempt, until it is known whether to keep it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.folder is not None and self._lock is not None:
+            remove_tree(self.folder)
+            self._lock.close()
+            self.folder = self._lock = None
+
+    def _open(self) -> Path:
+        """Return the folder of this run; its lock, which ends with this process, shows others that it is in use."""
+        if self.folder is None:
+            parent = Path(tempfile.gettempdir()).resolve()
+            for each in sweep(parent):
+                self.log(f"removed the workspaces of a run that was killed: {each}")
+            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+            new = self.folder / f"{LOCK}.new"
+            self._lock = new.open("wb")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            # Others look for it only once it is locked.
+            new.rename(self.folder / LOCK)
+        return self.folder
+
+    async def require(self, workspaces: Iterable[PlanWorkspace]) -> None:
+        """Raise UsageError if this machine lacks what a workspace asks for."""
+        for isolation in dict.fromkeys(each.isolation for each in workspaces):
+            means = self._means[isolation] = await means_of(isolation, self.environ)
+            if means.problem is not None:
+                raise UsageError(f"isolation '{isolation}' is not available here: {means.problem}", means.hint)
+
+    async def base_of(self, workspace: PlanWorkspace) -> Base:
+        """Return the base of a workspace, made when it is first needed; raises OSError, UnusableWorkspace."""
+        key = key_of(workspace)
+        if key not in self._bases:
+            self._bases[key] = asyncio.ensure_future(self._make(workspace))
+        return await asyncio.shield(self._bases[key])
+
+    async def _make(self, workspace: PlanWorkspace) -> Base:
+        place = self._place(workspace, network=True)
+        for each in ("work", "home", "tmp", "scratch", "root"):
+            (place.at / each).mkdir(parents=True)
+        await fill(place.folder, workspace, self.files, self.root, self.environ)
+        for argv in workspace.setup:
+            try:
+                ended = await place.run(argv, env={}, timeout_s=SETUP_TIMEOUT_S)
+            except ProcessFailed as error:
+                raise UnusableWorkspace(f"setup: {argv[0]} {error}") from error
+            if ended.status != 0:
+                said = shortened(" ".join((ended.stderr.strip() or ended.stdout.strip()).split()), MAX_DETAIL)
+                raise UnusableWorkspace(f"setup: {' '.join(argv)}: exit code {ended.status}: {said}")
+        return await base_in(place.folder)
+
+    async def work_of(self, workspace: PlanWorkspace, found: tuple[Change, ...]) -> Work:
+        """Return what an agent has left behind; raises OSError, UnusableWorkspace."""
+        return Work(workspace, await self.base_of(workspace), found, self)
+
+    @asynccontextmanager
+    async def open(
+        self, workspace: PlanWorkspace, trial: Hashable
+    ) -> AsyncIterator[tuple[TrialPlace, Callable[[], tuple[Change, ...]]]]:
+        """Make a fresh workspace, and remove it; also yields what returns its changes, once no process is alive.
+
+        Raises OSError, UnusableWorkspace.
+        """
+        base = await self.base_of(workspace)
+        async with self.copy(workspace, base, network=workspace.network == "on", trial=trial) as place:
+            yield place, lambda: changes(base.entries, place.folder)
+
+    async def settle(self, trial: Hashable, name: str, *, passed: bool) -> str | None:
+        """Keep or remove the workspace of a trial; returns where it is kept, relative to the repository."""
+        place = self._ended.pop(trial, None)
+        if place is None:
+            return None
+        try:
+            if self.keep == "all" or not passed:
+                return await asyncio.to_thread(self._keep, place.folder, name)
+        except OSError as error:
+            self.log(f"a workspace cannot be kept: {error}")
+        finally:
+            await asyncio.to_thread(remove_tree, place.at)
+        return None
+
+    def _keep(self, tree: Path, name: str) -> str:
+        folder = self.root / KEPT
+        keep_out_of_git(folder)
+        kept = folder / (re.sub(r"[^\w.-]+", "_", name).lstrip(".") or "case")
+        remove_tree(kept)
+        shutil.move(tree, kept)
+        return f"{KEPT}/{kept.name}"
+
+    @asynccontextmanager
+    async def copy(
+        self, workspace: PlanWorkspace, base: Base, *, network: bool, trial: Hashable = None
+    ) -> AsyncIterator[TrialPlace]:
+        """Copy a base, and remove the copy, unless it may be kept for a trial; raises OSError, UnusableWorkspace."""
+        place = self._place(workspace, network=network)
+        try:
+            for each in ("home", "tmp", "scratch", "root"):
+                (place.at / each).mkdir(parents=True)
+            await self._copy(base.folder, place.folder)
+            yield place
+        finally:
+            unneeded: TrialPlace | None = place
+            if trial is not None and self.keep != "none":
+                unneeded, self._ended[trial] = self._ended.get(trial), place
+            if unneeded is not None:
+                await asyncio.shield(asyncio.to_thread(remove_tree, unneeded.at))
+
+    async def _copy(self, tree: Path, place: Path) -> None:
+        argv = copying(tree, place)
+        if argv is None:
+            await asyncio.to_thread(copy_tree, tree, place)
+            return
+        env = {"PATH": self.environ.get("PATH", "")}
+        try:
+            ended = await run(argv, cwd=tree, env=env, timeout_s=COPY_TIMEOUT_S)
+        except ProcessFailed as error:
+            raise UnusableWorkspace(f"{argv[0]} {error}") from error
+        if ended.status != 0:
+            raise UnusableWorkspace(shortened(" ".join(ended.stderr.split()), MAX_DETAIL))
+
+    def _place(self, workspace: PlanWorkspace, *, network: bool) -> TrialPlace:
+        number = next(self._numbers)
+        at = self._open() / str(number)
+        path = self.environ.get("PATH", "")
+        home = self.environ.get("HOME", "")
+        hidden = (self.root, at, *((Path(home),) if home.startswith("/") else ()))
+        box = Box(
+            means=self._means.get(workspace.isolation) or Means(workspace.isolation, None),
+            network=network or workspace.isolation == "none",
+            writable=tuple(at / each for each in ("work", "home", "tmp", "scratch")),
+            visible=(
+                *toolchains(path, hidden),
+                *(self.root / Path(os.path.expanduser(each)) for each in workspace.visible),  # noqa: PTH111
+            ),
+            image=workspace.image,
+            limits=workspace.limits,
+            masked=(self.root,) if is_system(self.root) else (),
+            root=at / "root",
+            name=f"{at.parent.name}-{number}",
+        )
+        return TrialPlace(at, box, path, self.root)
+
+
+def sweep(parent: Path) -> list[Path]:
+    """Remove the folders, and end the processes, of runs of this user whose process is gone; returns the folders."""
+    removed: list[Path] = []
+    for folder in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                kill_marked(f"HOME={folder}/")
+                remove_tree(folder)
+                removed.append(folder)
+    return removed

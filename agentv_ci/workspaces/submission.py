@@ -1,0 +1,77 @@
+"""Which changes of an agent reach its graders."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from posixpath import dirname, join, normpath
+
+from agentv_ci.contracts.exchange import Change
+from agentv_ci.contracts.plan import PlanWorkspace
+from agentv_ci.workspaces.globs import matches
+
+GUARDED = (
+    # Read by programs without being named: shells, Git, editors, linters, package managers.
+    "**/.*",
+    "**/.*/**",
+    # Executed when Python starts, or pytest.
+    *("**/conftest.py", "**/sitecustomize.py", "**/usercustomize.py", "**/*.pth", "**/*.egg-link"),
+    *("**/*.{dist,egg}-info/**", "**/pyvenv.cfg", "**/*._pth"),
+    # Settings of test runners and builds.
+    *("**/pytest.{ini,toml}", "**/tox.{ini,toml}", "**/setup.{cfg,py}", "**/pyproject.toml", "**/noxfile.py"),
+    *("**/package.json", "**/{jest,vitest,babel,mocha}.config.*", "**/{GNU,}[Mm]akefile", "**/*.mk"),
+    # Executed in place of the interpreter's own.
+    "**/*.{so,pyd,dylib,dll}",
+)
+"""Globs of the paths that graders get only if `submit_guarded` names them."""
+TEST_TOOLS = frozenset(
+    {"pytest", "_pytest", "pluggy", "py", "iniconfig", "packaging", "nose", "hypothesis", "coverage"}
+)
+SHADOWED = frozenset(sys.stdlib_module_names) | TEST_TOOLS
+"""Names of Python modules that the interpreter or a test runner imports."""
+
+
+def submitted(found: Iterable[Change], workspace: PlanWorkspace) -> tuple[list[Change], list[str]]:
+    """Return the changes that graders get, and those withheld, each as `path (reason)`."""
+    chosen: list[Change] = []
+    withheld: list[str] = []
+    for each in found:
+        if (reason := _refusal(each, workspace)) is None:
+            chosen.append(each)
+        else:
+            withheld.append(f"{each.path} ({reason})")
+    return chosen, withheld
+
+
+def _refusal(change: Change, workspace: PlanWorkspace) -> str | None:
+    """Return why graders do not get a change."""
+    if change.link is not None and not _stays_inside(change.path, change.link):
+        return "a link that leaves the workspace"
+    if matches(change.path, workspace.submit_guarded):
+        return None
+    if workspace.submit and not matches(change.path, workspace.submit):
+        return "not in submit"
+    if matches(change.path, GUARDED):
+        return "guarded"
+    return "named like a module of Python" if change.kind == "added" and _shadows(change.path) else None
+
+
+def _stays_inside(path: str, target: str) -> bool:
+    """Whether a link stays in its tree, whatever other links there are: `..` may only be at its beginning."""
+    rest = target
+    while rest.startswith("../"):
+        rest = rest[3:]
+    way = normpath(join(dirname(path), target))
+    return not (target.startswith("/") or ".." in rest.split("/") or way == ".." or way.startswith("../"))
+
+
+def _shadows(path: str) -> bool:
+    """Whether Python may import a file instead of a module of its own: from any folder, as any may be on its path."""
+    return any(part in SHADOWED for part in _modules(path))
+
+
+def _modules(path: str) -> Iterator[str]:
+    *folders, name = path.split("/")
+    if name.endswith(".py"):
+        yield from folders
+        yield name.removesuffix(".py")

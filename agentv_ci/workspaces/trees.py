@@ -1,0 +1,249 @@
+"""Folders as trees of files: list, copy, compare and remove them. What an agent wrote is never followed or executed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import Change
+from agentv_ci.text import well_formed_text
+from agentv_ci.workspaces.globs import matches
+
+NEVER = frozenset({".git", ".agentv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+"""Names that are never copied from a folder and never count as changes: history, results, and what tools keep."""
+BYTECODE = (".pyc", ".pyo")
+MAX_CHANGED_BYTES = 50 * 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
+
+
+class TooMuchChanged(Exception):
+    """An agent has changed more than is kept."""
+
+
+class Entry(Struct, frozen=True):
+    """A file or a symbolic link of a tree."""
+
+    mode: int
+    """Permission bits; of a link 0."""
+    sha256: str | None
+    """Of a file's content; None for a link."""
+    link: str | None = None
+    """Target of a link."""
+
+
+def entries(root: Path) -> dict[str, Entry]:
+    """Return path → entry of every file and link, sorted; raises OSError."""
+    return dict(sorted((_relative(path, root), entry) for path, entry in _entries(str(root))))
+
+
+def files_in(root: Path, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> list[str]:
+    """Return the sorted paths of the files and links of a folder that globs choose; raises OSError."""
+    include, exclude = tuple(include), tuple(exclude)
+    found = (_relative(each.path, root) for each in _walk(str(root)))
+    return sorted(
+        each for each in found if (not include or matches(each, include)) and not (exclude and matches(each, exclude))
+    )
+
+
+def digest_of_files(root: Path, paths: Iterable[str]) -> str:
+    """Return a digest of files: of their paths, executable bits and contents. Raises OSError."""
+    listed: JsonObject = {}
+    for each in paths:
+        path = root / each
+        if path.is_symlink():
+            listed[each] = ["link", str(path.readlink())]
+        else:
+            listed[each] = [bool(path.stat().st_mode & stat.S_IXUSR), sha256_of(path)]
+    return digest_of(canonical(listed))
+
+
+def sha256_of(path: Path) -> str:
+    """Return the digest of a file; raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def copy_files(root: Path, paths: Iterable[str], place: Path) -> None:
+    """Copy files and links of a folder to an empty one; raises OSError."""
+    for each in paths:
+        copy = place / each
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / each, copy, follow_symlinks=False)
+
+
+def copying(tree: Path, place: Path) -> tuple[str, ...] | None:
+    """Return the command that copies a tree to a folder that does not exist; None where there is no fast one.
+
+    Copies share their blocks with the original where the file system can.
+    """
+    match sys.platform:
+        case "linux":
+            return ("cp", "-a", "--reflink=auto", "--", str(tree), str(place))
+        case "darwin":
+            return ("cp", "-c", "-p", "-R", str(tree), str(place))
+        case _:
+            return None
+
+
+def copy_tree(tree: Path, place: Path) -> None:
+    """Copy a tree with everything in it, such as its history; raises OSError."""
+    shutil.copytree(tree, place, symlinks=True)
+
+
+def remove_tree(tree: Path) -> None:
+    """Remove a tree, also one that an agent has closed; what cannot be removed stays."""
+
+    def opened(remove: object, path: str, _: object) -> None:
+        with suppress(OSError):
+            # `path` may be a link by now: never change what it points to.
+            for each in (os.path.dirname(path), path):  # noqa: PTH120  # as given
+                if not os.path.islink(each):  # noqa: PTH114
+                    os.chmod(each, stat.S_IRWXU)  # noqa: PTH101
+            if callable(remove):
+                remove(path)
+
+    shutil.rmtree(tree, onerror=opened)
+    if tree.exists():
+        # A second time: what was in closed folders.
+        shutil.rmtree(tree, ignore_errors=True)
+
+
+def changes(before: Mapping[str, Entry], tree: Path) -> tuple[Change, ...]:
+    """Return what has changed in a tree, by path; raises OSError, and TooMuchChanged."""
+    after = dict(_changeable(entries(tree)))
+    known = dict(_changeable(before))
+    found: list[Change] = []
+    size = 0
+    for path in sorted({*known, *after}):
+        # A name that is not UTF-8 becomes another one: it is shown, and means nothing to a grader.
+        shown = well_formed_text(path)
+        if (now := after.get(path)) is None:
+            found.append(Change(path=shown, kind="deleted"))
+        elif now != (was := known.get(path)):
+            content = None if now.link is not None else _content(str(tree / path))
+            size += len(content or b"")
+            if size > MAX_CHANGED_BYTES:
+                limit = MAX_CHANGED_BYTES // 1024 // 1024
+                raise TooMuchChanged(f"the agent changed files of more than {limit} MiB")
+            encoded = None if content is None else b64encode(content).decode("ascii")
+            kind: Literal["added", "modified"] = "added" if was is None else "modified"
+            link = None if now.link is None else well_formed_text(now.link)
+            found.append(Change(path=shown, kind=kind, mode=now.mode, base64=encoded, link=link))
+    return tuple(found)
+
+
+def content_of(change: Change) -> bytes | None:
+    """Return the content of a changed file; None for a link or a deleted file."""
+    return None if change.base64 is None else b64decode(change.base64)
+
+
+def apply(found: Iterable[Change], tree: Path) -> None:
+    """Make changes in a tree, without leaving it through a link; raises OSError."""
+    ordered = sorted(found, key=lambda each: (each.kind != "deleted", each.path))
+    for each in ordered:
+        place = cleared(tree, each.path)
+        if each.link is not None:
+            place.symlink_to(each.link)
+        elif (content := content_of(each)) is not None:
+            place.write_bytes(content)
+            place.chmod(each.mode & 0o777 | stat.S_IRUSR)
+
+
+def cleared(tree: Path, path: str) -> Path:
+    """Return the place of a file in a tree, with nothing there, in folders that are no links; raises OSError."""
+    place = tree
+    *folders, name = path.split("/")
+    for folder in folders:
+        place /= folder
+        if place.is_symlink() or (place.exists() and not place.is_dir()):
+            place.unlink()
+        place.mkdir(exist_ok=True)
+    place /= name
+    if place.is_dir() and not place.is_symlink():
+        remove_tree(place)
+    else:
+        place.unlink(missing_ok=True)
+    return place
+
+
+def read_file(path: Path, most: int) -> bytes | None:
+    """Return the content of a file that a command wrote; None for a link, a special or a larger file, or none."""
+    try:
+        with open(_open(str(path)), "rb") as file:
+            content = file.read(most + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except OSError:
+        return None
+    return content if content is None or len(content) <= most else None
+
+
+def _changeable(found: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
+    for path, entry in found.items():
+        if not path.endswith(BYTECODE):
+            yield path, entry
+
+
+def _relative(path: str, root: Path) -> str:
+    return path[len(str(root)) + 1 :].replace(os.sep, "/")
+
+
+def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield the files and links below a folder, except those that never count; special files are left out."""
+    with _listing(folder) as listing:
+        for each in listing:
+            if each.name in NEVER:
+                continue
+            if each.is_dir(follow_symlinks=False):
+                yield from _walk(each.path)
+            elif each.is_file(follow_symlinks=False) or each.is_symlink():
+                yield each
+
+
+def _listing(folder: str) -> os._ScandirIterator[str]:
+    try:
+        return os.scandir(folder)
+    except PermissionError:
+        # Of an agent that has closed it.
+        os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101
+        return os.scandir(folder)
+
+
+def _entries(folder: str) -> Iterator[tuple[str, Entry]]:
+    for each in _walk(folder):
+        if each.is_symlink():
+            yield each.path, Entry(0, None, os.readlink(each.path))  # noqa: PTH115
+        else:
+            mode = stat.S_IMODE(each.stat(follow_symlinks=False).st_mode)
+            yield each.path, Entry(mode, _sha256(each.path))
+
+
+def _open(path: str) -> int:
+    """Open a file of an agent: no link, and never waiting for the other end of a pipe."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(path, flags)
+    except PermissionError:
+        # Of an agent that has closed it.
+        os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)  # noqa: PTH101
+        return os.open(path, flags)
+
+
+def _sha256(path: str) -> str:
+    with open(_open(path), "rb", buffering=0) as file:  # a descriptor
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _content(path: str) -> bytes:
+    with open(_open(path), "rb") as file:
+        return file.read(MAX_CHANGED_BYTES + 1)
