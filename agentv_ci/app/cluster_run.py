@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from itertools import count
 from uuid import uuid4
@@ -15,8 +15,10 @@ from agentv_ci.app.cluster_worker import Answered, Head, Notes, Unit, with_worke
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.contracts.plan import Plan, PlanWorkspace, files_of
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.evaluate.evaluators import needing_packages
 from agentv_ci.execute.cluster import Cluster, open_cluster
 from agentv_ci.execute.run_services import RunOptions, RunServices, ignore
+from agentv_ci.execute.stores import Store
 from agentv_ci.execute.trial_runner import RunState
 from agentv_ci.results.rows import Effort, Trial, failed_row
 
@@ -26,6 +28,8 @@ MOST_UNDER_WAY = 1_000
 UNIT_S = 0.1
 """How long a unit of several short trials takes: round trips to the scheduler count less, and rows still come soon."""
 GATHERING_S = 0.002
+FOLLOW_S = 2.0
+"""How often the workers of the cluster are counted."""
 
 Waiting = tuple[Trial, "asyncio.Future[ResultRow]"]
 """A trial, and its row once there is one."""
@@ -39,7 +43,7 @@ class ClusterTrials:
     unrecorded = 0
     """Nothing is replayed."""
     write_error: str | None = None
-    """Answers are stored by workers."""
+    """Why recordings could not be written."""
 
     def __init__(
         self, plan: Plan, options: RunOptions, services: RunServices, cluster: Cluster, state: RunState
@@ -49,6 +53,7 @@ class ClusterTrials:
         self._services = services
         self._cluster = cluster
         self._state = state
+        self._recordings = Store(options.record) if options.record is not None else None
         self._name = f"agentv-ci-{uuid4().hex}"
         self._numbers = count(1)
         is_exact = options.workers is not None or options.fail_fast or _has_budget(plan, options)
@@ -59,12 +64,16 @@ class ClusterTrials:
         self._alone: set[str] = set()
         """Targets whose trials are submitted one by one."""
         self._waiting: dict[str, list[Waiting]] = {}
-        self._units: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def most(self) -> int | None:
         """See TrialRunner."""
-        threads = self._options.workers or self._cluster.threads
+        return self._at_once
+
+    @property
+    def _at_once(self) -> int:
+        threads = self._options.workers or max(1, self._cluster.threads)
         return max(threads, min(threads * self._most_together, MOST_UNDER_WAY))
 
     async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
@@ -76,7 +85,7 @@ class ClusterTrials:
                 await self._cluster.require_resources(f"target '{target.name}'", target.resources)
         head = Head(
             __version__,
-            self._plan.model_copy(update={"cases": (), "files": {}}),
+            needing_packages(self._plan).model_copy(update={"files": {}}),
             asked,
             tuple(_one_of_each(case.workspace for case in self._plan.cases if case.workspace is not None)),
             RunOptions(
@@ -84,16 +93,41 @@ class ClusterTrials:
                 dry_run=self._options.dry_run,
                 include_trace=self._options.include_trace,
                 cache=self._options.cache,
+                record=self._options.record,
             ),
             is_verbose=self._services.log is not ignore,
         )
-        await stack.enter_async_context(self._cluster.session(self._name, partial(cluster_worker.begin, head)))
+        begin = partial(cluster_worker.begin, head)
+        limited = [key for key in asked if self._plan.targets[key].workers is not None]
+        session = self._cluster.session(self._name, begin, on_event=self._take_refusal, shared=limited)
+        await stack.enter_async_context(session)
         stack.push_async_callback(self._cancel)
+        self._begin(self._follow_cluster())
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _cancel(self) -> None:
-        for unit in self._units:
-            unit.cancel()
-        await asyncio.gather(*self._units, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _follow_cluster(self) -> None:
+        """Run more trials at once when workers join, and submit no more than they take when workers are lost."""
+        at_once, threads = self._at_once, self._cluster.threads
+        while True:
+            await self._services.environment.sleep(FOLLOW_S)
+            with suppress(OSError):
+                await self._cluster.count_threads()
+            if self._cluster.threads != threads:
+                threads = self._cluster.threads
+                for target in self._plan.targets:
+                    self._allow(target)
+            if self._at_once > at_once:
+                self._state.add_workers(self._at_once - at_once)
+                at_once = self._at_once
 
     async def ask_together(self, target: str, trials: Iterable[Trial]) -> None:
         """See TrialRunner; questions are spread over the workers instead."""
@@ -113,10 +147,9 @@ class ClusterTrials:
             return await row
 
     def _submit(self, target: str) -> None:
-        if waiting := self._waiting.pop(target, []):
-            unit = asyncio.create_task(self._answer(waiting))
-            self._units.add(unit)
-            unit.add_done_callback(self._units.discard)
+        # The run may have ended meanwhile.
+        if waiting := [each for each in self._waiting.pop(target, []) if not each[1].done()]:
+            self._begin(self._answer(waiting))
 
     async def _answer(self, waiting: Sequence[Waiting]) -> None:
         """Let a worker run trials of one target, one after the other, and hand out their rows."""
@@ -147,7 +180,7 @@ class ClusterTrials:
         name = f"{self._name}-{next(self._numbers)}"
         resources = self._plan.targets[trials[0].case.target].resources
         work = cluster_worker.answer, units, digests, files
-        answered: Answered = await self._cluster.do(name, self._name, *work, resources=resources)
+        answered: Answered = await self._cluster.result(name, self._name, *work, resources=resources)
         return answered
 
     def _gather_more(self, target: str, seconds: float) -> None:
@@ -158,7 +191,21 @@ class ClusterTrials:
     def _set_together(self, target: str, number: int) -> None:
         if number != self._together[target]:
             self._together[target] = number
-            self._state.limits.of(target).allow(self._cluster.threads * number)
+            self._allow(target)
+
+    def _allow(self, target: str) -> None:
+        """Let as many trials of a target wait for workers as all threads take."""
+        if self._options.workers is None and self._plan.targets[target].workers is None:
+            self._state.limits.of(target).allow(max(1, self._cluster.threads) * self._together[target])
+
+    def _take_refusal(self, event: Sequence[str | float]) -> None:
+        """Take in that a target refused a question for its rate, and let all workers know."""
+        worker, target, held_s = str(event[0]), str(event[1]), float(event[2])
+        # From now on a slot is one question.
+        self._set_together(target, 1)
+        self._alone.add(target)
+        if self._state.limits.of(target).refused(held_s):
+            self._begin(self._cluster.tell(self._name, cluster_worker.hold, worker, target, held_s))
 
     def _take(self, notes: Notes) -> None:
         """Take in what happened on a worker."""
@@ -167,16 +214,22 @@ class ClusterTrials:
             budget.add(cost_usd, suite)
         for model in notes.unpriced:
             budget.miss_price(model)
-        for target, held_s in notes.refused:
-            # From now on a slot is one question.
-            self._set_together(target, 1)
-            self._alone.add(target)
-            self._state.limits.of(target).refused(held_s)
         for sentence in notes.warnings:
             self._services.warn(sentence)
         for line in notes.lines:
             self._services.log(line)
         self._state.progress.retries += notes.retries
+        self.write_error = self.write_error or notes.write_error
+        if self._recordings is not None:
+            self._keep(self._recordings, notes.recorded)
+
+    def _keep(self, recordings: Store, files: Mapping[str, bytes]) -> None:
+        try:
+            for key, content in files.items():
+                recordings.put(key, content)
+        except OSError as error:
+            self.write_error = self.write_error or f"{recordings.folder}: {error.strerror}"
+            self._services.warn(f"cannot write an answer to '{recordings.folder}': {error.strerror}")
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """See TrialRunner."""

@@ -20,13 +20,14 @@ from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, PlanWorkspace, fl
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target, at_most
 from agentv_ci.errors import UsageError
-from agentv_ci.evaluate.evaluators import load_evaluators
+from agentv_ci.evaluate.evaluators import load_evaluators, require_packages
 from agentv_ci.execute.budget import Budget
-from agentv_ci.execute.cluster import Place
+from agentv_ci.execute.cluster_session import Place
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, ignore
+from agentv_ci.execute.stores import Store
 from agentv_ci.execute.trial_runner import LocalTrials, RunState
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.rows import Trial
@@ -41,7 +42,7 @@ class Head(Struct, frozen=True):
     version: str
     """That of agentv-ci on the machine that submits them."""
     plan: Plan
-    """Without cases and files."""
+    """Without files, and with one case for each package that evaluators need."""
     asked: tuple[str, ...]
     """Keys of the targets that are asked."""
     workspaces: tuple[PlanWorkspace, ...]
@@ -66,8 +67,10 @@ class Notes(Struct):
     """Suite and dollars."""
     unpriced: list[str] = field(default_factory=list)
     retries: int = 0
-    refused: list[tuple[str, float]] = field(default_factory=list)
-    """Keys of targets that refused questions for their rate, and seconds to wait."""
+    recorded: dict[str, bytes] = field(default_factory=dict)
+    """Recordings, by the names of their files."""
+    write_error: str | None = None
+    """Why answers could not be recorded."""
 
 
 class Answered(Struct, frozen=True):
@@ -81,16 +84,22 @@ class Answered(Struct, frozen=True):
 class WorkerRun:
     """A run, as far as one worker does it."""
 
-    def __init__(self, head: Head, place: Place, root: Path, variables: Mapping[str, str]) -> None:
-        """Raise UsageError for missing variables and for another code of agents."""
+    def __init__(self, head: Head, place: Place, options: RunOptions, variables: Mapping[str, str]) -> None:
+        """`options` are the head's, with the folders of this worker.
+
+        Raises UsageError for missing variables and packages, and for another code of agents.
+        """
         self._head = head
-        self._worker = place.name
+        self._place = place
         self._stack = AsyncExitStack()
         self._notes = Notes()
-        plan = self._plan = head.plan.model_copy(update={"files": {}})
-        _require_unchanged(plan, head.asked, root)
+        self._recordings = Store(options.record) if options.record is not None else None
+        root, plan = options.root, head.plan.model_copy(update={"files": {}})
+        self._plan = plan
+        require_packages(plan)
         targets = dict(plan.targets)
         if not head.options.dry_run:
+            _require_unchanged(plan, head.asked, root)
             targets |= resolve_targets({key: plan.targets[key] for key in head.asked}, variables, self._warn)
         self._targets = targets
         for suite in plan.suites:
@@ -106,10 +115,9 @@ class WorkerRun:
         self._limits = Limits(None, with_workers(targets, place.threads), (), services.environment, services.log)
         for key in targets:
             limit = self._limits.of(key)
-            limit.on_refused = partial(self._refused, key)
+            limit.on_refused = partial(self._report_refusal, key)
             if isinstance(workers := targets[key].workers, int):
                 limit.shared = place.slots(key, at_most(targets[key], workers))
-        options = replace(head.options, root=root)
         materials = self._stack.enter_context(Materials(plan.files, root))
         self._workspaces = self._stack.enter_context(Workspaces(plan.files, root, variables, services.log))
         self._runner = LocalTrials(
@@ -146,11 +154,17 @@ class WorkerRun:
         load_evaluators(flat(case.evaluators))
         suite, target = self._suites[case.suite], self._targets[case.target]
         row = await self._runner.run(Trial(case, suite, target, unit.number, seed_of(case, unit.number), dry_run))
-        return row.model_copy(update={"worker": self._worker})
+        return row.model_copy(update={"worker": self._place.name})
 
     def _take_notes(self) -> Notes:
         notes, self._notes = self._notes, Notes()
         notes.retries, self._progress.retries = self._progress.retries, 0
+        if self._recordings is not None:
+            notes.write_error = self._runner.write_error
+            try:
+                notes.recorded = self._recordings.take()
+            except OSError as error:
+                notes.write_error = f"{error.filename}: {error.strerror}"
         return notes
 
     def spend(self, cost_usd: float, suite: str) -> None:
@@ -161,8 +175,13 @@ class WorkerRun:
         """Note a model without a known price."""
         self._notes.unpriced.append(model)
 
-    def _refused(self, target: str, held_s: float) -> None:
-        self._notes.refused.append((target, held_s))
+    def _report_refusal(self, target: str, held_s: float) -> None:
+        self._place.report((self._place.name, target, held_s))
+
+    def hold(self, worker: str, target: str, held_s: float) -> None:
+        """Take in that a target has refused a question of a worker for its rate."""
+        if worker != self._place.name:
+            self._limits.of(target).refused(held_s)
 
     def _log(self, line: str) -> None:
         self._notes.lines.append(line)
@@ -189,7 +208,7 @@ class _Spending(Budget):
 
 @asynccontextmanager
 async def begin(head: Head, place: Place) -> AsyncIterator[WorkerRun]:
-    """Begin a run on this worker: where it was started, if the folders of the eval files are there, else elsewhere."""
+    """Begin a run on this worker: where it was started, if the eval files are there, else in an empty folder."""
     if head.version != agentv_ci.__version__:
         raise UsageError(
             f"it has agentv-ci {agentv_ci.__version__}, and the machine that submits the run {head.version}"
@@ -197,14 +216,20 @@ async def begin(head: Head, place: Place) -> AsyncIterator[WorkerRun]:
     variables = os.environ  # noqa: TID251  # a worker is a process of its own, like a command
     with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
         here = Path.cwd()
-        folders = [(here / suite.path).parent for suite in head.plan.suites]
-        root = here if all(each.is_dir() for each in folders) else Path(scratch)
-        run = WorkerRun(head, place, root, dict(variables))
+        root = here if all((here / suite.path).is_file() for suite in head.plan.suites) else Path(scratch)
+        recordings = Path(scratch, "recordings") if head.options.record is not None else None
+        options = replace(head.options, root=root, record=recordings)
+        run = WorkerRun(head, place, options, dict(variables))
         try:
             await run.open()
             yield run
         finally:
             await run.close()
+
+
+def hold(run: WorkerRun, worker: str, target: str, held_s: float) -> None:
+    """See WorkerRun."""
+    run.hold(worker, target, held_s)
 
 
 async def answer(run: WorkerRun, units: Sequence[Unit], digests: Sequence[str], files: Sequence[PlanFile]) -> Answered:

@@ -220,15 +220,20 @@ class EvalOptions:
                 "--engine dask: --cache requires --cache-dir",
                 hint="name a folder that all workers share",
             )
-        unsupported = {
-            "--record": self.record,
-            "--replay": self.replay,
+        if self.replay is not None:
+            raise UsageError(
+                "--engine dask and --replay cannot be combined", hint="a replay asks nothing; run it on this machine"
+            )
+        files = {
             "--dump-prompts": self.dump_prompts,
             "--dump-traces": self.dump_traces,
             "--keep-workspaces": self.keep_workspaces != "none",
         }
-        if given := [name for name, value in unsupported.items() if value]:
-            raise UsageError(f"--engine dask does not support {listed(given)} yet")
+        if given := [name for name, value in files.items() if value]:
+            raise UsageError(
+                f"--engine dask does not support {listed(given)}",
+                hint="the files would lie on workers; rows have the messages",
+            )
 
     def overrides(self) -> Overrides:
         """Return the settings that override those of the plan."""

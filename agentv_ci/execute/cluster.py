@@ -4,121 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-from distributed import Client, LocalCluster, Semaphore, Worker, WorkerPlugin, get_worker
+from distributed import Client, LocalCluster
 from distributed.client import Future, FutureCancelledError
+from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
-from msgspec import Struct
 
 from agentv_ci import __version__
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
+from agentv_ci.execute.cluster_session import (
+    Place,
+    Problem,
+    Session,
+    SessionEnd,
+    call_on_worker,
+    problem_on_worker,
+    run_on_worker,
+)
 from agentv_ci.execute.run_services import ClusterOptions
 from agentv_ci.text import counted, listed
 
 CONNECT_S = 10.0
 WORKERS_S = 30.0
+END_S = 15.0
+"""The longest wait for workers that end a session; a worker that hangs must not hold up a finished run."""
 PACKAGE = "agentv_ci"
-
-
-class Problem(Struct, frozen=True):
-    """Why a worker cannot take part."""
-
-    worker: str
-    exit_code: int
-    message: str
-    hint: str | None
-
-
-class ClusterSlots:
-    """Slots of a target for a whole cluster: a semaphore of Dask, which gives back those of workers that die."""
-
-    def __init__(self, name: str, number: int, worker: Worker) -> None:
-        self._semaphore = Semaphore(number, name, scheduler_rpc=worker.scheduler, loop=worker.loop)
-        self._holders: set[asyncio.Task[Any] | None] = set()
-
-    async def acquire(self) -> None:
-        """See SharedSlots."""
-        await self._semaphore.acquire()
-        self._holders.add(asyncio.current_task())
-
-    async def release(self) -> None:
-        """See SharedSlots."""
-        if (task := asyncio.current_task()) in self._holders:
-            self._holders.discard(task)
-            await self._semaphore.release()
-
-    def close(self) -> None:
-        """Stop telling the scheduler that slots are in use."""
-        self._semaphore.refresh_callback.stop()
-
-
-class Place(Struct, frozen=True):
-    """A worker, as a run sees it."""
-
-    name: str
-    threads: int
-    slots: Callable[[str, int], ClusterSlots]
-    """Returns the slots of a target for the whole cluster, by its key and their number."""
-
-
-class Session(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped here
-    """What a run keeps on each worker, also on those that join later."""
-
-    def __init__(self, name: str, begin: Callable[[Place], AbstractAsyncContextManager[object]]) -> None:
-        """`begin` opens what is kept on a worker."""
-        self.name = name
-        self.problem: Problem | None = None
-        self._begin = begin
-
-    async def setup(self, worker: Worker) -> None:
-        """Open what is kept."""
-        self._stack = AsyncExitStack()
-        self._under_way: set[asyncio.Task[Any]] = set()
-
-        def slots(target: str, number: int) -> ClusterSlots:
-            shared = ClusterSlots(f"{self.name}-{target}", number, worker)
-            self._stack.callback(shared.close)
-            return shared
-
-        try:
-            place = Place(str(worker.name), worker.state.nthreads, slots)
-            self._kept = await self._stack.enter_async_context(self._begin(place))
-        except CannotGoOn as error:
-            self.problem = Problem(str(worker.name), error.exit_code, error.message, error.hint)
-
-    async def teardown(self, worker: Worker) -> None:  # noqa: ARG002  # as Dask calls it
-        """Cancel what runs, and close what is kept."""
-        for task in self._under_way:
-            task.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
-        await self._stack.aclose()
-
-    async def do(self, work: Callable[..., Awaitable[Any]], arguments: tuple[object, ...]) -> object:
-        """Do work with what is kept, until the run ends."""
-        if self.problem is not None:
-            return self.problem
-        task = asyncio.ensure_future(work(self._kept, *arguments))
-        self._under_way.add(task)
-        try:
-            return await task
-        finally:
-            self._under_way.discard(task)
-
-
-async def do_on_worker(session: str, work: Callable[..., Awaitable[Any]], *arguments: object) -> object:
-    """Do work in a session of the worker that calls this."""
-    return await get_worker().plugins[session].do(work, arguments)
-
-
-def problem_on_worker(session: str, dask_worker: Worker) -> Problem | None:
-    """Return why a worker cannot take part in a session."""
-    found: Problem | None = dask_worker.plugins[session].problem
-    return found
+LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "distributed.utils")
+"""Their reports of lost workers and connections are repeated in one sentence each."""
 
 
 class Cluster:
@@ -133,20 +50,49 @@ class Cluster:
         self._client = client
         self._kept: dict[str, Future] = {}
 
+    async def count_threads(self) -> None:
+        """Count the threads of workers again; raises OSError when the scheduler does not answer."""
+        self.threads = sum((await self._client.nthreads()).values())
+
     @asynccontextmanager
     async def session(
-        self, name: str, begin: Callable[[Place], AbstractAsyncContextManager[object]]
+        self,
+        name: str,
+        begin: Callable[[Place], AbstractAsyncContextManager[object]],
+        *,
+        on_event: Callable[[Sequence[str | float]], None],
+        shared: Sequence[str],
     ) -> AsyncIterator[None]:
-        """Open a session on every worker; raises UsageError or TargetUnavailable, which name the worker."""
-        await self._client.register_plugin(Session(name, begin))
+        """Open a session on every worker; `shared` are the keys of targets with slots for the whole cluster.
+
+        Raises UsageError or TargetUnavailable, which name the worker.
+        """
+        self._client.subscribe_topic(name, lambda event: on_event(event[1]))
         try:
+            await self._client.register_plugin(SessionEnd(name, self._client.id, shared))
+            await self._client.register_plugin(Session(name, begin))
             problems = await self._client.run(partial(problem_on_worker, name))
             for problem in filter(None, problems.values()):
                 raise refusal(problem)
+        except OSError as error:
+            raise TargetUnavailable(
+                f"a worker was lost as the run began: {_why(error)}", hint="run it again"
+            ) from error
+        try:
             yield
         finally:
-            if self._client.status == "running":
-                await self._client.unregister_worker_plugin(name)
+            await self._end(name)
+
+    async def _end(self, session: str) -> None:
+        """End a session; a worker that is lost or hangs changes nothing, since all rows are here."""
+        if self._client.status == "running":
+            with suppress(Exception):
+                await asyncio.wait_for(self._client.unregister_worker_plugin(session), END_S)
+
+    async def tell(self, session: str, work: Callable[..., None], *arguments: object) -> None:
+        """Call a function with what each worker keeps in a session; workers that are lost do not matter."""
+        with suppress(OSError):
+            await self._client.run(partial(call_on_worker, session, work, *arguments), on_error="ignore")
 
     def keep(self, name: str, value: object) -> Future:
         """Return a value that the cluster keeps; a worker that dies with it does not lose it."""
@@ -163,7 +109,7 @@ class Cluster:
             hint = "start one with: dask worker --resources 'NAME=NUMBER'"
             raise UsageError(f"{what} needs a worker with the resources {needed}, and there is none", hint=hint)
 
-    async def do(
+    async def result(
         self,
         name: str,
         session: str,
@@ -171,27 +117,29 @@ class Cluster:
         *arguments: object,
         resources: Mapping[str, float] | None = None,
     ) -> Any:  # noqa: ANN401  # what the work returns
-        """Do work on a worker that has these resources.
+        """Return the result of work on a worker that has these resources.
 
         Raises ProviderError when workers die of it, and TargetUnavailable when the scheduler or the worker is gone.
         """
         if self._client.status != "running":
             raise _lost()
-        future = self._client.submit(do_on_worker, session, work, *arguments, key=name, pure=False, resources=resources)
+        future = self._client.submit(
+            run_on_worker, session, work, *arguments, key=name, pure=False, resources=resources
+        )
         try:
-            done = await future
+            result = await future
         except KilledWorker as error:
             raise ProviderError(
                 "process", f"{counted(error.allowed_failures + 1, 'worker')} died while it ran"
             ) from error
-        except FutureCancelledError as error:
+        except (FutureCancelledError, OSError) as error:
             raise _lost() from error
         except asyncio.CancelledError:
             await future.cancel()
             raise
-        if isinstance(done, Problem):
-            raise refusal(done)
-        return done
+        if isinstance(result, Problem):
+            raise refusal(result)
+        return result
 
 
 def refusal(problem: Problem) -> CannotGoOn:
@@ -217,40 +165,52 @@ async def open_cluster(
 
     Raises UsageError when there is no cluster, when it has no workers, or when one has another version.
     """
-    # Its reports of lost workers and connections are repeated in one sentence each.
-    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "distributed.utils"):
+    for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     async with AsyncExitStack() as stack:
-        address: object = options.scheduler
-        if options.local is not None:
-            threads = max(1, -(-(workers or 1) // options.local))
-            address = await stack.enter_async_context(
-                LocalCluster(
-                    n_workers=options.local,
-                    threads_per_worker=threads,
-                    dashboard_address=None,
-                    asynchronous=True,
-                    silence_logs=logging.CRITICAL,
-                    env=dict(variables),
-                )
-            )
+        address, where = options.scheduler, f"the scheduler at '{options.scheduler}'"
         try:
+            if options.local is not None:
+                where = "a cluster on this machine"
+                local = await stack.enter_async_context(_local_cluster(options.local, variables, workers))
+                address = local.scheduler_address
             client = await stack.enter_async_context(Client(address, asynchronous=True, timeout=CONNECT_S))
+            await _require_workers(client, where)
+            cluster = Cluster(client, await client.nthreads())
         except (OSError, ValueError, TypeError, RuntimeError) as error:
-            raise UsageError(f"the scheduler at '{options.scheduler}' cannot be reached: {_why(error)}") from error
-        try:
-            await client.wait_for_workers(1, timeout=WORKERS_S)
-        except TimeoutError as error:
-            raise UsageError(f"no worker joined '{options.scheduler}' within {WORKERS_S:g} s") from error
-        await _require_version(client)
-        yield Cluster(client, await client.nthreads())
+            raise UsageError(f"{where} cannot be reached: {_why(error)}", hint=_hint(address)) from error
+        yield cluster
+
+
+def _local_cluster(number: int, variables: Mapping[str, str], workers: int | None) -> LocalCluster:
+    return LocalCluster(
+        n_workers=number,
+        threads_per_worker=max(1, -(-(workers or 1) // number)),
+        dashboard_address=None,
+        asynchronous=True,
+        silence_logs=logging.CRITICAL,
+        env=dict(variables),
+    )
+
+
+def _hint(address: str | None) -> str | None:
+    if address is not None and address.startswith("tls://"):
+        return "set the certificates in Dask's configuration: distributed.comm.tls"
+    return "if it uses TLS, its address begins with tls://" if address is not None else None
 
 
 def _why(error: Exception) -> str:
+    if type(error) is CommClosedError:
+        return "the connection was closed"
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-async def _require_version(client: Client) -> None:
+async def _require_workers(client: Client, where: str) -> None:
+    """Raise UsageError when no worker joins in time, or when one has another version."""
+    try:
+        await client.wait_for_workers(1, timeout=WORKERS_S)
+    except TimeoutError as error:
+        raise UsageError(f"no worker joined {where} within {WORKERS_S:g} s") from error
     versions = await client.get_versions(packages=[PACKAGE])
     others: dict[str, list[str]] = {}
     for worker, found in versions["workers"].items():

@@ -50,7 +50,8 @@ class Engine:
         self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)
         self._asked = still_asked(plan, finished.results)
         self.progress = Progress(total=self._trials.number, matrix=in_matrix(map(plan.key_of, plan.cases)))
-        self._runner = runner(RunState(self._limits, self._budget, self.progress))
+        self._workers: asyncio.TaskGroup
+        self._runner = runner(RunState(self._limits, self._budget, self.progress, self._add_workers))
 
     def ending(self) -> Ending:
         """Return how the run ended."""
@@ -85,6 +86,7 @@ class Engine:
             await self._open_targets(stack, answering=stored is None)
             rows = stored.read() if stored is not None else None
             async with asyncio.TaskGroup() as workers:
+                self._workers = workers
                 for _ in range(min(self._runner.most or self._limits.width, self.progress.total)):
                     # All workers draw from one queue, or from one iterator.
                     workers.create_task(self._rescore_all(rows) if rows is not None else self._answer_all())
@@ -95,6 +97,11 @@ class Engine:
             self._trials.stop_if_failed()
             for key in sorted(self._asked):
                 await self._runner.ask_together(key, self._trials.first(key))
+
+    def _add_workers(self, number: int) -> None:
+        # Otherwise there is nothing left to run.
+        for _ in range(number if self.progress.running else 0):
+            self._workers.create_task(self._answer_all())
 
     async def _answer_all(self) -> None:
         """Run trials until there are no more: one worker."""

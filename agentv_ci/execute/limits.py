@@ -154,12 +154,12 @@ class Limit:
                 await self.shared.release()
             await self._environment.sleep(wait_s)
             await self._take(first=True)
-            if self.shared is not None:
-                await self.shared.acquire()
         except BaseException:
             # The slot is given back when the question ends.
             self._taken += 1
             raise
+        if self.shared is not None:
+            await self.shared.acquire()
 
     def allow(self, most: int) -> None:
         """Set the number of slots, unless refusals have reduced them."""
@@ -167,9 +167,15 @@ class Limit:
             self.width = self._most = most
             self._admit()
 
-    def refused(self, hold_s: float) -> None:
-        """Take in that a question, which others asked, was refused for its rate."""
-        self._failed(ProviderError("rate_limit", TOO_MANY, retryable=True), hold_s=hold_s)
+    def refused(self, hold_s: float) -> bool:
+        """Take in that a question was refused for its rate, here or elsewhere; returns whether that changes slots."""
+        self._answered = 0
+        held_s, is_stale = self._hold_back(hold_s), self._stale > 0
+        is_change = held_s >= LEAST_CHANGE_S if is_stale else self.width > 1 or held_s > 0
+        if is_change:
+            self._stale = self._stale or self._taken
+            self._change(self.width if is_stale else max(1, self.width // 2), TOO_MANY, held_s)
+        return is_change
 
     async def _take(self, *, first: bool = False) -> None:
         if self._has_room() and not self._repeating and (first or not self._waiting):
@@ -225,16 +231,9 @@ class Limit:
             self._unconnected, self._given_up = 0, ""
         if error.kind in PAUSING:
             self._answered = 0
-        if error.kind != "rate_limit" or not error.retryable:
-            return
-        self.on_refused(hold_s)
-        held_s = self._hold_back(hold_s)
-        if self._stale:
-            if held_s >= LEAST_CHANGE_S:
-                self._change(self.width, TOO_MANY, held_s)
-        elif self.width > 1 or held_s:
-            self._stale = self._taken
-            self._change(max(1, self.width // 2), TOO_MANY, held_s)
+        if error.kind == "rate_limit" and error.retryable:
+            self.on_refused(hold_s)
+            self.refused(hold_s)
 
     def _change(self, width: int, reason: str, held_s: float = 0.0) -> None:
         at = self._environment.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

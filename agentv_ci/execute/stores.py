@@ -77,19 +77,30 @@ class Store:
             "asked": asked,
             "response": _stored_answer()(**asdict(response)).model_dump(mode="json"),
         }
+        # ASCII: an answer may hold lone surrogates, which UTF-8 cannot encode.
+        self.put(key, (json.dumps(entry, indent=1) + "\n").encode("ascii"))
+
+    def put(self, key: str, content: bytes) -> None:
+        """Write the file of an answer; raises OSError."""
         place = self._place(key)
         if self._outside_git:
             keep_out_of_git(self.folder)
-        # ASCII: an answer may hold lone surrogates, which UTF-8 cannot encode.
-        text = json.dumps(entry, indent=1) + "\n"
         for _ in range(TRIES):
             # Another process may be clearing the folder.
             with suppress(FileNotFoundError):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(place) as file:
-                    file.write(text.encode("ascii"))
+                    file.write(content)
                 return
         raise FileNotFoundError(errno.ENOENT, "the directory keeps being removed", str(place))
+
+    def take(self) -> dict[str, bytes]:
+        """Return the files of all answers by their keys, and remove them; raises OSError."""
+        taken: dict[str, bytes] = {}
+        for path, _ in tuple(self._files()):
+            taken[path.stem] = path.read_bytes()
+            path.unlink()
+        return taken
 
     def contents(self) -> Contents:
         """Return the number and size of the files; raises OSError."""

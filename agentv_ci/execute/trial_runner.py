@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from itertools import count
 from pathlib import Path
@@ -30,7 +30,7 @@ from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request, has_reference, judge_request, with_reference_answer
 from agentv_ci.execute.provider_services import unwritable
-from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices
+from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices, ignore
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.execute.workspace_records import record_of, unopened_record
 from agentv_ci.results.resume import unpriced_answer
@@ -50,6 +50,8 @@ class RunState(Struct, frozen=True):
     limits: Limits
     budget: Budget
     progress: Progress
+    add_workers: Callable[[int], None] = ignore
+    """Lets so many more trials run at once."""
 
 
 class TrialRunner(Protocol):

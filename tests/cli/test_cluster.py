@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -17,11 +15,12 @@ import pytest
 from tests.cli.builders import ONE_ANSWER_USD, PRICED
 from tests.servers.chat_api import chat_api, fails, says
 from tests.support import clean_environment, has_ended
+from tests.support.certificates import self_signed
 from tests.support.clusters import DaskCluster, dask_cluster, wait_until
-from tests.support.evals import KEY, gpt, tool
+from tests.support.evals import KEY, PRAISE, gpt, tool
 from tests.support.projects import GREETS, HELLO, JUDGE, JUDGED, Project
 
-pytest.importorskip("distributed", reason="pip install 'agentv-ci[dask]'")
+Client = pytest.importorskip("distributed", reason="pip install 'agentv-ci[dask]'").Client
 pytestmark = pytest.mark.slow
 
 DIFFERENT = {"timestamp", "worker", "duration_ms"}
@@ -35,6 +34,23 @@ print(json.dumps({"score": float(pathlib.Path(__file__).with_name("score.txt").r
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
     with dask_cluster(tmp_path_factory.mktemp("cluster"), "a", "b", "c", env={"MOCK_KEY": KEY}) as running:
+        yield running
+
+
+Certificates = tuple[dict[str, str], dict[str, str]]
+"""Dask's configuration for those of a cluster, and for others."""
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    ours, theirs = (tls_variables(tmp_path_factory.mktemp(name)) for name in ("ours", "theirs"))
+    return ours, theirs
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory, certificates: Certificates) -> Iterator[DaskCluster]:
+    folder = tmp_path_factory.mktemp("encrypted")
+    with dask_cluster(folder, "a", "b", env=certificates[0], protocol="tls") as running:
         yield running
 
 
@@ -141,9 +157,15 @@ class TestLimits:
     def test_short_cases_travel_together(self, project: Project, cluster: DaskCluster) -> None:
         names = [f"case-{number:03}" for number in range(300)]
         project.documents(*names)
-        begun = time.monotonic()
-        assert self.run(project, cluster) == 0
-        assert time.monotonic() - begun < 15
+        with Client(cluster.address) as client:
+
+            def steps() -> int:
+                return client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)  # type: ignore[no-any-return]
+
+            before = steps()
+            assert self.run(project, cluster) == 0
+            # One by one, each case takes five.
+            assert steps() - before < 3 * len(names)
         assert sorted(row["eval_id"] for row in project.rows()) == names
 
     def test_trials_stop_when_decided(self, project: Project, cluster: DaskCluster) -> None:
@@ -158,6 +180,58 @@ class TestLimits:
             assert self.run(project, cluster) == 0
         (change, *_) = project.json("r.report.json")["concurrency"]
         assert (change["before"], change["after"], change["reason"]) == (3, 1, "HTTP 429")
+
+    def test_rate_limit_of_a_judge_holds_all_workers(self, project: Project, cluster: DaskCluster) -> None:
+        limited = fails(429, **{"Retry-After": "2"})
+        with chat_api(limited, says(PRAISE)) as api:
+            judge = {**gpt(api.base_url, max_retries=2), "name": "judge"}
+            cases = [{"id": each, "evaluators": [JUDGED]} for each in "abcdefghi"]
+            project.documents(*cases, targets=(tool("sleep 0.5; echo Hello"), judge))
+            done = project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags, "--verbose")
+        assert done.code == 0, done
+        # Three workers, and the machine that submits.
+        assert done.err.count("judge: concurrency ") >= 4, done.err
+
+
+class TestStoredAnswers:
+    def test_recordings_replay_on_one_machine(self, project: Project, cluster: DaskCluster) -> None:
+        with chat_api(says(f"Hello {KEY}")) as api:
+            project.env["MOCK_KEY"] = KEY
+            project.documents(*"abc", {"id": "d", "evaluators": [JUDGED]}, targets=(gpt(api.base_url), JUDGE))
+            done = project.process(
+                "eval", "evals", "--out", "r.jsonl", *cluster.flags, "--record", "kept", "--repeat", "2"
+            )
+        assert done.code == 0, done
+        recorded = {path: text for path, text in project.files().items() if path.startswith("kept/")}
+        assert len(recorded) == 8
+        assert not [path for path, text in recorded.items() if KEY.encode() in text]
+        replayed = project.run("eval", "evals", "--out", "replayed.jsonl", "--replay", "kept", "--repeat", "2")
+        assert replayed.code == 0, replayed
+        answers = [
+            {(row["eval_id"], row["trial"], row["candidate_answer"]) for row in project.rows(name)}
+            for name in ("r.jsonl", "replayed.jsonl")
+        ]
+        assert answers[0] == answers[1]
+
+    def test_recordings_that_cannot_be_written_fail_the_run(self, project: Project, cluster: DaskCluster) -> None:
+        spoils = f"rm -r {project.path('kept')}; touch {project.path('kept')}; echo Hello"
+        project.documents("a", targets=(tool(spoils),))
+        done = project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags, "--record", "kept")
+        assert done.code == 4, done
+        assert f"cannot write an answer to '{project.path('kept')}'" in done.err
+
+    def test_cache_in_a_shared_folder(self, project: Project, cluster: DaskCluster) -> None:
+        cache = ["--cache", "--cache-dir", str(project.path("cache"))]
+        project.env["MOCK_KEY"] = KEY
+        with chat_api(says("Hello")) as api:
+            project.documents(*"abc", targets=(gpt(api.base_url),))
+            first, again = (
+                (project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags, *cache), len(api.requests))
+                for _ in range(2)
+            )
+        assert (first[0].code, again[0].code) == (0, 0), (first, again)
+        assert 1 <= first[1] == again[1] <= 3
+        assert all(row["cached"] for row in project.rows())
 
 
 def test_cases_run_where_their_resources_are(project: Project, own_cluster: DaskCluster) -> None:
@@ -189,33 +263,6 @@ class TestLoss:
         path = project.path("pids")
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
-    def test_worker_that_dies_loses_no_row(self, project: Project, own_cluster: DaskCluster) -> None:
-        process = self.start(project, own_cluster, seconds=1)
-        own_cluster.kill("worker a")
-        out, err = process.communicate(timeout=50)
-        assert (process.returncode, "Traceback" in err) == (0, False), (out, err)
-        assert sorted(row["eval_id"] for row in project.rows()) == list("abcdef")
-
-    def test_rounds_of_faults_lose_and_double_no_row(self, project: Project, own_cluster: DaskCluster) -> None:
-        chance = random.Random(28)
-        own_cluster.start_worker("c")
-        for number in range(5):
-            project.path("pids").unlink(missing_ok=True)
-            process = self.start(project, own_cluster, "--repeat", "4", seconds=0.2)
-            time.sleep(chance.uniform(0, 1))
-            unlucky = chance.choice([each for each in own_cluster.processes if each != "scheduler"])
-            if chance.random() < 0.5:
-                own_cluster.kill(unlucky)
-                own_cluster.start_worker(f"new-{number}")
-            else:
-                own_cluster.processes[unlucky].send_signal(signal.SIGSTOP)
-                time.sleep(1)
-                own_cluster.processes[unlucky].send_signal(signal.SIGCONT)
-            out, err = process.communicate(timeout=50)
-            assert (process.returncode, "Traceback" in err) == (0, False), (number, unlucky, out, err)
-            ran = sorted((row["eval_id"], row["trial"]) for row in project.rows())
-            assert ran == [(case, trial) for case in "abcdef" for trial in (1, 2, 3, 4)]
-
     def test_scheduler_that_dies_ends_the_run_and_rows_are_kept(
         self, project: Project, own_cluster: DaskCluster, tmp_path: Path
     ) -> None:
@@ -233,12 +280,24 @@ class TestLoss:
         assert sorted(row["eval_id"] for row in project.rows()) == list("abcdef")
         assert project.rows()[: len(kept)] == kept
 
+    def test_submitting_machine_that_dies_ends_what_runs(self, project: Project, own_cluster: DaskCluster) -> None:
+        process = self.start(project, own_cluster, seconds=60)
+        process.kill()
+        process.communicate()
+        wait_until(lambda: all(map(has_ended, self.pids(project))))
+
+    def test_workers_that_join_later_take_part(self, project: Project, own_cluster: DaskCluster) -> None:
+        process = self.start(project, own_cluster, "--repeat", "10", seconds=0.3)
+        own_cluster.start_worker("late")
+        assert (process.communicate(timeout=50), process.returncode)[1] == 0
+        assert {row["worker"] for row in project.rows()} == {"a", "b", "late"}
+        assert len(project.rows()) == 60
+
     def test_interrupt_cancels_what_runs(self, project: Project, own_cluster: DaskCluster) -> None:
         process = self.start(project, own_cluster, seconds=60)
-        began = time.monotonic()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
-        assert (process.returncode, time.monotonic() - began < 15) == (130, True)
+        assert process.returncode == 130
         wait_until(lambda: all(map(has_ended, self.pids(project))))
 
 
@@ -262,6 +321,14 @@ class TestRefusals:
         error = "target 'default' needs a worker with the resources GPU: 1, memory_mb: 0.5, and there is none"
         self.refuses(project, *own_cluster.flags[2:], error=error)
 
+    def test_worker_that_cannot_begin_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
+        (own_cluster.folder / "broken.py").write_text("import tempfile\ntempfile.tempdir = '/gone'\n")
+        own_cluster.start_worker("broken", None, "--preload", str(own_cluster.folder / "broken.py"))
+        project.documents("a")
+        done = project.process("eval", "evals", "--out", "r.jsonl", *own_cluster.flags)
+        assert (done.code, "Traceback" in done.err) == (4, False), done
+        assert "error: worker broken: FileNotFoundError: " in done.err
+
     def test_other_version_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
         (own_cluster.folder / "older.py").write_text("import agentv_ci\nagentv_ci.__version__ = '0.0.1'\n")
         own_cluster.start_worker("old", None, "--preload", str(own_cluster.folder / "older.py"))
@@ -283,7 +350,58 @@ class TestRefusals:
     def test_no_worker(self, project: Project, tmp_path: Path) -> None:
         project.documents("a")
         with dask_cluster(tmp_path / "cluster") as empty:
-            self.refuses(project, *empty.flags[2:], error=f"no worker joined '{empty.address}' within 30 s")
+            self.refuses(
+                project, *empty.flags[2:], error=f"no worker joined the scheduler at '{empty.address}' within 30 s"
+            )
+
+
+class TestTls:
+    """An address that begins with tls://; certificates are those of Dask's configuration."""
+
+    def test_runs_are_encrypted(self, project: Project, encrypted: DaskCluster, certificates: Certificates) -> None:
+        project.documents(*"abc")
+        project.env.update(certificates[0])
+        done = project.process("eval", "evals", "--out", "r.jsonl", *encrypted.flags)
+        assert (done.code, len(project.rows())) == (0, 3), done
+        assert f"2 workers, 2 threads at tls://127.0.0.1:{encrypted.port}" in done.err
+
+    @pytest.mark.parametrize(
+        ("scheduler", "client", "trusts", "why"),
+        [
+            ("tls", "tls", "theirs", "TLS certificate does not match"),
+            ("tls", "tls", "none", "TLS expects a `ssl_context` argument"),
+            ("tls", "tcp", "ours", "if it uses TLS, its address begins with tls://"),
+            ("tcp", "tls", "ours", "set the certificates in Dask's configuration: distributed.comm.tls"),
+        ],
+    )
+    def test_wrong_encryption_is_refused(
+        self,
+        scheduler: str,
+        client: str,
+        trusts: str,
+        why: str,
+        project: Project,
+        cluster: DaskCluster,
+        encrypted: DaskCluster,
+        certificates: Certificates,
+    ) -> None:
+        project.documents("a")
+        ours, theirs = certificates
+        project.env.update({"ours": ours, "theirs": theirs, "none": {}}[trusts])
+        address = f"{client}://127.0.0.1:{(encrypted if scheduler == 'tls' else cluster).port}"
+        done = project.process("eval", "evals", "--out", "r.jsonl", "--engine", "dask", "--scheduler", address)
+        assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 2), done
+        assert f"error: the scheduler at '{address}' cannot be reached: " in done.err
+        assert why in " ".join(done.err.split())
+        assert not project.path("r.jsonl").exists()
+
+
+def tls_variables(folder: Path) -> dict[str, str]:
+    """Return Dask's configuration for a new certificate, which is its own authority."""
+    certificate, key = map(str, self_signed(folder))
+    names = [f"{role}__{part}" for role in ("CLIENT", "SCHEDULER", "WORKER") for part in ("CERT", "KEY")]
+    files = {name: certificate if name.endswith("CERT") else key for name in names}
+    return {f"DASK_DISTRIBUTED__COMM__TLS__{name}": path for name, path in {**files, "CA_FILE": certificate}.items()}
 
 
 def test_cluster_of_this_machine(project: Project) -> None:

@@ -38,27 +38,31 @@ class DaskCluster:
 
     folder: Path
     port: int = field(default_factory=free_port)
+    protocol: str = "tcp"
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
         """The address of the scheduler."""
-        return f"tcp://127.0.0.1:{self.port}"
+        return f"{self.protocol}://127.0.0.1:{self.port}"
 
     @property
     def flags(self) -> list[str]:
         """The options of `eval` that use it."""
         return ["--engine", "dask", "--scheduler", self.address]
 
-    def start_scheduler(self) -> None:
+    def start_scheduler(self, env: Mapping[str, str] | None = None, *flags: str) -> None:
         """Start the scheduler."""
-        self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
+        host = f"{self.protocol}://127.0.0.1"
+        self._start("scheduler", "--host", host, "--port", str(self.port), *flags, env=env)
         wait_until(lambda: "Scheduler at:" in self.log("scheduler"))
 
-    def start_worker(self, name: str, env: Mapping[str, str] | None = None, *flags: str, threads: int = 1) -> None:
+    def start_worker(
+        self, name: str, env: Mapping[str, str] | None = None, *flags: str, threads: int = 1, scheduler: str = ""
+    ) -> None:
         """Start a worker without a nanny, so that it stays dead when it is killed."""
         options = ("--name", name, "--nthreads", str(threads), "--no-nanny", *flags)
-        self._start(f"worker {name}", self.address, "--local-directory", "scratch", *options, env=env)
+        self._start(f"worker {name}", scheduler or self.address, "--local-directory", "scratch", *options, env=env)
         wait_until(lambda: "Registered to:" in self.log(f"worker {name}"))
 
     def _start(self, what: str, *arguments: str, env: Mapping[str, str] | None = None) -> None:
@@ -87,11 +91,13 @@ class DaskCluster:
 
 
 @contextmanager
-def dask_cluster(folder: Path, *workers: str, env: Mapping[str, str] | None = None) -> Iterator[DaskCluster]:
+def dask_cluster(
+    folder: Path, *workers: str, env: Mapping[str, str] | None = None, protocol: str = "tcp"
+) -> Iterator[DaskCluster]:
     """Start a scheduler and workers with these variables, and kill them at the end."""
-    cluster = DaskCluster(folder)
+    cluster = DaskCluster(folder, protocol=protocol)
     try:
-        cluster.start_scheduler()
+        cluster.start_scheduler(env)
         for name in workers:
             cluster.start_worker(name, env)
         yield cluster

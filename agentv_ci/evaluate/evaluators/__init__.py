@@ -15,6 +15,7 @@ from agentv_ci.contracts import outcome_evaluators as outcomes
 from agentv_ci.contracts.exchange import Grade, Score, about_case
 from agentv_ci.contracts.plan import (
     Plan,
+    PlanCase,
     PlanCodeEvaluator,
     PlanCommandEvaluator,
     PlanCompositeEvaluator,
@@ -171,6 +172,18 @@ def require_packages(plan: Plan) -> None:
                 )
             if isinstance(each, authored.PluginEvaluator):
                 _require_plugin(each, f"{case.source.path}:{case.source.line}")
+
+
+def needing_packages(plan: Plan) -> Plan:
+    """Return a plan with one case for each package or plugin that evaluators need."""
+    cases: dict[str, PlanCase] = {}
+    for case in plan.cases:
+        for each in flat(case.evaluators):
+            if isinstance(each, authored.PluginEvaluator):
+                cases.setdefault(each.type, case)
+            elif isinstance(each, authored.SimilarityEvaluator) and each.package is not None:
+                cases.setdefault(each.package, case)
+    return plan.model_copy(update={"cases": tuple(cases.values())})
 
 
 def _require_plugin(evaluator: authored.PluginEvaluator, place: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import shutil
 import socket
 import ssl
 import subprocess
@@ -28,6 +27,7 @@ from agentv_ci.execute.apis.wire import MAX_BODY_BYTES, unpacked
 from tests.servers.chat_api import chat_api, fails, says
 from tests.servers.http import Asked, Reply, answers, serve
 from tests.support import FakeClock
+from tests.support.certificates import self_signed
 
 
 @contextmanager
@@ -235,17 +235,10 @@ def test_an_invalid_address_is_named_and_not_retried(address: str) -> None:
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A self-signed certificate for 127.0.0.1, and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl makes the certificate")
     folder = tmp_path_factory.mktemp("tls")
-    certificate, key = folder / "ca.pem", folder / "key.pem"
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "30"]
-    command = [openssl, "req", "-x509", *curve, *names, "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True)
+    certificate, key = self_signed(folder)
     # In a folder of certificates, files are named by the hash of their subject.
-    command = [openssl, "x509", "-noout", "-hash", "-in", str(certificate)]
+    command = ["openssl", "x509", "-noout", "-hash", "-in", str(certificate)]
     hashed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     (folder / f"{hashed}.0").symlink_to(certificate)
     return certificate, key
