@@ -5,6 +5,7 @@
     formatted/<case>/         documents in any style → expected/: those that change, in one style
     compared/<case>/          base/ and head/: documents of two runs → expected/: the baseline, what has changed
     proven/<case>/            eval files → expected/: the findings, the proof
+    imported/<case>/          files of other tools, and the command that imports them → expected/: what it writes
     judged/<case>/            a judge set and its judge → expected/: the summary, the agreement
     invalid/<rule>-<slug>/    documents → diagnostics.txt
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,6 +162,20 @@ def test_document_is_formatted(case: Case) -> None:
             case.expect(f"expected/{name}", case.path(name).read_bytes().decode())
     again = case.run("fmt", ".")
     assert again.out.startswith("0 files formatted")
+
+
+@each("imported")
+def test_files_of_other_tools_are_imported(case: Case) -> None:
+    before = case.files()
+    done = case.run("import", *shlex.split(case.text("arguments.txt")), "--out", "converted")
+    case.expect("expected/output.txt", f"{done.out}{done.err}exit code: {done.code}\n")
+    written = {name for name in case.files() if name.startswith("converted/")}
+    for name in sorted(written):
+        if "/scripts/" not in name:
+            case.expect(f"expected/{Path(name).name}", case.text(name))
+    assert {name: content for name, content in case.files().items() if name not in written} == before
+    assert case.does("validate", "--strict", "converted").count("\n") == 1
+    case.does("compile", "converted", "--out", "plan.json")
 
 
 @each("compared")

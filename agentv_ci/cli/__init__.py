@@ -14,6 +14,7 @@ from agentv_ci.text import did_you_mean
 
 COMMANDS: Mapping[str, str] = {
     "init": "Set up targets, an example, a workflow and editor settings.",
+    "import": "Convert evaluations of other tools to eval files.",
     "validate": "Check documents and show the line of every mistake.",
     "fmt": "Rewrite documents in one style.",
     "compile": "Compile eval files into one JSON plan.",

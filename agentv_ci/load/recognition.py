@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -45,7 +46,7 @@ COMMON_CASE_KEYS = frozenset({"input", "expected"})
 """Keys that tests of programs have too; a case also has an id."""
 CASE_FILE = re.compile(r"file://.+|.+\.(?:ya?ml|jsonl?|csv)")
 AGENTV_KEYS = frozenset({"target", "execution", "workspace"})
-FORMAT_HINT = "write its cases as evalcases (docs/eval-file.md), or move the file out of the folder"
+FORMAT_HINT = "convert it: agentv-ci import {name} --out converted; then move it out of the folder"
 
 
 def is_ours_by_name(path: Path) -> bool:
@@ -85,7 +86,9 @@ def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, 
         # Skipping it would be a run that silently tests nothing.
         place = locate(parsed.find_mark(), (other[0],))
         message = f"{other[1]}, which agentv-ci does not read"
-        return None, Problem("AV103", message, place.start, place.end, hint=FORMAT_HINT)
+        return None, Problem(
+            "AV103", message, place.start, place.end, hint=FORMAT_HINT.format(name=shlex.quote(path.name))
+        )
     expected = named or (data is None and has_eval_name(path))
     if not expected and (kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))):
         return None, None  # other files are called targets.yaml too
@@ -142,6 +145,8 @@ def _other_format(path: Path, data: JsonValue) -> tuple[str, str] | None:
     """Return the key that shows that a file is an evaluation of another tool, and a description of the file."""
     if not isinstance(data, dict):
         return None
+    if path.name.endswith((".prompt.yml", ".prompt.yaml")) and "messages" in data and "testData" in data:
+        return "messages", "this is a prompt file of GitHub Models"
     is_agentv = bool(AGENTV_KEYS & data.keys()) or EVAL_NAME.fullmatch(path.name) is not None
     if "prompts" in data and ("providers" in data or "tests" in data) and not is_agentv:
         return "prompts", "this is a promptfoo config"

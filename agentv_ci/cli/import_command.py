@@ -1,0 +1,77 @@
+"""`agentv-ci import`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from agentv_ci.app.importing import KINDS, REPORT, ImportWish, checked_kind, imported
+from agentv_ci.cli.console import short, show_line
+from agentv_ci.cli.options import FILE, argument, option, takes, typed_command
+from agentv_ci.errors import FAILED, PASSED, UsageError
+from agentv_ci.text import counted
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """Options of `import`."""
+
+    files: tuple[str, ...] = argument(nargs=-1, required=True, type=FILE, metavar="FILE...")
+    kind: str = option(
+        "--from", type=click.Choice(["auto", *KINDS]), default="auto", help="Name the tool (default: recognize it)."
+    )
+    out: str = option("--out", "-o", type=FILE, metavar="DIR", required=True, help="Set the folder to write to.")
+    columns: tuple[str, ...] = option(
+        "--map", multiple=True, metavar="FIELD=COLUMN", help="Name a column of a data set: input, expected or id."
+    )
+    strict: bool = option("--strict", is_flag=True, help="Exit with 1 if anything was dropped.")
+    overwrite: bool = option("--overwrite", is_flag=True, help="Replace files in DIR.")
+
+
+@click.command("import")
+@takes(ImportOptions)
+def command(options: ImportOptions) -> int:
+    """Convert evaluations of other tools to eval files and targets.
+
+    FILE is a promptfoo config, an eval file of AgentV, a prompt file of GitHub Models, or a data set of Inspect,
+    DeepEval or OpenAI Evals. MIGRATION.md in DIR says of every construct whether it is kept, approximated or dropped,
+    with its file and line. Files are not changed, and data stays where it is: rows are read from their own file.
+
+    \b
+    Examples:
+      agentv-ci import promptfooconfig.yaml --out evals
+      agentv-ci import 'evals/**/*.eval.yaml' --from agentv --out converted --strict
+      agentv-ci import questions.jsonl --from inspect --map input=question --map expected=answer --out evals
+    """
+    wish = ImportWish(
+        options.files,
+        checked_kind(options.kind),
+        Path(options.out),
+        dict(_pair(each) for each in options.columns),
+        typed_command(),
+        overwrite=options.overwrite,
+    )
+    written = imported(wish, cwd=Path.cwd())
+    files = written.files
+    counts = Counter(note.fate for note in files.notes)
+    for name in sorted(files.texts):
+        show_line(f"  {short(Path.cwd() / options.out / name, Path.cwd())}", "plain")
+    dropped = files.count("dropped")
+    say = f"{counts['kept']} kept, {counts['approximated']} approximated, {dropped} dropped"
+    show_line(f"{counted(len(files.texts), 'file')} written: {say}", "warn" if dropped else "good")
+    if dropped or counts["approximated"]:
+        click.echo(f"read {short(Path.cwd() / options.out / REPORT, Path.cwd())} first")
+    if written.errors:
+        show_line(f"`agentv-ci validate` finds {counted(written.errors, 'error')} in it; {REPORT} lists them", "bad")
+    click.echo(f"next:\n  agentv-ci validate {options.out} --strict\n  agentv-ci eval {options.out} --dry-run")
+    return FAILED if written.errors or (options.strict and dropped) else PASSED
+
+
+def _pair(text: str) -> tuple[str, str]:
+    field, equals, column = text.partition("=")
+    if field not in {"input", "expected", "id"} or not equals or not column:
+        raise UsageError(f"--map {text}: expected FIELD=COLUMN, with the field input, expected or id")
+    return field, column

@@ -1,0 +1,1 @@
+export default ({ output }) => ({ pass: output.split(/\s+/).length > 3 });

@@ -1,0 +1,2 @@
+def is_cheap(output, context):
+    return "3" in output
