@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentv_ci.imports.yaml_text import Alias, Anchored, Block, Commented, yaml_text
+from agentv_ci.imports.yaml_text import Alias, Anchored, Block, Commented, Node, yaml_text
 from agentv_ci.load.parse import parse_yaml
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x85\ufeff"), max_size=30)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x85\ufeff"), max_size=30)
 LINES = st.lists(st.text("ab: #-'\"{}", max_size=8), max_size=4).map("\n".join)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     TEXTS
