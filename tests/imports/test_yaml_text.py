@@ -34,12 +34,13 @@ def test_documents_are_read_as_they_were_written(document: dict[str, Any]) -> No
 
 
 def test_anchors_comments_and_blocks_are_written() -> None:
-    case = Anchored("case", Block({"input": "Hello", "expected": []}))
+    case: Node = Anchored("case", Block({"input": "Hello", "expected": []}))
     listed = [
         Commented(("The first.",), Block({"<<": Alias("case"), "id": "a"})),
         Block({"<<": [Alias("case")], "id": "b"}),
     ]
-    text = yaml_text({"x-case": case, "evalcases": listed}, ("A shop.", ""))
+    document: dict[str, Node] = {"x-case": case, "evalcases": listed}
+    text = yaml_text(document, ("A shop.", ""))
     assert text == (
         "# A shop.\n#\nx-case: &case\n  input: Hello\n  expected: []\nevalcases:\n"
         "  # The first.\n  - <<: *case\n    id: a\n  - <<: [*case]\n    id: b\n"
