@@ -35,7 +35,7 @@ def test_documents_are_read_as_they_were_written(document: dict[str, Any]) -> No
 
 def test_anchors_comments_and_blocks_are_written() -> None:
     case: Node = Anchored("case", Block({"input": "Hello", "expected": []}))
-    listed = [
+    listed: list[Node] = [
         Commented(("The first.",), Block({"<<": Alias("case"), "id": "a"})),
         Block({"<<": [Alias("case")], "id": "b"}),
     ]
