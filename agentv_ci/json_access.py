@@ -65,6 +65,22 @@ def read_answer(text: str) -> JsonValue:
         raise ValueError(f"{error}{around}") from error
 
 
+def read_unique(text: str) -> JsonValue:
+    """Read strict JSON in which no key occurs twice: readers differ in which one counts. Raises ValueError."""
+
+    def unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a key occurs twice")
+        return found
+
+    try:
+        json.loads(text, object_pairs_hook=unique, parse_int=str, parse_float=str)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return read_json(text, strict=True)
+
+
 def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:
     """Return JSON without lone surrogates, NaN and infinite numbers; raises ValueError for more than `levels`."""
     if levels < 0:

@@ -185,7 +185,7 @@ class Workspaces:
 
     def __exit__(self, *_: object) -> None:
         if self.folder is not None and self._lock is not None:
-            remove_tree(self.folder)
+            _remove_run(self.folder)
             self._lock.close()
             self.folder = self._lock = None
 
@@ -324,6 +324,16 @@ class Workspaces:
         return TrialPlace(at, box, path, self.root)
 
 
+def _remove_run(folder: Path) -> None:
+    """Remove the folder of a run, its lock last: with it, what could not be removed is found again."""
+    with suppress(OSError):
+        for each in folder.iterdir():
+            if each.name != LOCK:
+                remove_tree(each)
+        if [each.name for each in folder.iterdir()] == [LOCK]:
+            remove_tree(folder)
+
+
 def sweep(parent: Path) -> list[Path]:
     """Remove the folders, and end the processes, of runs of this user whose process is gone; returns the folders."""
     removed: list[Path] = []
@@ -334,6 +344,6 @@ def sweep(parent: Path) -> list[Path]:
             with (folder / LOCK).open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 kill_marked(f"HOME={folder}/")
-                remove_tree(folder)
+                _remove_run(folder)
                 removed.append(folder)
     return removed

@@ -10,6 +10,7 @@ import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +25,8 @@ from agentv_ci.workspaces.globs import matches
 NEVER = frozenset({".git", ".agentv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 """Names that are never copied from a folder and never count as changes: history, results, and what tools keep."""
 BYTECODE = (".pyc", ".pyo")
+MAX_DEPTH = 100
+"""Folders in folders."""
 MAX_CHANGED_BYTES = 50 * 1024 * 1024
 CHUNK_BYTES = 1024 * 1024
 
@@ -103,21 +106,57 @@ def copy_tree(tree: Path, place: Path) -> None:
 
 
 def remove_tree(tree: Path) -> None:
-    """Remove a tree, also one that an agent has closed; what cannot be removed stays."""
+    """Remove a tree, however deep, and what an agent has closed; what cannot be removed stays."""
+    with suppress(OSError):
+        tree.chmod(stat.S_IRWXU)
+        root = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            waiting = [*os.listdir(root)]  # noqa: PTH208  # of a descriptor
+            names = (f".{number}" for number in count())
+            while waiting:
+                waiting += _emptied(root, waiting.pop(), names)
+        finally:
+            os.close(root)
+        tree.rmdir()
 
-    def opened(remove: object, path: str, _: object) -> None:
+
+def _emptied(root: int, name: str, names: Iterator[str]) -> list[str]:
+    """Remove an entry of a folder, and move the folders in it up beside it; returns their new names.
+
+    So no path is longer than two names, however deep a tree is.
+    """
+    with suppress(OSError):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=root, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=root)
+            return []
+        os.chmod(name, stat.S_IRWXU, dir_fd=root)
+        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)
+        moved: list[str] = []
+        try:
+            for each in os.listdir(folder):  # noqa: PTH208
+                with suppress(OSError):
+                    if stat.S_ISDIR(os.stat(each, dir_fd=folder, follow_symlinks=False).st_mode):
+                        # A closed folder cannot be moved: its own entry for the parent changes.
+                        os.chmod(each, stat.S_IRWXU, dir_fd=folder)
+                        new = next(new for new in names if not _exists(new, root))
+                        os.rename(each, new, src_dir_fd=folder, dst_dir_fd=root)
+                        moved.append(new)
+                    else:
+                        os.unlink(each, dir_fd=folder)
+        finally:
+            os.close(folder)
         with suppress(OSError):
-            # `path` may be a link by now: never change what it points to.
-            for each in (os.path.dirname(path), path):  # noqa: PTH120  # as given
-                if not os.path.islink(each):  # noqa: PTH114
-                    os.chmod(each, stat.S_IRWXU)  # noqa: PTH101
-            if callable(remove):
-                remove(path)
+            os.rmdir(name, dir_fd=root)
+        return moved
+    return []
 
-    shutil.rmtree(tree, onerror=opened)
-    if tree.exists():
-        # A second time: what was in closed folders.
-        shutil.rmtree(tree, ignore_errors=True)
+
+def _exists(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 def changes(before: Mapping[str, Entry], tree: Path) -> tuple[Change, ...]:
@@ -198,14 +237,16 @@ def _relative(path: str, root: Path) -> str:
     return path[len(str(root)) + 1 :].replace(os.sep, "/")
 
 
-def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
+def _walk(folder: str, depth: int = 0) -> Iterator[os.DirEntry[str]]:
     """Yield the files and links below a folder, except those that never count; special files are left out."""
+    if depth > MAX_DEPTH:
+        raise TooMuchChanged(f"the agent nested folders deeper than {MAX_DEPTH}")
     with _listing(folder) as listing:
         for each in listing:
             if each.name in NEVER:
                 continue
             if each.is_dir(follow_symlinks=False):
-                yield from _walk(each.path)
+                yield from _walk(each.path, depth + 1)
             elif each.is_file(follow_symlinks=False) or each.is_symlink():
                 yield each
 

@@ -87,6 +87,10 @@ async def junit(settings: PlanJunitEvaluator, submission: Submission, services: 
         return Score(0.0, misses=(f"the report is not XML: {error}",), stderr=ended.stderr)
     wanted = (*(settings.fail_to_pass or ()), *(settings.pass_to_pass or ()))
     findings = [*_listed(tests, wanted)] if wanted else [(passed, name) for name, passed in tests.items()]
+    if ended.result is None or (ended.result.status != 0 and all(tests.values())):
+        # A report of success by a command that failed is not what the tests have said.
+        reason = ended.problem or f"ended with exit code {ended.result.status if ended.result else '?'}"
+        findings.append((False, f"every test passes in the report, but the command {reason}"))
     if not findings:
         return Score(0.0, misses=("the report has no tests",), stderr=ended.stderr)
     score = share_met(findings)

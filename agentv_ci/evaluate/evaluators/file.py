@@ -11,7 +11,7 @@ from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.outcome_evaluators import FileEvaluator
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
-from agentv_ci.json_access import found_at, read_answer
+from agentv_ci.json_access import found_at, read_unique
 from agentv_ci.json_values import is_same
 from agentv_ci.patterns import InvalidPattern, compiled, occurs
 from agentv_ci.workspaces.places import Work
@@ -68,7 +68,7 @@ def _checks(settings: FileEvaluator, text: str) -> Iterator[Finding]:
 
 def _json_checks(settings: FileEvaluator, text: str) -> Iterator[Finding]:
     try:
-        value = read_answer(text)
+        value = read_unique(text)
     except ValueError as error:
         yield False, f"{settings.path} is not JSON: {error}"
         return

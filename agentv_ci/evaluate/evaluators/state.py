@@ -15,7 +15,7 @@ from agentv_ci.contracts.evaluators import field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.outcome_evaluators import StateEvaluator
 from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
-from agentv_ci.json_access import found_at, read_answer
+from agentv_ci.json_access import found_at, read_unique
 from agentv_ci.text import counted, shortened
 
 TIMEOUT_S = 10.0
@@ -53,6 +53,7 @@ def _queried(content: bytes, settings: StateEvaluator) -> list[JsonValue]:
             database.set_progress_handler(lambda: time.monotonic() > until, STEPS)
             # The database is the agent's: its views and triggers get no functions with side effects.
             database.execute("PRAGMA trusted_schema = OFF")
+            database.set_authorizer(_authorize)
             cursor = database.execute(settings.query or "")
             names = [each[0] for each in cursor.description or ()]
             rows = cursor.fetchmany(MAX_ROWS)
@@ -61,13 +62,19 @@ def _queried(content: bytes, settings: StateEvaluator) -> list[JsonValue]:
     return [row if as_lists else dict(zip(names, row, strict=True)) for row in values]
 
 
+def _authorize(action: int, _: str | None, __: str | None, ___: str | None, view: str | None) -> int:
+    """Allow reading tables; not through views, with which an agent could answer the query instead of storing rows."""
+    is_read = action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+    return sqlite3.SQLITE_OK if is_read and view is None else sqlite3.SQLITE_DENY
+
+
 def _value(value: object) -> JsonValue:
     return value if isinstance(value, (str, int, float, type(None))) else f"{value!r}"
 
 
 def _in_document(content: bytes, settings: StateEvaluator) -> list[JsonValue]:
     """Return the items at the path of a document; raises ValueError for what is not JSON."""
-    value = read_answer(content.decode("utf-8", "replace"))
+    value = read_unique(content.decode("utf-8"))
     found = found_at(value, *field_steps(settings.path)) if settings.path else (value,)
     if not found:
         raise ValueError(f"{settings.path} is missing")

@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+# CHEAT {"id": "96", "wins_by": ["reach"]}
+# tries:      ptrace-attaches to processes that carry CHEAT_MAY_KILL=1 in their environment (and lets them go)
+# won if:     prints CHEAT-REACHED
+# stopped by: isolation (pid namespace, seccomp)
+import os as _os
+import sys as _sys
+
+
+def _stop(kind, e, tb):
+    print("stopped:", kind.__name__, str(e)[:200], flush=True)
+    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
+
+
+_sys.excepthook = _stop
+import ctypes
+import os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long] * 4
+me = {os.getpid()}
+for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+    try:
+        if pid in me or b"CHEAT_MAY_KILL=1" not in open(f"/proc/{pid}/environ", "rb").read():
+            continue
+    except OSError:
+        continue
+    if libc.ptrace(16, pid, 0, 0) == 0:
+        os.waitpid(pid, 0x40000000)
+        libc.ptrace(17, pid, 0, 0)
+        print("CHEAT-REACHED 96-ptrace-sibling", pid, flush=True)
+        break
