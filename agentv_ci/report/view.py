@@ -153,7 +153,9 @@ class RunView(Struct, frozen=True, dict=True):
         return on_one_line(case_name(key, names_target=key[:2] in self.matrix))
 
     def again(self, outcome: CaseOutcome) -> str:
-        """Return the command that runs a case again as it ran."""
+        """Return the command that runs a case again as it ran; empty if another tool ran it."""
+        if outcome.case.suite.rpartition(".")[2].lower() not in {"yaml", "yml"}:
+            return ""
         return rerun_command(*outcome.key, self.report.again)
 
     @property

@@ -288,7 +288,7 @@ def _case(outcome: CaseOutcome, run: RunView) -> str:
             f"#### {SIGNS[outcome.verdict]} {name}: {view.score_text(outcome.verdict, outcome.score)}",
             " · ".join(filter(None, facts)),
             "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS)) or code(outcome.summary),
-            *([verbatim(command, "sh")] if len(command) <= MAX_COMMAND else []),
+            *([verbatim(command, "sh")] if 0 < len(command) <= MAX_COMMAND else []),
         ]
     )
 

@@ -91,7 +91,7 @@ def _message(outcome: CaseOutcome, again: str) -> JsonObject:
     if outcome.summary:
         text += f"\n{printable(outcome.summary)}"
     # The command must stay as it is, to be typed.
-    return {"text": f"{without_links(text)}\nRun it again: {again}"}
+    return {"text": f"{without_links(text)}\nRun it again: {again}" if again else without_links(text)}
 
 
 def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:

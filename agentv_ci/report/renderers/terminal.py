@@ -87,7 +87,8 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterato
         yield _headline(score_text(outcome.verdict, outcome.score), outcome, run, of_trial=_worst_of(outcome))
         yield from map(Line, _reasons(outcome))
         yield from (Line(each, "faint") for each in _answer(outcome))
-        yield Line.of((f"    again: {_again(run.again(outcome))}", "faint"))
+        if again := run.again(outcome):
+            yield Line.of((f"    again: {_again(again)}", "faint"))
     yield from more_line(len(outcomes))
     yield Line("")
 

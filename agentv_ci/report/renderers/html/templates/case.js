@@ -57,7 +57,7 @@ function caseHead(run, each, others) {
   return make("header", { class: "case-head" },
     make("h1", { tabindex: "-1" }, each.id.trim() === "" ? visibleName(each.id) : shown(each.id)),
     make("div", { class: "facts" }, facts),
-    make("div", { class: "command" }, command, copyButton(() => each.rerun, "Copy")));
+    ...(each.rerun ? [make("div", { class: "command" }, command, copyButton(() => each.rerun, "Copy"))] : []));
 }
 
 function trialsSentence(run, each) {

@@ -1,0 +1,1 @@
+"""Results of other tools → results, which every command reads."""

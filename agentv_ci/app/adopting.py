@@ -1,0 +1,92 @@
+"""Results of other tools → a results file, with its run report beside it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+from agentv_ci.adopt.adopted_rows import adopted_rows
+from agentv_ci.adopt.lines import FIELDS
+from agentv_ci.adopt.reading import results_in
+from agentv_ci.analysis.outcomes import Tally
+from agentv_ci.analysis.run_report import run_report_of
+from agentv_ci.app.report import report_results
+from agentv_ci.app.report_files import Reports, RunFiles, RunOutcome, report_path
+from agentv_ci.contracts.adopted import AdoptedResult, AdoptKind
+from agentv_ci.contracts.report import Ending, GateSettings, RunReport
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.source import normal, relative
+from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.load.discover import find_root
+from agentv_ci.results.files import form, form_of
+
+KINDS: tuple[AdoptKind, ...] = get_args(AdoptKind)
+COLUMNS = FIELDS
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptWish:
+    """What to adopt, and where to."""
+
+    paths: Sequence[str]
+    kind: AdoptKind
+    out: Path
+    columns: Mapping[str, str] = field(default_factory=dict)
+    threshold: float = 0.8
+    min_pass_rate: float | None = None
+
+
+def adopted(
+    wish: AdoptWish, reports: Reports, *, baseline: Path | None, cwd: Path, now: datetime
+) -> tuple[RunOutcome, RunFiles]:
+    """Write the results of another tool as rows with a run report, and the reports of this run.
+
+    Raises UsageError for a file that cannot be read, and NothingToRun if there is no result.
+    """
+    out = normal(cwd / wish.out)
+    paths = [normal(cwd / each) for each in wish.paths]
+    files = RunFiles(out, form_of(out), reports)
+    files.require_writable([*paths, *filter(None, [baseline])])
+    rows: list[ResultRow] = []
+    for path in paths:
+        found = _results(path, wish)
+        name = relative(path, find_root(path, cwd))
+        rows += adopted_rows(found, path=name, tool=wish.kind, now=now)
+    if not rows:
+        raise NothingToRun(f"no result of {wish.kind} in {', '.join(wish.paths)}")
+    with tempfile.TemporaryDirectory() as folder:
+        unreported = Path(folder, out.name)
+        encode = form(form_of(out)).encode
+        unreported.write_text("".join(map(encode, rows)), encoding="utf-8", newline="\n")
+        report = _report(rows, 1.0 if wish.min_pass_rate is None else wish.min_pass_rate)
+        report_path(unreported).write_text(json.dumps(report.model_dump(by_alias=True)), encoding="utf-8")
+        outcome = report_results(
+            [str(unreported)], files, reports, cwd=cwd, expected_shards=None, baseline=baseline, now=now
+        )
+    return outcome, files
+
+
+def _report(rows: Sequence[ResultRow], min_pass_rate: float) -> RunReport:
+    """Return the run report of complete results, with the gate of every suite."""
+    tally = Tally(row.target for row in rows)
+    for row in rows:
+        tally.add(row)
+    outcomes = tally.outcomes()
+    cases = Counter(each.case.suite for each in outcomes)
+    settings = [GateSettings(suite=suite, cases=n, min_pass_rate=min_pass_rate) for suite, n in sorted(cases.items())]
+    return run_report_of(tally, outcomes, settings, Ending(), plan_digest=None, scenarios=(), comparison=None)
+
+
+def _results(path: Path, wish: AdoptWish) -> list[AdoptedResult]:
+    try:
+        return list(results_in(path, wish.kind, columns=wish.columns, threshold=wish.threshold))
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"'{path}' has no results of {wish.kind}: {error}") from error
