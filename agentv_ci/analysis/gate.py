@@ -41,7 +41,7 @@ _Cause = tuple[int, GateReason]
 """An exit code and its reason."""
 
 
-OF_PROOFS = {"min_kill_rate", "null_agents"}
+OF_PROOFS = {"min_kill_rate", "null_agents", "accept"}
 """Thresholds of proofs, not of runs."""
 
 

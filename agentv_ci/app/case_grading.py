@@ -10,14 +10,15 @@ from msgspec.structs import replace
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.exchange import JudgeQuestion, Response, Score
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanEvaluator, PlanLlmJudgeEvaluator, needs_judge
-from agentv_ci.contracts.proof import Outcome
+from agentv_ci.contracts.proof import LeftOut, Outcome
 from agentv_ci.contracts.results import EvaluatorResult
+from agentv_ci.contracts.wrong_answers import WrongAnswer
 from agentv_ci.evaluate.evaluators import assess
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.execute.prompt import build_request
-from agentv_ci.prove.answers import WrittenAnswer, least_tokens_of, reference_of, response_of
-from agentv_ci.prove.case_proof import CaseGrades, Graded, seems_redundant
+from agentv_ci.prove.answers import UNUSUAL, Neighbours, WrittenAnswer, least_tokens_of, reference_of, response_of
+from agentv_ci.prove.case_proof import CaseGrades, Graded, states_of
 from agentv_ci.prove.mutants import mutants_of, probes_of
 from agentv_ci.prove.null_agents import null_answers
 
@@ -44,19 +45,36 @@ class CaseGrading:
         self._grades: dict[tuple[str, str, int], Graded] = {}
         self._known: dict[tuple[object, ...], tuple[Outcome, tuple[Outcome, ...]]] = {}
 
-    async def all_grades(self, others: Sequence[WrittenAnswer], seed: int) -> CaseGrades:
-        """Return the grades of null agents, of the reference answer and, if it passes, of its mutants."""
-        case, key = self._case, f"{seed}:{self._case.digest}"
-        nulls = [(each, await self._graded(each.answer)) for each in null_answers(case, self._request, others, key)]
-        answer = reference_of(case)
+    async def all_grades(self, others: Neighbours, seed: int, accepted: Sequence[WrongAnswer]) -> CaseGrades:
+        """Return the grades of null agents, of the reference answer and, if it passes, of its mutants.
+
+        `accepted` are null agents and operators that are not tried.
+        """
+        case, answer = self._case, reference_of(self._case)
+        # What it does not depend on may change, and the answers stay the same.
+        key = f"{seed}:{case.suite}:{case.id}"
+        tried, left_out = null_answers(case, self._request, others.answers, key, accepted)
+        accepting = [LeftOut(name=each, reason="accepted") for each in accepted]
+        nulls = [(each, await self._graded(each.answer)) for each in tried]
         reference = await self._graded(answer, self._least_tokens) if answer is not None else None
         is_usable = reference is not None and reference.outcome != "caught"
-        mutants = mutants_of(case, self._request.prompt, key) if is_usable else []
+        mutants = mutants_of(case, self._request.prompt, key, others, accepted) if is_usable else []
         damaged = [(each, await self._graded(each.answer, self._least_tokens)) for each in mutants]
-        grades = CaseGrades(case, nulls, reference, damaged)
-        if not seems_redundant(grades):
-            return grades
-        return replace(grades, probes=[await self._graded(each, self._least_tokens) for each in probes_of(case)])
+        grades = CaseGrades(
+            case,
+            nulls,
+            reference,
+            damaged,
+            left_out=[*accepting, *left_out],
+        )
+        states = states_of(grades)
+        probes = probes_of(case) if "redundant" in states else []
+        unusual = UNUSUAL if "vacuous" in states else ()
+        return replace(
+            grades,
+            probes=[await self._graded(each, self._least_tokens) for each in probes],
+            unusual=[await self._graded(each, self._least_tokens) for each in unusual],
+        )
 
     async def _graded(self, answer: WrittenAnswer, least_tokens: int = 0) -> Graded:
         """Return the grade of an answer; the same answer is scored once."""
@@ -65,7 +83,7 @@ class CaseGrading:
             response = response_of(answer, least_tokens=least_tokens)
             submission = Submission(self._case, self._request, response, self._files)
             assessments = self._in_place(await assess(self._tried, submission, self._services))
-            outcome, without = self._outcomes(assessments)
+            outcome, without = self._outcomes([*map(_decided, assessments, self._judged)])
             results = tuple(self._without_machine(each.result) if each is not None else None for each in assessments)
             self._grades[key] = Graded(outcome, without, results)
         return self._grades[key]
@@ -77,13 +95,9 @@ class CaseGrading:
         return result.model_copy(update={"reasoning": result.reasoning.replace(f"{self._services.root}/", "")})
 
     def _in_place(self, assessments: Sequence[Assessment]) -> list[Assessment | None]:
-        """Return an assessment for each evaluator of the case; None where a judge is needed and did not score."""
+        """Return an assessment for each evaluator of the case; None where a judge is left out."""
         by_name = {each.result.name: each for each in assessments}
-        found = [by_name.get(each.name) for each in self._case.evaluators]
-        return [
-            None if each is None or (is_judged and each.result.status == "error") else each
-            for each, is_judged in zip(found, self._judged, strict=True)
-        ]
+        return [by_name.get(each.name) for each in self._case.evaluators]
 
     def _outcomes(self, assessments: Sequence[Assessment | None]) -> tuple[Outcome, tuple[Outcome, ...]]:
         """Return the outcome, and those without each evaluator in turn; most answers get the same few scores."""
@@ -109,6 +123,11 @@ class CaseGrading:
         return combine(
             [each or _judged(evaluator, threshold, best=best) for evaluator, each in pairs], threshold
         ).verdict
+
+
+def _decided(assessment: Assessment | None, is_judged: bool) -> Assessment | None:
+    """Return an assessment; None where a judge is needed and did not score."""
+    return None if assessment is not None and is_judged and assessment.result.status == "error" else assessment
 
 
 def _judged(evaluator: PlanEvaluator, threshold: float, *, best: bool) -> Assessment:

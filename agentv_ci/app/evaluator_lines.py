@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from agentv_ci.case_rows import ID_DIGITS, VARIABLE, is_template
 from agentv_ci.contracts.base import JsonValue, kind_in_short
 from agentv_ci.contracts.evaluators import RUBRICS_NAME, AuthoredEvaluator, numbered
 from agentv_ci.contracts.source import Pointer, Source, locate
@@ -30,13 +31,27 @@ class EvaluatorLines:
         """Each eval file, and the index of each case."""
 
     def find(self, suite: str, case: str, evaluator: str) -> int | None:
-        """Return the line of an evaluator defined in a case, or None."""
+        """Return the line of an evaluator defined in a case or in its template, or None."""
+        place = self._place(suite, case)
+        pointer = _in_case(*place, evaluator) if place is not None else None
+        return locate(place[0].mark, pointer).start[0] + 1 if place is not None and pointer is not None else None
+
+    def template(self, suite: str, case: str) -> int | None:
+        """Return the line of the template of a case, None if it has none."""
+        place = self._place(suite, case)
+        if place is None or not is_template(value_at(place[0].data, "evalcases", place[1])):
+            return None
+        return locate(place[0].mark, ("evalcases", place[1])).start[0] + 1
+
+    def _place(self, suite: str, case: str) -> tuple[Source, int] | None:
+        """Return an eval file, and the index of a case or of its template."""
         if suite not in self._suites and (len(self._suites) >= self._most or not self._may_read(self._root / suite)):
             return None
         source, cases = self._suite(suite)
-        index = cases.get(case)
-        pointer = _in_case(source, index, evaluator) if index is not None else None
-        return locate(source.mark, pointer).start[0] + 1 if pointer is not None else None
+        templates = (index for known, index in cases.items() if "{{" in known and _is_filled(known, case))
+        index = cases.get(case, cases.get(case[: -ID_DIGITS - 1]))
+        index = index if index is not None else next(templates, None)
+        return None if index is None else (source, index)
 
     def _may_read(self, path: Path) -> bool:
         try:
@@ -54,6 +69,20 @@ class EvaluatorLines:
             indexes = {case_id: index for index, case in cases if (case_id := text_at(case, "id")) is not None}
             self._suites[path] = source, indexes
         return self._suites[path]
+
+
+def _is_filled(template: str, text: str) -> bool:
+    """Whether a text is a template with its variables filled in."""
+    first, *parts = VARIABLE.split(template)[::2]
+    if not text.startswith(first) or not text.endswith(parts[-1] if parts else ""):
+        return False
+    place = len(first)
+    for part in parts:
+        place = text.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
 
 
 def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:

@@ -20,17 +20,18 @@ from agentv_ci.app.proof_judges import ProofJudges
 from agentv_ci.app.run import require_folders, require_recordings
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, judges_of
-from agentv_ci.contracts.proof import CaseProof, Judges, NullAgentsGate, Proof
+from agentv_ci.contracts.proof import CaseProof, Judges, Proof
 from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.wrong_answers import NullAgentsGate
 from agentv_ci.errors import MissingVariables
 from agentv_ci.evaluate.evaluators import load_evaluators, require_packages
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, ignore
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.prove.answers import WrittenAnswer, reference_of
+from agentv_ci.prove.answers import ALONE, Neighbours, WrittenAnswer, reference_of, structure_of, texts_of
 from agentv_ci.prove.case_proof import case_proof
-from agentv_ci.prove.findings import findings
+from agentv_ci.prove.findings import CaseFindings, by_template
 from agentv_ci.prove.gate import gate_of, summary_of
 from agentv_ci.publish.checkout import credentials
 from agentv_ci.redaction import Redactor, secrets_of
@@ -71,6 +72,8 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
     require_folders(plan, root, answering=False)
     load_evaluators(each for case in tried for each in flat(case.evaluators))
     others = _references(neighbours)
+    accepted = {suite.path: suite.gate.accept or () for suite in plan.suites}
+    lines = EvaluatorLines(root, root, math.inf)
     async with AsyncExitStack() as stack:
         materials = stack.enter_context(Materials(plan.files, root))
         clean, judges = await _judges(compiled, options, services, stack)
@@ -80,7 +83,8 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
             ask = judges.of(case) if judges is not None else no_judge
             scoring = scoring_services(ask, root, materials, clean)
             grading = CaseGrading(case, plan, root, scoring, asks_judges=judges is not None)
-            proof = case_proof(await grading.all_grades(others[case.suite], options.seed))
+            grades = await grading.all_grades(others.get(case.suite, ALONE), options.seed, accepted[case.suite])
+            proof = case_proof(grades, lines.template(case.suite, case.id))
             if judges is not None:
                 judges.forget(case)
             return proof
@@ -88,20 +92,19 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
         progress = Progress(total=len(tried))
         services.watch(progress)
         proofs = await _in_order(tried, graded, options.workers, progress)
-    lines = EvaluatorLines(root, root, math.inf)
-    found = [
-        finding
+    found = (
+        (proof.template, finding)
         for case, proof in zip(tried, proofs, strict=True)
-        for finding in findings(case, proof, partial(lines.find, case.suite, case.id))
-    ]
+        for finding in CaseFindings(case, proof, partial(lines.find, case.suite, case.id)).all()
+    )
     return Proof(
         schema_=schema_id("proof-v1"),
         plan_digest=plan.digest,
         seed=options.seed,
         judges=options.judges,
         gate=gate_of(plan.suites, proofs, options.min_kill_rate, options.null_agents),
-        summary=summary_of(proofs, skipped=len(cases) - len(tried)),
-        findings=tuple(found),
+        summary=summary_of(proofs, skipped=len(cases) - len(tried), judges=options.judges),
+        findings=tuple(by_template(found)),
         cases=tuple(proofs),
     )
 
@@ -139,14 +142,22 @@ def _once(cases: Iterable[PlanCase]) -> Iterator[PlanCase]:
             yield case
 
 
-def _references(plan: Plan) -> Mapping[str, Sequence[WrittenAnswer]]:
+def _references(plan: Plan) -> Mapping[str, Neighbours]:
     """Return suite → the reference answers of its cases, each once."""
     found: dict[str, dict[tuple[str, str], WrittenAnswer]] = {}
     for case in plan.cases:
         answers = found.setdefault(case.suite, {})
         if (reference := reference_of(case)) is not None:
             answers.setdefault((reference.text, repr(reference.calls)), reference)
-    return {suite: [*answers.values()] for suite, answers in found.items()}
+    return {suite: _neighbours([*answers.values()]) for suite, answers in found.items()}
+
+
+def _neighbours(answers: Sequence[WrittenAnswer]) -> Neighbours:
+    texts: dict[str, dict[str, None]] = {}
+    for answer in answers:
+        for key, text in texts_of(structure_of(answer.text)):
+            texts.setdefault(key, {})[text] = None
+    return Neighbours(answers, {key: [*found] for key, found in texts.items()})
 
 
 async def _in_order(
@@ -163,9 +174,9 @@ async def _in_order(
             done[place] = proof = await grade(case)
             del progress.now[key]
             progress.done += 1
-            bites = not (proof.passing or proof.survivors or proof.reference == "fails")
-            progress.passed += bites
-            progress.failed += not bites
+            is_sound = not (proof.passing or proof.survivors or proof.reference == "fails")
+            progress.passed += is_sound
+            progress.failed += not is_sound
             await asyncio.sleep(0)  # evaluators that do not wait must not block signals
 
     try:

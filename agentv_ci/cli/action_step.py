@@ -27,7 +27,7 @@ from agentv_ci.load.discover import find_root
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.publish.checkout import refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, read_workflow
-from agentv_ci.report.proof import summary_lines
+from agentv_ci.report.proof import facts, headline
 
 if TYPE_CHECKING:
     from agentv_ci.cli.github_command import StepOptions
@@ -191,7 +191,7 @@ def _proven(options: eval_command.EvalOptions, compiled: compiling.CompiledPlan,
         verbosity=options.verbosity,
     )
     write_proof(proof, folder / PROOF)
-    for line in summary_lines(proof):
+    for line in (headline(proof), *facts(proof)):
         show_line(line.text, line.style)
     return proof
 

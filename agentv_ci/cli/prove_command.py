@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,10 +32,11 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.cli.running import run
-from agentv_ci.contracts.proof import CaseProof, Judges, NullAgentsGate, Proof
+from agentv_ci.contracts.proof import CaseProof, Judges, Proof
 from agentv_ci.contracts.source import relative
-from agentv_ci.errors import FAILED, PASSED, Interrupted, UsageError
-from agentv_ci.report.proof import mutants_text, nulls_text, rate_text, summary_lines, verdict_text
+from agentv_ci.contracts.wrong_answers import NullAgentsGate
+from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, Interrupted, UsageError
+from agentv_ci.report.proof import facts, headline, mutants_text, rate_text, unjudged_text, verdict_text
 from agentv_ci.text import counted
 
 PROOF = Path(".agentv", "proof.json")
@@ -110,7 +111,7 @@ def command(options: ProveOptions) -> int:
     """Show whether the cases would notice wrong answers: those of agents that do nothing, and damaged references.
 
     No target is asked, and judges only with --judges live. Exit code 1: a reference answer fails its own evaluators, or
-    the gate is not passed.
+    the gate is not passed; 4: no judge scored anything.
 
     \b
     Examples:
@@ -145,19 +146,25 @@ def command(options: ProveOptions) -> int:
     except Interrupted:
         raise Interrupted("interrupted; no proof was written") from None
     write_proof(proof, out)
+    _show(proof, root, options)
+    if options.form in ("text", "github") and not quiet:
+        show_line(f"proof: {short(out, cwd)}", "plain")
+    if not proof.gate.passed:
+        return FAILED
+    return INFRASTRUCTURE if proof.summary.failed_judgements and not proof.summary.judgements else PASSED
+
+
+def _show(proof: Proof, root: Path, options: ProveOptions) -> None:
+    quiet = options.verbosity.quiet
     if options.form == "text" and not quiet:
-        verbose = options.verbosity.verbose
-        # A summary has the number of cases that are not proven, which may be most.
-        _show_findings(proof, root, without=() if verbose else ("AV407",))
-        if verbose and proof.cases:
-            _show_cases(proof)
+        _show_findings(proof, root, verbose=options.verbosity.verbose)
     elif options.form != "text":
         _print(proof, root, options.form)
-    if options.form in ("text", "github"):
+    has_summary = options.form in ("text", "github")
+    if has_summary:
         _show_summary(proof, quiet=quiet)
-        if not quiet:
-            show_line(f"proof: {short(out, cwd)}", "plain")
-    return PASSED if proof.gate.passed else FAILED
+    if proof.summary.failed_judgements and (quiet or not has_summary):
+        show_line(unjudged_text(proof.summary), "warn", err=True)
 
 
 def _print(proof: Proof, root: Path, form: Literal["json", "github", "sarif"]) -> None:
@@ -170,14 +177,20 @@ def _print(proof: Proof, root: Path, form: Literal["json", "github", "sarif"]) -
     click.echo(render_findings(findings, form, lambda path: relative(Path(path), root)), nl=False)
 
 
-def _show_findings(proof: Proof, root: Path, *, without: Collection[str]) -> None:
-    """Print the findings without those of some rules, and below those of surviving mutants what changed."""
-    cases = {(str(root / each.path), each.id): each for each in proof.cases}
-    for each in (found for found in diagnostics_of(proof, root) if found.rule not in without):
-        show_diagnostics([each], err=False)
-        if each.rule == "AV403":
-            for line, style in _diffs(cases[each.path, each.case or ""]):
+def _show_findings(proof: Proof, root: Path, *, verbose: bool) -> None:
+    """Print the findings, below those of surviving mutants what changed, and if wanted a table of all cases."""
+    # A summary has the number of cases that are not proven, which may be most.
+    without = () if verbose else ("AV407",)
+    cases = {(each.suite, each.id): each for each in proof.cases}
+    for found, diagnostic in zip(proof.findings, diagnostics_of(proof, root), strict=True):
+        if found.rule in without:
+            continue
+        show_diagnostics([diagnostic], err=False)
+        if found.rule == "AV403":
+            for line, style in _diffs(cases[found.suite, found.case]):
                 show_line(f"      {line}", style)
+    if verbose and proof.cases:
+        _show_cases(proof)
 
 
 def _diffs(case: CaseProof) -> Iterator[tuple[str, str]]:
@@ -194,20 +207,25 @@ def _show_cases(proof: Proof) -> None:
             each.id,
             each.reference,
             f"{len(each.passing)}/{len(each.null_agents)}",
-            f"{each.killed}/{each.mutants}",
+            str(each.killed),
+            str(each.survived),
+            str(each.mutants - each.killed - each.survived),
             rate_text(each.kill_rate),
         )
         for each in proof.cases
     ]
-    show_table([("place", "case", "reference", "null agents pass", "killed", "kill rate"), *rows], left=3)
+    show_table(
+        [("place", "case", "reference", "null agents pass", "killed", "survived", "undecided", "kill rate"), *rows],
+        left=3,
+    )
 
 
 def _show_summary(proof: Proof, *, quiet: bool) -> None:
     verdict, style = verdict_text(proof), "good" if proof.gate.passed else "bad"
     if quiet:
-        show_line(f"prove: {verdict}; {nulls_text(proof)}; {mutants_text(proof.summary)}", style)
+        show_line(f"prove: {verdict}; {headline(proof).text}; {mutants_text(proof.summary)}", style)
         return
-    for line in summary_lines(proof):
+    for line in (headline(proof), *facts(proof)):
         show_line(line.text, line.style)
     show_line(f"prove: {verdict}", style)
     for reason in proof.gate.reasons:

@@ -24,6 +24,7 @@ from agentv_ci.contracts.base import (
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 from agentv_ci.contracts.workspaces import Workspace
+from agentv_ci.contracts.wrong_answers import NullAgentsGate, WrongAnswer
 
 EVAL_SCHEMA = "agentv-eval-v2"
 
@@ -130,11 +131,16 @@ class Gate(Authored):
     min_kill_rate: Maybe[Share] = Field(
         None, description="For `prove`: minimum share of killed mutants; default: none.", examples=[1.0, 0.8]
     )
-    null_agents: Maybe[Literal["forbid", "report"]] = Field(
+    null_agents: Maybe[NullAgentsGate] = Field(
         None,
         description="For `prove`: `forbid`: cases that null agents pass fail the gate; `report`: they do not. "
         "Default report.",
         json_schema_extra=meanings(forbid="Cases that null agents pass fail the gate.", report="They are reported."),
+    )
+    accept: Maybe[Items[WrongAnswer]] = Field(
+        None,
+        description="For `prove`: null agents and operators that are not tried; default: none.",
+        examples=[["sentence-order"]],
     )
 
 

@@ -37,6 +37,7 @@ from agentv_ci.contracts.evaluators import EmbeddedEvaluator, PluginEvaluator
 from agentv_ci.contracts.outcome_evaluators import Texts
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.contracts.workspaces import Argv, Globs, Isolation, RelativePath, WorkspaceLimits
+from agentv_ci.contracts.wrong_answers import NullAgentsGate, WrongAnswer
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -410,9 +411,8 @@ class PlanGate(Compiled):
     max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(None, description="Maximum cost, including judges.")
     validators: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
     min_kill_rate: Share | None = Field(None, description="Minimum share of killed mutants in a proof.")
-    null_agents: Literal["forbid", "report"] | None = Field(
-        None, description="Whether cases that null agents pass fail a proof."
-    )
+    null_agents: NullAgentsGate | None = Field(None, description="Whether cases that null agents pass fail a proof.")
+    accept: Items[WrongAnswer] | None = Field(None, description="Null agents and operators that a proof does not try.")
 
 
 class PlanValidator(Compiled):

@@ -9,37 +9,12 @@ from pydantic import Field
 from agentv_ci.contracts.base import AtLeastOne, Items, Name, NonNegative, Recorded, Share
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.plan import Sha256
+from agentv_ci.contracts.wrong_answers import NullAgent, Operator, WrongAnswer
+from agentv_ci.text import counted
 
-NullAgent = Literal[
-    "empty",
-    "echo-prompt",
-    "echo-last-message",
-    "refusal",
-    "dont-know",
-    "other-reference",
-    "first-sentence",
-    "empty-object",
-    "empty-array",
-    "no-tools",
-    "wrong-order",
-    "wrong-arguments",
-]
-"""Agents that do nothing for the question."""
-Operator = Literal[
-    "number",
-    "entity",
-    "negation",
-    "sentence-order",
-    "json-field-removed",
-    "json-field-retyped",
-    "tool-dropped",
-    "tool-swapped",
-]
-"""Ways to damage a reference answer."""
 Outcome = Literal["passes", "caught", "undecided"]
 """What becomes of a wrong answer; `undecided` if it depends on a judge that did not score it."""
 Judges = Literal["skip", "replay", "live"]
-NullAgentsGate = Literal["forbid", "report"]
 
 
 class NullAgentRecord(Recorded):
@@ -49,6 +24,13 @@ class NullAgentRecord(Recorded):
     outcome: Outcome = Field(description="`undecided` if it depends on a judge that did not score it.")
     evaluators: Items[Name] = Field((), description="Of an answer that passes: the evaluators that let it through.")
     answer: str | None = Field(None, description="The answer that passes, shortened.")
+
+
+class LeftOut(Recorded):
+    """A null agent or an operator that is not tried, although it could be."""
+
+    name: WrongAnswer = Field(description="The null agent or the operator.")
+    reason: str = Field(description="Why it is not tried.")
 
 
 class Survivor(Recorded):
@@ -64,12 +46,15 @@ class EvaluatorRecord(Recorded):
     """What the proof shows of an evaluator."""
 
     name: Name = Field(description="Name of the evaluator.")
-    state: Literal["needed", "vacuous", "redundant", "untried", "judged"] = Field(
+    state: Literal["needed", "vacuous", "redundant", "untried", "unjudged"] = Field(
         description="`vacuous`: it passes every answer; `redundant`: without it each answer gets the same verdict; "
-        "`untried`: no answer shows whether it is needed; `judged`: it needs a judge that left an answer unscored."
+        "`untried`: no answer shows whether it is needed; `unjudged`: it needs a judge, which scored no answer."
     )
     errors: Items[Name] = Field((), description="Null agents and operators whose answers it cannot score.")
-    reason: str | None = Field(None, description="Why it cannot score the first of them, shortened.")
+    reason: str | None = Field(None, description="Why it, or its judge, cannot score the first of them, shortened.")
+    same_as: Name | None = Field(None, description="An evaluator that gives each answer the same verdict.")
+    judged: NonNegative = Field(0, description="Answers that its judge scored.")
+    unjudged: NonNegative = Field(0, description="Answers that its judge did not score.")
 
 
 class CaseProof(Recorded):
@@ -79,14 +64,15 @@ class CaseProof(Recorded):
     id: Name = Field(description="The case's id.")
     path: Name = Field(description="The file of the case, which may be one of data rows.")
     line: AtLeastOne = Field(description="First line of the case in that file.")
-    proven: bool = Field(
-        description="Whether any evaluator could be tried; false if all need a judge that scored nothing."
-    )
+    template: AtLeastOne | None = Field(None, description="Of a data row: the line of its template in the eval file.")
+    proven: bool = Field(description="Whether any answer passes or fails, whatever judges say that did not score.")
     reference: Literal["passes", "fails", "undecided", "none"] = Field(
         description="Whether the reference answer passes its own evaluators."
     )
     failed_by: Items[Name] = Field((), description="The evaluators that the reference answer fails.")
+    reference_error: str | None = Field(None, description="What the first of them says, shortened.")
     null_agents: Items[NullAgentRecord] = Field(description="The null agents that answered.")
+    left_out: Items[LeftOut] = Field((), description="Null agents and operators that are not tried.")
     mutants: NonNegative = Field(description="Mutants of a reference answer that passes.")
     killed: NonNegative = Field(description="Mutants that do not pass.")
     survived: NonNegative = Field(description="Mutants that pass; the others depend on a judge.")
@@ -105,9 +91,9 @@ class CaseProof(Recorded):
 
 
 def kill_rate(killed: int, survived: int) -> float | None:
-    """Return the share of killed mutants, rounded down: 1 means all of them."""
+    """Return the share of killed mutants, rounded down to 0.1 %: 1 means all of them."""
     tried = killed + survived
-    return killed * 10_000 // tried / 10_000 if tried else None
+    return killed * 1_000 // tried / 1_000 if tried else None
 
 
 class ProofFinding(Recorded):
@@ -116,10 +102,12 @@ class ProofFinding(Recorded):
     rule: Annotated[str, Field(pattern=r"^AV4\d{2}$")] = Field(description="The rule's id.")
     severity: Severity = Field(description="Errors fail the proof; of warnings, those that the gate names.")
     message: str = Field(description="What was found.")
-    path: str = Field(description="The eval file, relative to the repository.")
-    line: AtLeastOne = Field(description="Line of the case or the evaluator.")
+    suite: Name = Field(description="The eval file of the case, relative to the repository.")
+    path: str = Field(description="The file of the place: the eval file, or data rows whose template is not found.")
+    line: AtLeastOne = Field(description="Line of the case, of its template or of the evaluator.")
     column: AtLeastOne = Field(description="Column.")
-    case: str = Field(description="The case's id.")
+    case: str = Field(description="The case's id; of several cases of a template, the first one's.")
+    cases: AtLeastOne = Field(1, description="Cases of the template that have the finding.")
     evaluators: Items[Name] = Field((), description="The evaluators that it is about.")
     hint: str | None = Field(None, description="What to do.")
 
@@ -129,15 +117,26 @@ class ProofSummary(Recorded):
 
     cases: NonNegative = Field(description="Cases that were tried.")
     skipped: NonNegative = Field(description="Cases that their author skips, which were not tried.")
-    unproven: NonNegative = Field(description="Cases whose evaluators all need a judge that did not score.")
+    unproven: NonNegative = Field(description="Cases in which no answer passes or fails without a judge.")
     without_reference: NonNegative = Field(description="Cases without a reference answer, and so without mutants.")
+    without_mutants: NonNegative = Field(
+        description="Cases whose reference answer passes, and in which nothing can be damaged."
+    )
     passed_by_null_agents: NonNegative = Field(description="Cases that a null agent passes.")
     references_failed: NonNegative = Field(description="Cases whose reference answer fails.")
     mutants: NonNegative = Field(description="Mutants of all cases.")
     killed: NonNegative = Field(description="Mutants that do not pass.")
     survived: NonNegative = Field(description="Mutants that pass.")
     kill_rate: Share | None = Field(description="`killed` / (`killed` + `survived`), rounded down; null without any.")
-    judged_evaluators: NonNegative = Field(description="Evaluators that need a judge which left answers unscored.")
+    unjudged_evaluators: NonNegative = Field(description="Evaluators whose judge did not score all answers.")
+    judgements: NonNegative = Field(description="Answers that judges scored, counted for each evaluator.")
+    failed_judgements: NonNegative = Field(description="Answers that judges were to score, and did not.")
+    judge_error: str | None = Field(None, description="Why the first of them was not scored.")
+
+    @property
+    def passed_text(self) -> str:
+        """How many cases null agents pass."""
+        return f"{self.passed_by_null_agents} of {counted(self.cases, 'case')} can be passed by doing nothing"
 
 
 class ProofGate(Recorded):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -11,15 +14,17 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.evaluators import EqualsEvaluator, TokenUsageEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.plan import PlanCase, flat
-from agentv_ci.contracts.proof import NullAgent, Operator
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
+from agentv_ci.contracts.wrong_answers import NullAgent, Operator
 from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import is_same
 
+T = TypeVar("T")
+
 CHARACTERS_A_TOKEN = 4
-MOST_CALLS = 20
+MOST_CALLS = 1_000
 """Calls of a tool that are made because an evaluator asks for so many."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
+_SENTENCE_END = re.compile(r"(?:(?<=[.!?])(?<!\b[Nn]o\.)|(?<=\b[Nn]o\.)(?!\s+\d))\s+(?=\S)|\n+")
 
 
 class WrittenAnswer(Struct, frozen=True):
@@ -36,6 +41,24 @@ class WrittenAnswer(Struct, frozen=True):
             return True
         one = structure_of(self.text)
         return one is not None and is_same(one, structure_of(other.text))
+
+
+class Neighbours(Struct, frozen=True):
+    """The reference answers of the cases of a suite."""
+
+    answers: Sequence[WrittenAnswer] = ()
+    texts: Mapping[str, Sequence[str]] = {}
+    """Key → the texts that it has in those that are JSON."""
+
+
+ALONE = Neighbours()
+
+
+UNUSUAL = (
+    WrittenAnswer("".join(map(chr, range(32, 127))) + "\n\tä€字🙂\n```\n<p>x</p>\n```"),
+    WrittenAnswer("all work and no play\n" * 500),
+)
+"""Answers that break most constraints of form and length."""
 
 
 class NullAnswer(Struct, frozen=True):
@@ -62,17 +85,26 @@ def reference_of(case: PlanCase) -> WrittenAnswer | None:
 
 
 def _expected_calls(case: PlanCase) -> tuple[ToolCall, ...]:
-    """Return the calls of the evaluator that expects the most."""
+    """Return the calls that the evaluators of a case expect together, those in a given order first."""
     trajectories = (each for each in flat(case.evaluators) if isinstance(each, ToolTrajectoryEvaluator))
     required = [each for each in trajectories if not each.negate and each.mode != "subset"]
-    listed = (tuple(ToolCall(tool=call.tool, input=call.input) for call in each.expected or ()) for each in required)
-    counted = (
-        tuple(
-            ToolCall(tool=tool) for tool, least in (each.minimums or {}).items() for _ in range(min(least, MOST_CALLS))
-        )
-        for each in required
-    )
-    return max((*listed, *counted), key=len, default=())
+    calls: list[ToolCall] = []
+    for each in sorted(required, key=lambda each: each.mode not in ("exact", "in_order")):
+        missing = [*calls]
+        for call in _calls_of(each):
+            known = next((one for one in missing if _is_same_call(one, call)), None)
+            if known is not None:
+                missing.remove(known)
+            else:
+                calls.append(call)
+    return tuple(calls)
+
+
+def _calls_of(trajectory: ToolTrajectoryEvaluator) -> Iterator[ToolCall]:
+    for call in trajectory.expected or ():
+        yield ToolCall(tool=call.tool, input=call.input)
+    for tool, least in (trajectory.minimums or {}).items():
+        yield from repeat(ToolCall(tool=tool), min(least, MOST_CALLS))
 
 
 def right_answers(case: PlanCase) -> tuple[WrittenAnswer, ...]:
@@ -106,6 +138,24 @@ def structure_of(text: str) -> JsonObject | list[JsonValue] | None:
     except ValueError:
         return None
     return value if isinstance(value, (dict, list)) else None
+
+
+def texts_of(value: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield the texts in a value, each with its key."""
+    if isinstance(value, list):
+        for each in value:
+            yield from texts_of(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if isinstance(each, str):
+                yield key, each
+            yield from texts_of(each)
+
+
+def rotated(items: Sequence[T], key: str) -> Iterator[T]:
+    """Yield all items, beginning at one that a key chooses."""
+    first = number_of(key)
+    yield from (items[(first + step) % len(items)] for step in range(len(items)))
 
 
 def sentences_of(text: str) -> list[str]:

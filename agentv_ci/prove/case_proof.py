@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
 
 from agentv_ci.contracts.evaluators import ToolTrajectoryEvaluator
-from agentv_ci.contracts.plan import PlanCase, PlanEvaluator
-from agentv_ci.contracts.proof import CaseProof, EvaluatorRecord, NullAgentRecord, Outcome, Survivor
+from agentv_ci.contracts.plan import PlanCase, PlanEvaluator, needs_judge
+from agentv_ci.contracts.proof import CaseProof, EvaluatorRecord, LeftOut, NullAgentRecord, Outcome, Survivor
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.prove.answers import Mutant, NullAnswer, WrittenAnswer, reference_of
-from agentv_ci.text import shortened
+from agentv_ci.text import on_one_line, shortened
 
 LONGEST_ANSWER = 300
 LONGEST_DIFF = 2_000
 LONGEST_REASON = 200
+
+State = Literal["needed", "vacuous", "redundant", "untried", "unjudged"]
 
 
 class Graded(Struct, frozen=True):
@@ -29,7 +31,7 @@ class Graded(Struct, frozen=True):
     without: tuple[Outcome, ...]
     """For each evaluator, the outcome if it is taken out."""
     results: tuple[EvaluatorResult | None, ...]
-    """One for each evaluator; None for one that needs a judge which did not score."""
+    """One for each evaluator; None for one whose judge is left out."""
 
     def scored(self, verdict: str) -> tuple[str, ...]:
         """Return the names of the evaluators with this verdict."""
@@ -47,34 +49,42 @@ class CaseGrades(Struct, frozen=True):
     """Empty if the reference answer fails."""
     probes: Sequence[Graded] = ()
     """Answers that need not be wrong, for evaluators that seem redundant."""
+    unusual: Sequence[Graded] = ()
+    """Answers that break most constraints, for evaluators that seem vacuous."""
+    left_out: Sequence[LeftOut] = ()
+    """Null agents and operators that are not tried."""
 
-    @property
-    def every(self) -> tuple[tuple[str, Graded], ...]:
-        """The grades of all answers, each with the name of its null agent or operator."""
+    def every(self) -> list[tuple[str, Graded]]:
+        """Return the grades of all answers, each with the name of its null agent or operator."""
         reference = [("reference", self.reference)] if self.reference is not None else []
         nulls = ((answer.agent, graded) for answer, graded in self.null_agents)
-        return (*reference, *nulls, *((mutant.operator, graded) for mutant, graded in self.mutants))
+        return [*reference, *nulls, *((mutant.operator, graded) for mutant, graded in self.mutants)]
 
 
-def seems_redundant(grades: CaseGrades) -> bool:
-    """Whether each answer gets the same verdict without one of the evaluators."""
-    return any(_evaluator(*each, grades).state == "redundant" for each in enumerate(grades.case.evaluators))
+def states_of(grades: CaseGrades) -> set[State]:
+    """Return what the evaluators seem to be."""
+    every = [graded for _, graded in grades.every()]
+    return {_state(*each, every, grades) for each in enumerate(grades.case.evaluators)}
 
 
-def case_proof(grades: CaseGrades) -> CaseProof:
-    """Return what the grades show of a case."""
-    case, reference = grades.case, grades.reference
+def case_proof(grades: CaseGrades, template: int | None = None) -> CaseProof:
+    """Return what the grades show of a case; `template` is the line of that of a data row."""
+    case, reference, every = grades.case, grades.reference, grades.every()
     outcomes = [graded.outcome for _, graded in grades.mutants]
-    records = tuple(_evaluator(index, each, grades) for index, each in enumerate(case.evaluators))
+    records = tuple(_evaluator(index, each, every, grades) for index, each in enumerate(case.evaluators))
+    failed_by = _failed_by(reference)
     return CaseProof(
         suite=case.suite,
         id=case.id,
         path=case.source.path,
         line=case.source.line,
-        proven=any(each.state != "judged" for each in records),
+        template=template,
+        proven=any(graded.outcome != "undecided" for _, graded in every),
         reference=_reference(reference),
-        failed_by=_failed_by(reference),
-        null_agents=tuple(_null_agent(answer, graded) for answer, graded in grades.null_agents),
+        failed_by=failed_by,
+        reference_error=_error_of(reference, failed_by),
+        null_agents=tuple(_null_agent(answer, graded, case) for answer, graded in grades.null_agents),
+        left_out=tuple(grades.left_out),
         mutants=len(outcomes),
         killed=outcomes.count("caught"),
         survived=outcomes.count("passes"),
@@ -96,13 +106,27 @@ def _failed_by(reference: Graded | None) -> tuple[str, ...]:
     return tuple(name for verdict in ("error", "fail", "borderline") for name in reference.scored(verdict))
 
 
-def _null_agent(answer: NullAnswer, graded: Graded) -> NullAgentRecord:
+def _error_of(reference: Graded | None, failed_by: Sequence[str]) -> str | None:
+    """Return what the first evaluator that a reference answer fails says of it."""
+    found = (each for each in (reference.results if reference else ()) if each and each.name == failed_by[0])
+    result = next(found, None) if failed_by else None
+    said = (result.misses[0] if result.misses else result.reasoning) if result is not None else ""
+    return shortened(on_one_line(said), LONGEST_REASON) if said else None
+
+
+def _accepting(case: PlanCase, graded: Graded) -> tuple[str, ...]:
+    """Return the evaluators that accept an answer; limits say nothing of it."""
+    limits = {each.name for each in case.evaluators if each.is_limit}
+    return tuple(each for each in graded.scored("pass") if each not in limits)
+
+
+def _null_agent(answer: NullAnswer, graded: Graded, case: PlanCase) -> NullAgentRecord:
     if graded.outcome != "passes":
         return NullAgentRecord(agent=answer.agent, outcome=graded.outcome)
     return NullAgentRecord(
         agent=answer.agent,
         outcome="passes",
-        evaluators=graded.scored("pass"),
+        evaluators=_accepting(case, graded),
         answer=shortened(answer.answer.text, LONGEST_ANSWER),
     )
 
@@ -112,7 +136,7 @@ def _survivors(grades: CaseGrades) -> Iterator[Survivor]:
     for mutant, graded in grades.mutants:
         if graded.outcome == "passes" and reference is not None:
             diff = shortened("\n".join(_diff(reference, mutant.answer)), LONGEST_DIFF)
-            through = graded.scored("pass")
+            through = _accepting(grades.case, graded)
             yield Survivor(operator=mutant.operator, change=mutant.change, diff=diff, evaluators=through)
 
 
@@ -126,32 +150,53 @@ def _lines(answer: WrittenAnswer) -> list[str]:
     return [*calls, *answer.text.splitlines()]
 
 
-def _evaluator(index: int, evaluator: PlanEvaluator, grades: CaseGrades) -> EvaluatorRecord:
-    if any(graded.results[index] is None for _, graded in grades.every):
-        return EvaluatorRecord(name=evaluator.name, state="judged")
-    scored = [(name, result) for name, each in grades.every if (result := each.results[index]) is not None]
-    errors = [(name, result.reasoning) for name, result in scored if result.verdict == "error"]
+def _evaluator(
+    index: int, evaluator: PlanEvaluator, every: Sequence[tuple[str, Graded]], grades: CaseGrades
+) -> EvaluatorRecord:
+    results = [(name, each.results[index]) for name, each in every]
+    errors = [(name, each.reasoning) for name, each in results if each is not None and each.verdict == "error"]
+    judged = sum(each is not None and each.verdict != "error" for _, each in results) if needs_judge(evaluator) else 0
+    state = _state(index, evaluator, [graded for _, graded in every], grades)
     return EvaluatorRecord(
         name=evaluator.name,
-        state=_state(index, evaluator, {result.verdict for _, result in scored}, grades),
-        errors=tuple(dict.fromkeys(name for name, _ in errors)),
+        state=state,
+        errors=tuple(dict.fromkeys(name for name, _ in errors)) if not needs_judge(evaluator) else (),
         reason=shortened(errors[0][1], LONGEST_REASON) if errors else None,
+        same_as=_same_as(index, every, grades) if state == "redundant" else None,
+        judged=judged,
+        unjudged=len(results) - judged if needs_judge(evaluator) else 0,
     )
 
 
-def _state(
-    index: int, evaluator: PlanEvaluator, given: Collection[str], grades: CaseGrades
-) -> Literal["needed", "vacuous", "redundant", "untried"]:
+def _same_as(index: int, every: Sequence[tuple[str, Graded]], grades: CaseGrades) -> str | None:
+    """Return an evaluator that gives each answer the same verdict."""
+
+    def verdicts(place: int) -> list[str]:
+        answers = (*(graded for _, graded in every), *grades.probes)
+        return ["" if result is None else result.verdict for result in (each.results[place] for each in answers)]
+
+    own = verdicts(index)
+    others = (each for each in range(len(grades.case.evaluators)) if each != index)
+    return next((grades.case.evaluators[each].name for each in others if verdicts(each) == own), None)
+
+
+def _state(index: int, evaluator: PlanEvaluator, every: Sequence[Graded], grades: CaseGrades) -> State:
     if evaluator.is_limit:
         return "untried"  # nothing ran
+    results = [each.results[index] for each in every]
+    given = {"none" if each is None else each.verdict for each in results}
+    if given <= {"none", "error"}:
+        return "unjudged" if needs_judge(evaluator) else "untried"
     if given == {"pass"}:
         # What forbids something has nothing to catch in these answers.
         is_blamed = any(graded.outcome == "passes" for _, graded in grades.null_agents)
-        return "vacuous" if is_blamed or not _only_forbids(evaluator) else "untried"
-    is_missed = any(graded.outcome != graded.without[index] for _, graded in grades.every)
-    if is_missed or any(each.outcome == "caught" != each.without[index] for each in grades.probes):
+        has_failed = any((result := each.results[index]) and result.verdict != "pass" for each in grades.unusual)
+        return "vacuous" if is_blamed or not (_only_forbids(evaluator) or has_failed) else "untried"
+    is_missed = any(each.outcome != each.without[index] for each in every)
+    if is_missed or any(each.outcome == "caught" and each.without[index] != "caught" for each in grades.probes):
         return "needed"
-    return "redundant" if grades.mutants and not _only_forbids(evaluator) else "untried"
+    is_open = needs_judge(evaluator) and not given.isdisjoint({"none", "error"})
+    return "redundant" if grades.mutants and not is_open and not _only_forbids(evaluator) else "untried"
 
 
 def _only_forbids(evaluator: PlanEvaluator) -> bool:

@@ -1,90 +1,129 @@
-"""Mistakes in answers that are JSON, in the layout of the answer."""
+"""Mistakes in answers that are JSON. All but the value with the mistake stays as it is written."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.plan import json_text
-from agentv_ci.contracts.proof import Operator
-from agentv_ci.prove.damaged_text import FIGURE, Damage, other_figure
-from agentv_ci.text import shortened, unfenced
+from agentv_ci.prove.answers import rotated
+from agentv_ci.prove.edits import FIGURE, LONGEST, Edit, became, other_figure
+from agentv_ci.text import FENCE
 
-LONGEST = 60
-
-Path = tuple[str | int, ...]
-Change = tuple[Operator, str, Path, tuple[JsonValue, ...]]
-"""What is done, in a few words, where, and the value there afterwards; none if it is removed."""
-_LAYOUTS: tuple[Callable[[JsonValue], str], ...] = (
-    json_text,
-    lambda value: json.dumps(value, ensure_ascii=False),
-    lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")),
-    lambda value: json.dumps(value, ensure_ascii=False, indent=4),
-    lambda value: json.dumps(value, ensure_ascii=False, indent=2),
-)
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+_CLOSING = {"{": "}", "[": "]"}
+_OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 
 
-def json_damages(text: str, value: JsonValue) -> Iterator[Damage]:
-    """Yield every answer with one mistake."""
-    inside = unfenced(text).strip()
-    layout = next((each for each in _LAYOUTS if each(value) == inside), _LAYOUTS[-1])
+class Part(Struct, frozen=True):
+    """A value inside of an object or a list, and its place in the text."""
 
-    def written(path: Path, other: tuple[JsonValue, ...]) -> str:
-        return text.replace(inside, layout(_replaced(value, path, other)))
+    key: str | int
+    value: JsonValue
+    begin: int
+    end: int
+    member: tuple[int, int]
+    """From its key to the next one, or from the end of the value before it."""
 
-    for operator, change, path, other in _changes(value, ()):
-        yield operator, change, partial(written, path, other)
-
-
-def _replaced(value: JsonValue, path: Path, other: tuple[JsonValue, ...]) -> JsonValue:
-    """Return a copy with another value at a path, or with none."""
-    if not path:
-        return other[0]
-    step, *rest = path
-    parts: list[tuple[str | int, JsonValue]] = [*(value.items() if isinstance(value, dict) else enumerate(value))]  # type: ignore[arg-type]  # the path leads through it
-    kept = [
-        (key, item if key != step else _replaced(item, tuple(rest), other))
-        for key, item in parts
-        if other or rest or key != step
-    ]
-    return {str(key): item for key, item in kept} if isinstance(value, dict) else [item for _, item in kept]
+    @property
+    def name(self) -> str:
+        """What changes call it."""
+        return f"'{self.key}'" if isinstance(self.key, str) else f"[{self.key}]"
 
 
-def _changes(value: JsonValue, path: Path) -> Iterator[Change]:
-    """Yield every mistake that can be made in a value."""
-    items: Iterable[tuple[str | int, JsonValue]] = ()
-    if isinstance(value, dict):
-        items = value.items()
-    elif isinstance(value, list):
-        items = enumerate(value)
-    for step, item in items:
-        place = (*path, step)
-        name = f"'{step}'" if isinstance(step, str) else f"[{step}]"
-        if isinstance(step, str):
-            retyped: JsonValue = {"items": item} if isinstance(item, list) else [item]
-            yield "json-field-removed", f"{name} is missing", place, ()
-            yield "json-field-retyped", f"{name} became {_kind(retyped)}", place, (retyped,)
-        for operator, change, other in _leaf(name, item):
-            yield operator, change, place, (other,)
-        yield from _changes(item, place)
+def json_edits(text: str, elsewhere: Mapping[str, Sequence[str]]) -> Iterator[Edit]:
+    """Yield every mistake that can be made in an answer that is an object or a list.
+
+    `elsewhere` are the texts that keys have in this answer and in those to other questions.
+    """
+    fenced = FENCE.match(text)
+    for part in _parts(text, _after_space(text, fenced.start("inside") if fenced else 0)):
+        written = text[part.begin : part.end]
+        if isinstance(part.key, str):
+            is_list = isinstance(part.value, list)
+            retyped = f'{{"items": {written}}}' if is_list else f"[{written}]"
+            kind = "an object" if is_list else "a list"
+            yield Edit("json-field-removed", f"{part.name} is missing", *part.member, "")
+            yield Edit("json-field-retyped", f"{part.name} became {kind}", part.begin, part.end, retyped)
+        yield from _leaf(part, written, elsewhere)
 
 
-def _kind(value: JsonValue) -> str:
-    return "an object" if isinstance(value, dict) else "a list"
+def _parts(text: str, begin: int) -> Iterator[Part]:
+    """Yield the values inside of the object or the list at a place, each followed by those inside of it."""
+    closing = _CLOSING.get(text[begin])
+    if closing is None:
+        return
+    place, last_end, index = _after_space(text, begin + 1), begin + 1, 0
+    while text[place] != closing:
+        key: str | int = index
+        start = place
+        if closing == "}":
+            key, place = _DECODER.raw_decode(text, place)
+            place = _after_space(text, _after_space(text, place) + 1)
+        value, end = _DECODER.raw_decode(text, place)
+        after = _after_space(text, end)
+        is_last = text[after] == closing
+        next_place = after if is_last else _after_space(text, after + 1)
+        yield Part(key, value, place, end, (last_end, end) if is_last else (start, next_place))
+        yield from _parts(text, place)
+        place, last_end, index = next_place, end, index + 1
 
 
-def _leaf(name: str, value: JsonValue) -> Iterator[tuple[Operator, str, JsonValue]]:
-    match value:
+def _after_space(text: str, place: int) -> int:
+    space = _SPACE.match(text, place)
+    return space.end() if space is not None else place
+
+
+def _leaf(part: Part, written: str, elsewhere: Mapping[str, Sequence[str]]) -> Iterator[Edit]:
+    place = part.begin, part.end
+    match part.value:
         case bool():
-            yield "negation", f"{name} became {json.dumps(not value)}", not value
+            other = json.dumps(not part.value)
+            yield Edit("negation", f"{part.name} became {other}", *place, other)
         case int() | float():
-            other = 2 * value + 1
-            yield "number", f"{name} became {other}", other
+            other = _other_number(written)
+            yield Edit("number", f"{part.name} became {other}", *place, other)
         case str():
-            for figure in FIGURE.finditer(value):
-                text = value[: figure.start()] + other_figure(figure[0]) + value[figure.end() :]
-                yield "number", f"{name} became '{shortened(text, LONGEST)}'", text
+            for figure in FIGURE.finditer(part.value):
+                text = part.value[: figure.start()] + other_figure(figure[0]) + part.value[figure.end() :]
+                yield Edit("number", became(part.name, f"'{text}'"), *place, _quoted(text, written))
+            if (text := _other_text(part, elsewhere)) != part.value:
+                yield Edit("json-text", became(part.name, f"'{text}'"), *place, _quoted(text, written))
         case _:
             return
+
+
+def _other_number(written: str) -> str:
+    other = FIGURE.sub(lambda figure: other_figure(figure[0]), written, count=1)
+    return other if math.isfinite(float(other)) else "1"
+
+
+def _other_text(part: Part, elsewhere: Mapping[str, Sequence[str]]) -> str:
+    """Return a plausible text that is wrong: one that the key has elsewhere, the opposite, or one of other letters.
+
+    Long texts are prose, and stay as they are.
+    """
+    value = part.value
+    assert isinstance(value, str)
+    for other in rotated(elsewhere.get(str(part.key), ()), value):
+        if other.casefold() != value.casefold():
+            return other
+    if len(value) > LONGEST:
+        return value
+    return _OPPOSITES.get(value) or "".join(map(_next_letter, value))
+
+
+def _next_letter(letter: str) -> str:
+    if not letter.isascii() or not letter.isalpha():
+        return letter
+    first = ord("a" if letter.islower() else "A")
+    return chr(first + (ord(letter) - first + 1) % 26)
+
+
+def _quoted(text: str, written: str) -> str:
+    return json.dumps(text, ensure_ascii=written.isascii())

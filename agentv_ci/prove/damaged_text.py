@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from agentv_ci.contracts.proof import Operator
+from agentv_ci.contracts.wrong_answers import Operator
 from agentv_ci.prove.answers import sentences_of
-from agentv_ci.text import shortened
+from agentv_ci.prove.edits import FIGURE, LONGEST, Edit, became, other_figure
 
-LONGEST = 60
-FIGURE = re.compile(r"\d{1,15}(?:[.,]\d{1,15})*")
 _LIST_MARKER = re.compile(r"(?m)^[ \t]*\d+[.)][ \t]")
 _IN_WORDS: Mapping[str, str] = {
     "two": "five",
@@ -32,10 +29,7 @@ _QUOTED = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»")
 _WORD = re.compile(r"\w(?:[\w@./:+'’-]*\w)?")
 _BEFORE_A_SENTENCE = ".!?:;|"
 
-Damage = tuple[Operator, str, Callable[[], str]]
-"""What is done, in a few words, and the text afterwards."""
-Edit = tuple[Operator, tuple[int, int], str]
-"""What is done, where, and what the text there becomes."""
+_BULLET = re.compile(r"(?m)^[ \t]*[-*+•] ")
 Replacements = tuple[tuple[re.Pattern[str], str], ...]
 """Patterns and what replaces them."""
 _NEGATIONS: Replacements = (
@@ -44,9 +38,9 @@ _NEGATIONS: Replacements = (
     (re.compile(r"\b(\w+)n['’]t\b"), r"\1"),
     (re.compile(r"\s+not\b(?! only)"), ""),
     (re.compile(r"\b[Nn]ot\s+"), ""),
-    (re.compile(r"\b[Nn]o\s+(?=\w)"), ""),
-    (re.compile(r"\bNo\b"), "Yes"),
-    (re.compile(r"\bno\b"), "yes"),
+    (re.compile(r"\b[Nn]o\s+(?=[^\W\d])"), ""),
+    (re.compile(r"\bNo\b(?!\. ?\d)"), "Yes"),
+    (re.compile(r"\bno\b(?!\. ?\d)"), "yes"),
     (re.compile(r"\bNever\b"), "Always"),
     (re.compile(r"\bnever\b"), "always"),
     (re.compile(r"\bwithout\b"), "with"),
@@ -64,42 +58,37 @@ _ASSERTIONS: Replacements = (
 )
 
 
-def text_damages(text: str, question: str = "") -> Iterator[Damage]:
-    """Yield every answer with one mistake.
+def text_edits(text: str, question: str = "") -> Iterator[Edit]:
+    """Yield every mistake that can be made in a text.
 
-    What the question names, an answer need not repeat. Lines of code are not moved.
+    What the question names, an answer need not repeat. Code and the entries of a list may be in any order.
     """
-
-    def edited(begin: int, end: int, other: str) -> str:
-        return text[:begin] + other + text[end:]
-
-    entities = (each for each in _entities(text) if text[slice(*each[1])].strip() not in question)
-    for operator, (begin, end), other in chain(_figures(text), entities, _negations(text)):
-        before, after = text[begin:end].strip(), other.strip()
-        change = f"'{before}' became '{after}'" if after else f"'{before}' is missing"
-        yield operator, shortened(change, 2 * LONGEST), partial(edited, begin, end, other)
-    parts = text.splitlines() if "\n" in text.strip() else sentences_of(text)
-    said = [each for each in parts if each.strip()]
-    if len(said) > 1 and "```" not in text:
-        between = "\n" if "\n" in text.strip() else " "
-        yield "sentence-order", "the beginning is at the end", partial(between.join, [*said[1:], said[0]])
+    entities = (each for each in _entities(text) if text[each.begin : each.end].strip() not in question)
+    yield from chain(_figures(text), entities, _negations(text))
+    sentences = sentences_of(text)
+    if len(sentences) > 1:
+        yield Edit("first-sentence", "only the first sentence is left", 0, len(text), sentences[0])
+    between = "\n" if "\n" in text.strip() else " "
+    parts = [each for each in text.splitlines() if each.strip()] if between == "\n" else sentences
+    if len(parts) > 1 and "```" not in text and _BULLET.search(text) is None:
+        other = between.join([*parts[1:], parts[0]])
+        yield Edit("sentence-order", "the beginning is at the end", 0, len(text), other)
 
 
-def other_figure(figure: str) -> str:
-    """Return another number in the same form: of as many digits, unless it has become larger."""
-    whole = re.match(r"\d+", figure)
-    assert whole is not None, "a figure begins with a digit"
-    return f"{2 * int(whole[0]) + 1:0{len(whole[0])}d}{figure[whole.end() :]}"
+def _edit(operator: Operator, text: str, begin: int, end: int, other: str) -> Edit:
+    after = other.strip()
+    change = became(f"'{text[begin:end].strip()}'", after and f"'{after}'")
+    return Edit(operator, change, begin, end, other)
 
 
 def _figures(text: str) -> Iterator[Edit]:
     markers = {each.start() + len(each[0]) - len(each[0].lstrip()) for each in _LIST_MARKER.finditer(text)}
     for figure in FIGURE.finditer(text):
         if figure.start() not in markers:
-            yield "number", figure.span(), other_figure(figure[0])
+            yield _edit("number", text, *figure.span(), other_figure(figure[0]))
     for word in _WORD_FIGURE.finditer(text):
         other = _IN_WORDS[word[0].lower()]
-        yield "number", word.span(), other.capitalize() if word[0][0].isupper() else other
+        yield _edit("number", text, *word.span(), other.capitalize() if word[0][0].isupper() else other)
 
 
 def _entities(text: str) -> Iterator[Edit]:
@@ -109,7 +98,7 @@ def _entities(text: str) -> Iterator[Edit]:
         if not any(taken[begin:end]):
             taken[begin:end] = b"x" * (end - begin)
             space = int(text[begin - 1 : begin] == " ")
-            yield "entity", (begin - space, end), ""
+            yield _edit("entity", text, begin - space, end, "")
 
 
 def _names(text: str) -> Iterator[tuple[int, int]]:
@@ -148,12 +137,12 @@ def _negations(text: str) -> Iterator[Edit]:
     begin = 0
     for sentence in sentences_of(text):
         begin = text.index(sentence, begin)
-        found = [*_replaced(sentence, _NEGATIONS)] or [*_replaced(sentence, _ASSERTIONS)]
-        yield from (("negation", (begin + start, begin + end), other) for (start, end), other in found)
+        found = [*_replacements(sentence, _NEGATIONS)] or [*_replacements(sentence, _ASSERTIONS)]
+        yield from (_edit("negation", text, begin + start, begin + end, other) for (start, end), other in found)
         begin += len(sentence)
 
 
-def _replaced(sentence: str, patterns: Replacements) -> Iterator[tuple[tuple[int, int], str]]:
+def _replacements(sentence: str, patterns: Replacements) -> Iterator[tuple[tuple[int, int], str]]:
     taken: set[int] = set()
     for pattern, template in patterns:
         for each in pattern.finditer(sentence):

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from agentv_ci.analysis.statistics import apart
 from agentv_ci.contracts.plan import PlanSuite
-from agentv_ci.contracts.proof import CaseProof, NullAgentsGate, ProofGate, ProofSummary, kill_rate
+from agentv_ci.contracts.proof import CaseProof, Judges, ProofGate, ProofSummary, kill_rate
+from agentv_ci.contracts.wrong_answers import NullAgentsGate
 from agentv_ci.text import counted
 
 
@@ -17,13 +18,16 @@ def gate_of(
     null_agents: NullAgentsGate | None,
 ) -> ProofGate:
     """Return the decision by the thresholds of the suites; given ones replace them, and are for all cases together."""
-    failed = sum(each.reference == "fails" for each in proofs)
-    reasons = [_failed_references(failed)] if failed else []
-    reasons += _reasons(proofs, min_kill_rate, null_agents)
+    total = summary_of(proofs)
+    reasons = [_failed_references(total.references_failed)] if total.references_failed else []
+    reasons += _reasons(total, min_kill_rate, null_agents)
+    of_suites: dict[str, list[CaseProof]] = {}
+    for each in proofs:
+        of_suites.setdefault(each.suite, []).append(each)
     for suite in suites:
-        own = [each for each in proofs if each.suite == suite.path]
         least = suite.gate.min_kill_rate if min_kill_rate is None else None
         about_nulls = suite.gate.null_agents if null_agents is None else None
+        own = summary_of(of_suites.get(suite.path, ()))
         reasons += (f"{suite.path}: {each}" for each in _reasons(own, least, about_nulls))
     return ProofGate(passed=not reasons, reasons=tuple(reasons))
 
@@ -32,29 +36,32 @@ def _failed_references(number: int) -> str:
     return counted(number, "reference answer fails its evaluators", "reference answers fail their evaluators")
 
 
-def _reasons(proofs: Sequence[CaseProof], least: float | None, null_agents: NullAgentsGate | None) -> Iterator[str]:
-    killed, survived = sum(each.killed for each in proofs), sum(each.survived for each in proofs)
-    rate = killed / (killed + survived) if killed + survived else None
-    if least is not None and rate is not None and rate < least:
-        yield "kill rate {} is below {}".format(*apart(rate, least, ".{}%", least=1))
-    passed = sum(bool(each.passing) for each in proofs)
-    if null_agents == "forbid" and passed:
-        yield f"{counted(passed, 'case')} can be passed by doing nothing"
+def _reasons(total: ProofSummary, least: float | None, null_agents: NullAgentsGate | None) -> Iterator[str]:
+    if least is not None and total.kill_rate is not None and total.killed / (total.killed + total.survived) < least:
+        yield "kill rate {} is below {}".format(*apart(total.kill_rate, least, ".{}%", least=1))
+    if null_agents == "forbid" and total.passed_by_null_agents:
+        yield total.passed_text
 
 
-def summary_of(proofs: Sequence[CaseProof], *, skipped: int) -> ProofSummary:
+def summary_of(proofs: Sequence[CaseProof], *, skipped: int = 0, judges: Judges = "skip") -> ProofSummary:
     """Return the counts over cases."""
     killed, survived = sum(each.killed for each in proofs), sum(each.survived for each in proofs)
+    judged = [one for each in proofs for one in each.evaluators if one.judged or one.unjudged]
+    failed = [] if judges == "skip" else [each for each in judged if each.unjudged]
     return ProofSummary(
         cases=len(proofs),
         skipped=skipped,
         unproven=sum(not each.proven for each in proofs),
         without_reference=sum(each.reference == "none" for each in proofs),
+        without_mutants=sum(each.reference in ("passes", "undecided") and not each.mutants for each in proofs),
         passed_by_null_agents=sum(bool(each.passing) for each in proofs),
         references_failed=sum(each.reference == "fails" for each in proofs),
         mutants=sum(each.mutants for each in proofs),
         killed=killed,
         survived=survived,
         kill_rate=kill_rate(killed, survived),
-        judged_evaluators=sum(one.state == "judged" for each in proofs for one in each.evaluators),
+        unjudged_evaluators=sum(bool(each.unjudged) for each in judged),
+        judgements=sum(each.judged for each in judged),
+        failed_judgements=sum(each.unjudged for each in failed),
+        judge_error=next((each.reason for each in failed if each.reason), None),
     )

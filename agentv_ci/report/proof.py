@@ -22,42 +22,55 @@ def verdict_text(proof: Proof) -> str:
     return "passed" if proof.gate.passed else "not passed"
 
 
-def nulls_text(proof: Proof) -> str:
+def headline(proof: Proof) -> Line:
     """Return how many cases null agents pass."""
     total = proof.summary
-    return f"{total.passed_by_null_agents} of {counted(total.cases, 'case')} can be passed by doing nothing"
+    if not total.cases:
+        return Line("no case to prove", "plain")
+    return Line(total.passed_text, "warn" if total.passed_by_null_agents else "good")
 
 
 def mutants_text(total: ProofSummary) -> str:
     """Return the kill rate, and the counts behind it."""
-    if total.kill_rate is None:
-        return f"no kill rate: of {counted(total.mutants, 'mutant')}, none could be judged"
+    if not total.mutants:
+        return "no mutants: nothing in the reference answers could be damaged"
     undecided = total.mutants - total.killed - total.survived
+    if total.kill_rate is None:
+        return f"no kill rate: {counted(undecided, 'mutant')} undecided"
     others = f", {undecided} undecided" if undecided else ""
     killed = f"{total.killed} of {counted(total.mutants, 'mutant')} killed, {total.survived} survived{others}"
     return f"kill rate {rate_text(total.kill_rate)}: {killed}"
 
 
 def rate_text(rate: float | None) -> str:
-    """Return a kill rate, rounded down."""
-    return "–" if rate is None else f"{int(rate * 1000) / 10:g}%"
+    """Return a kill rate."""
+    return "–" if rate is None else f"{round(rate * 100, 1):g}%"
 
 
-def summary_lines(proof: Proof) -> Iterator[Line]:
-    """Yield the counts of a proof."""
+def facts(proof: Proof) -> Iterator[Line]:
+    """Yield what else there is to say of the cases."""
     total = proof.summary
-    judged = "which are left out" if proof.judges == "skip" else "and some answers are not judged"
-    if total.cases:
-        yield Line(nulls_text(proof), "warn" if total.passed_by_null_agents else "good")
-        yield Line(mutants_text(total), "warn" if total.survived else "good")
+    if total.mutants or total.without_mutants:
+        yield Line(mutants_text(total), "warn" if total.survived else "good" if total.killed else "plain")
+    unjudged = total.unjudged_evaluators if proof.judges == "skip" else 0
     for number, one, several in (
+        (total.without_mutants, "case has nothing to damage", "cases have nothing to damage"),
         (total.without_reference, "case has no reference answer to damage", "cases have no reference answer to damage"),
-        (total.judged_evaluators, f"evaluator needs judges, {judged}", f"evaluators need judges, {judged}"),
+        (unjudged, "evaluator needs a judge, which is left out", "evaluators need judges, which are left out"),
         (total.unproven, "case is not proven", "cases are not proven"),
         (total.skipped, "case is skipped", "cases are skipped"),
     ):
         if number:
             yield Line(counted(number, one, several))
+    if total.failed_judgements:
+        yield Line(unjudged_text(total), "warn")
+
+
+def unjudged_text(total: ProofSummary) -> str:
+    """Return how many answers judges did not score, and why the first one."""
+    asked = total.judgements + total.failed_judgements
+    reason = f": {total.judge_error}" if total.judge_error else ""
+    return f"judges did not score {total.failed_judgements} of {counted(asked, 'answer')}{reason}"
 
 
 def shown_findings(proof: Proof) -> Sequence[ProofFinding]:

@@ -36,7 +36,7 @@ def test_markdown_and_html_show_the_proof(project: Project) -> None:
     project.run("prove", "evals")
     text = shown(project)
     assert f"### ✅ {SAYS}" in text
-    assert "`null agents pass this case: echo-prompt, echo-last-message; let through by names-it` AV401" in text
+    assert "`null agents pass this case: echo-prompt, echo-last-message (accepted by names-it)` AV401" in text
     assert '<h2 id="proof-title">Proof: passed</h2>' in text
     assert "1 of 1 case can be passed by doing nothing</li>" in text
     assert "another plan" not in text

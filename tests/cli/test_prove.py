@@ -49,10 +49,10 @@ def test_cases_of_several_targets_are_proven_once(project: Project) -> None:
         ({}, [], []),
         ({}, ["--min-kill-rate", "0.9"], ["kill rate 50.0% is below 90.0%"]),
         ({}, ["--min-kill-rate", "0.5"], []),
-        ({}, ["--null-agents", "forbid"], ["1 case can be passed by doing nothing"]),
+        ({}, ["--null-agents", "forbid"], ["1 of 2 cases can be passed by doing nothing"]),
         ({"min_kill_rate": 0.9}, [], ["evals/x.yaml: kill rate 50.0% is below 90.0%"]),
         ({"min_kill_rate": 0.9}, ["--min-kill-rate", "0.1"], []),
-        ({"null_agents": "forbid"}, [], ["evals/x.yaml: 1 case can be passed by doing nothing"]),
+        ({"null_agents": "forbid"}, [], ["evals/x.yaml: 1 of 2 cases can be passed by doing nothing"]),
         ({"null_agents": "forbid"}, ["--null-agents", "report"], []),
     ],
 )
@@ -79,7 +79,28 @@ def test_a_gate_without_any_mutant_passes_and_says_so(project: Project) -> None:
     project.documents({"evaluators": [STRONG]})
     done = project.run("prove", "evals", "--min-kill-rate", "1")
     assert done.code == 0
-    assert "no kill rate: of 0 mutants, none could be judged" in done.out
+    assert "1 case has no reference answer to damage" in done.out
+    project.documents(prices({**WEAK, "value": "yes"}, answer="yesterday"))
+    assert "no mutants: nothing in the reference answers could be damaged\n1 case has nothing to damage" in (
+        project.run("prove", "evals").out
+    )
+
+
+def test_without_any_case_nothing_is_proven_and_reports_say_so(project: Project) -> None:
+    project.documents(prices(STRONG))
+    project.run("compile", "evals", "--out", "plan.json")
+    done = project.run("prove", "evals", "--only-changed", "plan.json")
+    assert (done.code, done.out.splitlines()[0]) == (0, "no case to prove")
+    project.eval("--html", "r.html", "--markdown", "r.md", "--proof", ".agentv/proof.json")
+    assert "Proof: no case to prove" in project.text("r.md")
+    assert "<li>no case to prove</li>" in project.text("r.html")
+
+
+def test_skipped_cases_are_counted_in_reports(project: Project) -> None:
+    project.documents(prices(STRONG) | {"skip": "later"})
+    assert proof(project)["summary"]["skipped"] == 1
+    project.eval("--markdown", "r.md", "--proof", ".agentv/proof.json")
+    assert "- 1 case is skipped" in project.text("r.md")
 
 
 def test_only_changed_cases_are_proven_with_answers_of_all(project: Project) -> None:
@@ -98,6 +119,31 @@ def test_another_answer_stays_the_same_when_other_cases_change(project: Project)
     first = proof(project, code=1)["cases"][0]
     project.documents(prices(WEAK), prices(WEAK, name="other", answer="lamp 1"), prices(STRONG, name="last"))
     assert proof(project)["cases"][0] == first
+
+
+def test_answers_stay_the_same_when_only_settings_change(project: Project) -> None:
+    many = prices(WEAK, answer=" and ".join(f"lamp {number}" for number in range(20)))
+    project.documents(many, *(prices(STRONG, name=f"other-{n}", answer=f"lamp x{n}") for n in range(9)))
+    first = proof(project, code=1)["cases"][0]
+    project.documents(
+        many | {"tags": ["new"], "execution": {"timeout_seconds": 7}},
+        *(prices(STRONG, name=f"other-{n}", answer=f"lamp x{n}") for n in range(9)),
+        targets=(gpt("http://127.0.0.1:1"),),
+    )
+    assert proof(project, code=1)["cases"][0] | {"line": first["line"]} == first
+
+
+def test_what_the_gate_accepts_is_not_tried(project: Project) -> None:
+    case = prices({**WEAK, "value": "cost"}, answer="Lamps cost 40 EUR. Chairs cost 50 EUR.")
+    project.documents(case, gate={"accept": ["sentence-order", "first-sentence", "refusal"], "null_agents": "forbid"})
+    (found,) = proof(project)["cases"]
+    assert {"sentence-order", "first-sentence"}.isdisjoint(each["operator"] for each in found["survivors"])
+    assert found["left_out"] == [
+        {"name": each, "reason": "accepted"} for each in ("sentence-order", "first-sentence", "refusal")
+    ]
+    project.documents(case, gate={"accept": ["sentence-ordre"]})
+    done = project.run("validate", "evals")
+    assert (done.code, "did you mean 'sentence-order'?" in done.out + done.err) == (1, True), done
 
 
 def test_the_seed_chooses_mutants(project: Project) -> None:
@@ -168,7 +214,21 @@ def test_cases_of_data_rows_are_at_their_rows(project: Project) -> None:
         ("evals/x.yaml", "evals/rows.csv", 2),
         ("evals/x.yaml", "evals/rows.csv", 3),
     ]
-    assert {each["path"] for each in found["findings"]} == {"evals/rows.csv"}
+    assert [(each["path"], each["line"], each["rule"], each["cases"]) for each in found["findings"]] == [
+        ("evals/x.yaml", 1, "AV403", 2)
+    ]
+    assert found["findings"][0]["message"].endswith("; and 1 more case of this template")
+
+
+def test_changes_are_those_of_the_case_of_the_finding(project: Project) -> None:
+    for number in "12":
+        template = {**prices(WEAK, answer=f"{{{{ item }}}} costs {number}0 EUR"), "cases_from": {"file": "rows.csv"}}
+        project.documents(template, name=f"evals/{number}.yaml")
+    project.write({"evals/rows.csv": "item\nlamp\n"})
+    out = project.run("prove", "evals").out
+    one, two = out.split("evals/2.yaml", 1)
+    assert ("-lamp costs 10 EUR" in one, "-lamp costs 20 EUR" in one) == (True, False)
+    assert ("-lamp costs 10 EUR" in two, "-lamp costs 20 EUR" in two) == (False, True)
 
 
 def judged(project: Project, target: dict[str, Any], *evaluators: dict[str, Any]) -> None:
@@ -196,13 +256,33 @@ def test_replies_of_judges_are_recorded_and_replayed(project: Project) -> None:
     assert {**live, "judges": "replay"} == replayed
 
 
+def test_a_judge_that_is_broken_is_an_error(project: Project) -> None:
+    judged(project, {"provider": "mock", "response": "no JSON"})
+    done = project.run("prove", "evals", "--judges", "live", "--quiet")
+    error = "judge 'judge' did not reply in the required form in 3 tries; its last reply is 'no JSON'"
+    found = project.json(".agentv/proof.json")
+    assert (done.code, done.err.strip()) == (4, f"judges did not score 8 of 8 answers: {error}")
+    assert (found["summary"]["failed_judgements"], found["summary"]["judge_error"]) == (8, error)
+    assert error in project.run("prove", "evals", "--judges", "live", "--verbose").out
+
+
+def test_the_gate_names_what_it_counts_although_a_judgement_is_missing(project: Project) -> None:
+    judged(project, tool("grep -q 'I don.t know' {PROMPT_FILE} && exit 3; echo '{\"score\": 1}'"))
+    done = project.run("prove", "evals", "--judges", "live", "--null-agents", "forbid")
+    found = project.json(".agentv/proof.json")
+    outcomes = {each["agent"]: each["outcome"] for each in found["cases"][0]["null_agents"]}
+    assert (outcomes["dont-know"], outcomes["empty"]) == ("undecided", "passes")
+    assert (done.code, found["summary"]["failed_judgements"]) == (1, 1)
+    assert {each["rule"] for each in found["findings"]} == {"AV401", "AV403"}
+
+
 def test_what_a_judge_cannot_score_is_undecided(project: Project) -> None:
     judged(project, {"provider": "mock", "response": "no JSON"})
-    (case,) = proof(project, "--judges", "live")["cases"]
+    (case,) = proof(project, "--judges", "live", code=4)["cases"]
     assert (case["reference"], case["killed"], case["survived"]) == ("undecided", 0, 0)
     assert {each["outcome"] for each in case["null_agents"]} == {"undecided"}
     project.path("recordings").mkdir()
-    assert proof(project, "--replay", "recordings")["cases"][0]["reference"] == "undecided"
+    assert proof(project, "--replay", "recordings", code=4)["cases"][0]["reference"] == "undecided"
 
 
 def test_judges_stop_at_the_budget(project: Project) -> None:

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from agentv_ci.contracts.exchange import ChatMessage
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.prove.answers import WrittenAnswer, reference_of
-from agentv_ci.prove.damaged_json import json_damages
-from agentv_ci.prove.damaged_text import text_damages
+from agentv_ci.prove.damaged_json import json_edits
+from agentv_ci.prove.damaged_text import text_edits
 from agentv_ci.prove.mutants import MOST, MOST_PROBES, mutants_of, probes_of
 from agentv_ci.prove.null_agents import null_answers
 from tests.prove.builders import case, request_of
@@ -24,7 +24,8 @@ CONTAINS = {"type": "contains", "name": "contains", "value": "x"}
 
 
 def answers(of: PlanCase, *others: str) -> dict[str, WrittenAnswer]:
-    return {each.agent: each.answer for each in null_answers(of, request_of(of), list(map(WrittenAnswer, others)), "0")}
+    tried, _ = null_answers(of, request_of(of), list(map(WrittenAnswer, others)), "0")
+    return {each.agent: each.answer for each in tried}
 
 
 def test_null_agents_of_a_text() -> None:
@@ -36,7 +37,6 @@ def test_null_agents_of_a_text() -> None:
         "refusal": "I'm sorry, but I can't help with that request.",
         "dont-know": "I don't know.",
         "other-reference": "Oslo",
-        "first-sentence": "Paris is it.",
     }
 
 
@@ -74,22 +74,27 @@ def test_the_same_answer_in_more_words_is_not_that_of_another_case() -> None:
 def test_the_last_message_of_a_conversation_is_echoed() -> None:
     one = case("Paris")
     chat = (ChatMessage("user", "Hello"), ChatMessage("assistant", "Yes?"), ChatMessage("user", "Which city?"))
-    found = {each.agent: each.answer.text for each in null_answers(one, replace(request_of(one), chat=chat), [], "0")}
+    tried, _ = null_answers(one, replace(request_of(one), chat=chat), [], "0")
+    found = {each.agent: each.answer.text for each in tried}
     assert found["echo-last-message"] == "Which city?"
 
 
-def test_null_agents_of_tool_calls() -> None:
-    calls = [{"tool": "find", "input": {"id": 7, "all": True, "in": ["a"], "by": None}}, {"tool": "pay", "input": {}}]
-    found = answers(case("Paid.", calls=calls))
-    assert found["no-tools"] == WrittenAnswer("Paid.")
-    assert [each.tool for each in found["wrong-order"].calls] == ["pay", "find"]
-    wrong, _ = found["wrong-arguments"].calls
-    assert wrong.input == {"id": 15, "all": False, "in": ["not a"], "by": "nothing"}
+def test_mutants_of_tool_calls() -> None:
+    given = {"id": 7, "offset": -1, "all": True, "in": ["a"], "by": None, "most": 1e308, "of": [], "at": [None]}
+    calls = [{"tool": "find", "input": given}, {"tool": "pay", "input": {}}]
+    found = {each.operator: each.answer for each in mutants_of(case("Paid.", calls=calls), "", "0")}
+    assert [each.tool for each in found["tool-swapped"].calls] == ["pay", "find"]
+    wrong, _ = found["tool-arguments"].calls
+    assert wrong.input == {
+        "id": 15, "offset": 3, "all": False, "in": ["not a"], "by": "nothing", "most": 0, "of": ["nothing"],
+        "at": ["nothing"],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("calls", [[{"tool": "find"}], [{"tool": "find"}, {"tool": "find"}]])
 def test_calls_that_cannot_be_wrong_are_left_alone(calls: list[Any]) -> None:
-    assert {"wrong-order", "wrong-arguments"}.isdisjoint(answers(case("Done.", calls=calls)))
+    found = mutants_of(case("Done.", calls=calls), "", "0")
+    assert {"tool-swapped", "tool-arguments"}.isdisjoint(each.operator for each in found)
 
 
 @pytest.mark.parametrize(
@@ -111,20 +116,26 @@ def test_calls_that_cannot_be_wrong_are_left_alone(calls: list[Any]) -> None:
         ("a\nb\nc", "sentence-order", {"b\nc\na"}),
         ("Only this.", "sentence-order", set()),
         ("```js\na()\nb()\n```", "sentence-order", set()),
+        ("We have:\n- red\n- blue", "sentence-order", set()),
+        ("One. Two.", "first-sentence", {"One."}),
+        ("Table no. 12 is free", "negation", {"Table no. 12 is not free"}),
+        ("1234567890123456789", "number", {"12341135780246913579"}),
     ],
 )  # fmt: skip
 def test_damaged_texts(text: str, operator: str, damaged: set[str]) -> None:
-    assert {write() for name, _, write in text_damages(text) if name == operator} == damaged
+    assert {each.of(text) for each in text_edits(text) if each.operator == operator} == damaged
 
 
 def test_what_the_question_names_is_not_left_out() -> None:
-    found = [change for name, change, _ in text_damages("It is Ada of Rome", "Who is of Rome?") if name == "entity"]
+    edits = text_edits("It is Ada of Rome", "Who is of Rome?")
+    found = [each.change for each in edits if each.operator == "entity"]
     assert found == ["'Ada' is missing"]
 
 
 def test_damaged_json_keeps_its_layout() -> None:
     value: Any = {"a": 1, "b": {"c": [True, "d 2"]}}
-    found = [(name, change, json.loads(write())) for name, change, write in json_damages(json.dumps(value), value)]
+    text = json.dumps(value)
+    found = [(each.operator, each.change, json.loads(each.of(text))) for each in json_edits(text, {})]
     assert found == [
         ("json-field-removed", "'a' is missing", {"b": {"c": [True, "d 2"]}}),
         ("json-field-retyped", "'a' became a list", {"a": [1], "b": {"c": [True, "d 2"]}}),
@@ -135,9 +146,30 @@ def test_damaged_json_keeps_its_layout() -> None:
         ("json-field-retyped", "'c' became an object", {"a": 1, "b": {"c": {"items": [True, "d 2"]}}}),
         ("negation", "[0] became false", {"a": 1, "b": {"c": [False, "d 2"]}}),
         ("number", "[1] became 'd 5'", {"a": 1, "b": {"c": [True, "d 5"]}}),
+        ("json-text", "[1] became 'e 2'", {"a": 1, "b": {"c": [True, "e 2"]}}),
     ]
-    fenced = '```json\n{"a":1}\n```'
-    assert '```json\n{"a":3}\n```' in {write() for *_, write in json_damages(fenced, {"a": 1})}
+
+
+@pytest.mark.parametrize(
+    ("text", "damaged"),
+    [
+        ('```json\n{"a":1}\n```', ["```json\n{}\n```", '```json\n{"a":[1]}\n```', '```json\n{"a":3}\n```']),
+        ('{"a": 12.50,\n "b": -1}', [
+            '{"b": -1}', '{"a": [12.50],\n "b": -1}', '{"a": 25.50,\n "b": -1}',
+            '{"a": 12.50}', '{"a": 12.50,\n "b": [-1]}', '{"a": 12.50,\n "b": -3}']),
+        ("[1e308, null]", ["[1, null]"]),
+        ('["no", "\\u00e9b"]', ['["yes", "\\u00e9b"]', '["no", "\\u00e9c"]']),
+        ('[ "Paris" ]', ['[ "Qbsjt" ]']),
+    ],
+)  # fmt: skip
+def test_only_the_value_with_the_mistake_is_written_anew(text: str, damaged: list[str]) -> None:
+    assert [each.of(text) for each in json_edits(text, {})] == damaged
+
+
+def test_a_text_becomes_one_that_its_key_has_elsewhere() -> None:
+    text = '{"city": "Paris", "note": ""}'
+    edits = json_edits(text, {"city": ["Paris", "Rome"]})
+    assert [each.of(text) for each in edits if each.operator == "json-text"] == ['{"city": "Rome", "note": ""}']
 
 
 def test_mutants_are_few_and_the_same_for_a_seed() -> None:
@@ -148,18 +180,19 @@ def test_mutants_are_few_and_the_same_for_a_seed() -> None:
 
 
 def test_an_equivalent_mutant_is_not_made() -> None:
-    assert mutants_of(case("same. same."), "", "0") == []
+    assert mutants_of(case("same\nsame"), "", "0", accepted=["first-sentence"]) == []
     assert mutants_of(case(""), "", "0") == []
     calls = [{"tool": "find", "input": {"id": 1}}, {"tool": "find", "input": {"id": 1}}]
-    assert {each.operator for each in mutants_of(case("", calls=calls), "", "0")} == {"tool-dropped"}
+    found = {each.operator for each in mutants_of(case("", calls=calls), "", "0")}
+    assert found == {"tool-dropped", "tool-arguments"}
 
 
 def test_long_answers_take_no_time() -> None:
     text = " ".join(f"Ada is not {number}." for number in range(5_000))
-    assert len(mutants_of(case(text), "", "0")) == 1 + 2 * MOST
+    assert len(mutants_of(case(text), "", "0")) == 2 + 2 * MOST
     assert len(probes_of(case(text))) <= MOST_PROBES
     data = json.dumps([{"id": number, "name": "Ada"} for number in range(1_000)])
-    assert len(mutants_of(case(data), "", "0")) == 3 * MOST
+    assert len(mutants_of(case(data), "", "0")) == 4 * MOST
 
 
 @pytest.mark.parametrize(
@@ -167,6 +200,7 @@ def test_long_answers_take_no_time() -> None:
     [
         ({"mode": "in_order", "expected": [{"tool": "find"}, {"tool": "pay"}]}, ["find", "pay"]),
         ({"mode": "any_order", "minimums": {"find": 2, "pay": 1}}, ["find", "find", "pay"]),
+        ({"mode": "any_order", "minimums": {"find": 25}}, ["find"] * 25),
         ({"mode": "subset", "expected": [{"tool": "find"}]}, []),
         ({"mode": "superset", "expected": [{"tool": "find"}], "negate": True}, []),
     ],
@@ -176,8 +210,6 @@ def test_a_reference_without_calls_makes_those_that_are_expected(settings: dict[
     reference = reference_of(one)
     assert reference is not None
     assert [each.tool for each in reference.calls] == tools
-    assert ("no-tools" in answers(one)) == bool(tools)
-    assert {"wrong-order", "wrong-arguments"}.isdisjoint(answers(one))
     assert {each.operator for each in mutants_of(one, "", "0")} == ({"tool-dropped"} if tools else set())
 
 

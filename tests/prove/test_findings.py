@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.proof import CaseProof, NullAgentRecord
-from agentv_ci.prove.findings import REQUIRE, findings
+from agentv_ci.prove.findings import REQUIRE, CaseFindings
 from tests.prove.builders import case
 
 EXACT = {"type": "contains", "name": "exact", "value": "x"}
@@ -38,27 +38,28 @@ def passed(
             "evaluators": states,
         }
     )
-    return [(found.message, found.hint) for found in findings(one, proof, lambda _: None)]
+    return [(found.message, found.hint) for found in CaseFindings(one, proof, lambda _: None).all()]
 
 
 @pytest.mark.parametrize(
     ("agents", "through", "evaluators", "hint"),
     [
-        (["empty", "echo-prompt"], ["guard"], [GUARD], f"only negated checks let it through: {REQUIRE}"),
-        (["empty"], ["guard"], [GUARD, EXACT], f"only negated checks let it through: {REQUIRE}"),
+        (["empty", "echo-prompt"], ["guard"], [GUARD], f"only negated checks accept it: {REQUIRE}"),
+        (["empty"], ["guard"], [GUARD, EXACT], f"only negated checks accept it: {REQUIRE}"),
         (["empty"], ["exact"], [EXACT], REQUIRE),
         (["refusal"], ["exact", "guard"], [EXACT, GUARD], REQUIRE),
         (["empty"], ["exact"], [EXACT, OTHER], "the score is high enough without other: set 'required: true' there"),
         (["echo-prompt"], ["exact"], [EXACT], "the question contains what is looked for"),
         (["other-reference"], ["exact"], [EXACT], "only the answer to this question"),
-        (["wrong-arguments"], ["exact"], [EXACT], "give the 'input'"),
+        (["empty"], [], [EXACT], "without exact: set 'required: true'"),
     ],
 )
 def test_the_hint_says_what_would_have_caught_a_null_agent(
     agents: list[Any], through: list[str], evaluators: list[Any], hint: str
 ) -> None:
     ((message, given),) = passed(agents, through, *evaluators)
-    assert f"{', '.join(agents)}; let through by {', '.join(through)}" in message
+    by = f"accepted by {', '.join(through)}" if through else "no evaluator of the answer passes"
+    assert f"{', '.join(agents)} ({by}" in message
     assert hint in (given or "")
 
 

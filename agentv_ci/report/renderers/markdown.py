@@ -32,7 +32,7 @@ from agentv_ci.report.inert_markdown import (
 )
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
 from agentv_ci.report.matrix_tables import case_table, target_table
-from agentv_ci.report.proof import OF_ANOTHER_PLAN, is_of, nulls_text, shown_findings, summary_lines
+from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, shortened
 
@@ -256,12 +256,11 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
 
 
 def _proof(proof: Proof, run: RunView) -> str:
-    parts = [f"### {SIGNS['pass' if proof.gate.passed else 'fail']} Proof: {nulls_text(proof)}"]
+    parts = [f"### {SIGNS['pass' if proof.gate.passed else 'fail']} Proof: {headline(proof).text}"]
     if not is_of(proof, run.report.plan_digest):
         parts.append(OF_ANOTHER_PLAN)
-    _, *facts = summary_lines(proof)
     reasons = _some([f"- {code(shortened(each, MAX_REASON))}" for each in proof.gate.reasons], MAX_REASONS)
-    parts.append("\n".join([*reasons, *(f"- {each.text}" for each in facts)]))
+    parts.append("\n".join([*reasons, *(f"- {each.text}" for each in facts(proof))]))
     if found := shown_findings(proof):
         items = [diagnostic_item(each, each.path, run.links) for each in found]
         parts.append(folded(counted(len(found), "finding"), "\n".join(_some(items, MAX_REASONS))))

@@ -21,7 +21,7 @@ from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
 from agentv_ci.report import view
-from agentv_ci.report.proof import OF_ANOTHER_PLAN, is_of, shown_findings, summary_lines
+from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
 from agentv_ci.report.renderers.html.blocks import fitting_block
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
@@ -81,7 +81,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         remarks=[*view.cost_remarks(report), *([stored] if (stored := view.stored_text(report)) else [])],
         judges_cost=view.judges_cost(report),
         proof=run.proof,
-        proof_lines=[each.text for each in summary_lines(run.proof)] if run.proof is not None else [],
+        proof_lines=[each.text for each in (headline(run.proof), *facts(run.proof))] if run.proof is not None else [],
         proof_findings=shown_findings(run.proof) if run.proof is not None else [],
         is_of_plan=run.proof is None or is_of(run.proof, report.plan_digest),
         when=when(trials.first, trials.last),
