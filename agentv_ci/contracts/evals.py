@@ -24,7 +24,7 @@ from agentv_ci.contracts.base import (
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 from agentv_ci.contracts.workspaces import Workspace
-from agentv_ci.contracts.wrong_answers import NullAgentsGate, WrongAnswer
+from agentv_ci.contracts.wrong_answers import WRONG_ANSWERS, NullAgentsGate, WrongAnswer
 
 EVAL_SCHEMA = "agentv-eval-v2"
 
@@ -137,7 +137,7 @@ class Gate(Authored):
         "Default report.",
         json_schema_extra=meanings(forbid="Cases that null agents pass fail the gate.", report="They are reported."),
     )
-    accept: Maybe[Items[WrongAnswer]] = Field(
+    accept: Maybe[Items[Annotated[WrongAnswer, Field(json_schema_extra=meanings(**WRONG_ANSWERS))]]] = Field(
         None,
         description="For `prove`: null agents and operators that are not tried; default: none.",
         examples=[["sentence-order"]],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 NullAgent = Literal[
@@ -31,3 +32,25 @@ Operator = Literal[
 """Ways to damage a reference answer."""
 NullAgentsGate = Literal["forbid", "report"]
 WrongAnswer = Literal[NullAgent, Operator]
+WRONG_ANSWERS: Mapping[WrongAnswer, str] = {
+    "empty": "Nothing.",
+    "echo-prompt": "The whole question.",
+    "echo-last-message": "The last message of the question.",
+    "refusal": "A refusal.",
+    "dont-know": "That the agent does not know.",
+    "other-reference": "The reference answer of another case.",
+    "empty-object": "An empty object, where JSON is expected.",
+    "empty-array": "An empty list, where JSON is expected.",
+    "number": "Another number.",
+    "entity": "A name, an identifier or a quotation is missing.",
+    "negation": "The opposite.",
+    "sentence-order": "The first sentence or line comes last.",
+    "first-sentence": "Only the first sentence is left.",
+    "json-field-removed": "A field is missing.",
+    "json-field-retyped": "A value becomes a list.",
+    "json-text": "A text in JSON is another one.",
+    "tool-dropped": "A tool call is missing.",
+    "tool-swapped": "Calls of two tools change places.",
+    "tool-arguments": "All arguments of tools are others.",
+}
+"""What each of them answers, or what is wrong in it."""

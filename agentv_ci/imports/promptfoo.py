@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import cast
 
+from msgspec import structs
+
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.evals import EVAL_SCHEMA, ROLES
 from agentv_ci.contracts.source import Source
@@ -286,7 +288,7 @@ class _Cases:
 
     def _target(self, test: Test, provider: JsonValue) -> str:
         source = test.place.source
-        return add_target(self._draft, Place(replace(source, data=provider)))
+        return add_target(self._draft, Place(structs.replace(source, data=provider)))
 
 
 OPTIONS = frozenset(
