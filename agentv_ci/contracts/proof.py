@@ -10,7 +10,6 @@ from agentv_ci.contracts.base import AtLeastOne, Items, Name, NonNegative, Recor
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.wrong_answers import NullAgent, Operator, WrongAnswer
-from agentv_ci.text import counted
 
 Outcome = Literal["passes", "caught", "undecided"]
 """What becomes of a wrong answer; `undecided` if it depends on a judge that did not score it."""
@@ -136,7 +135,8 @@ class ProofSummary(Recorded):
     @property
     def passed_text(self) -> str:
         """How many cases null agents pass."""
-        return f"{self.passed_by_null_agents} of {counted(self.cases, 'case')} can be passed by doing nothing"
+        cases = "case" if self.cases == 1 else "cases"
+        return f"{self.passed_by_null_agents} of {self.cases} {cases} can be passed by doing nothing"
 
 
 class ProofGate(Recorded):
