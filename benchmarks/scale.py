@@ -18,6 +18,7 @@ from statistics import median
 WORK = f'{sys.executable} -c "import time; t = time.process_time()\nwhile time.process_time() - t < 0.5: pass"; echo it'
 """A command that computes for half a second."""
 HEAVY = 16
+CASES_OF_A_FILE = 10_000
 OVERHEAD_MS, SPEED_UP = 2.0, 0.9
 """The bars: milliseconds of a cluster per case, and speed-up per core."""
 
@@ -68,10 +69,12 @@ def write_plan(folder: Path, name: str, cases: int, target: str) -> None:
         }
         for number in range(cases)
     ]
-    execution = {"target": target}
-    document = {"$schema": "agentv-eval-v2", "execution": execution, "evalcases": written}
-    (folder / f"{name}.test.yaml").write_text(json.dumps(document))
-    command = [sys.executable, "-m", "agentv_ci", "compile", f"{name}.test.yaml", "--out", f"{name}.json"]
+    (folder / name).mkdir()
+    for begin in range(0, cases, CASES_OF_A_FILE):
+        some = written[begin : begin + CASES_OF_A_FILE]
+        document = {"$schema": "agentv-eval-v2", "execution": {"target": target}, "evalcases": some}
+        (folder / name / f"{begin}.test.yaml").write_text(json.dumps(document))
+    command = [sys.executable, "-m", "agentv_ci", "compile", name, "--out", f"{name}.json"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 

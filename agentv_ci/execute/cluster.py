@@ -31,6 +31,7 @@ from agentv_ci.text import counted, listed
 
 CONNECT_S = 10.0
 WORKERS_S = 30.0
+BEGIN_TRIES = 3
 END_S = 15.0
 """The longest wait for workers that end a session; a worker that hangs must not hold up a finished run."""
 PACKAGE = "agentv_ci"
@@ -70,9 +71,7 @@ class Cluster:
         self._client.subscribe_topic(name, lambda event: on_event(event[1]))
         try:
             await self._client.register_plugin(SessionEnd(name, self._client.id, shared))
-            await self._client.register_plugin(Session(name, begin))
-            problems = await self._client.run(partial(problem_on_worker, name))
-            for problem in filter(None, problems.values()):
+            for problem in filter(None, await self._begin(Session(name, begin))):
                 raise refusal(problem)
         except OSError as error:
             raise TargetUnavailable(
@@ -82,6 +81,18 @@ class Cluster:
             yield
         finally:
             await self._end(name)
+
+    async def _begin(self, session: Session) -> Sequence[Problem | None]:
+        """Open a session on all workers; raises OSError."""
+        for tries_left in reversed(range(BEGIN_TRIES)):
+            try:
+                await self._client.register_plugin(session)
+                return [*(await self._client.run(partial(problem_on_worker, session.name))).values()]
+            except OSError:
+                # A worker was lost meanwhile, and Dask counts it no more.
+                if not tries_left or self._client.status != "running":
+                    raise
+        raise AssertionError("the last try ends the loop")
 
     async def _end(self, session: str) -> None:
         """End a session; a worker that is lost or hangs changes nothing, since all rows are here."""

@@ -1,7 +1,7 @@
 """How many questions are asked at once, and how that adapts to rate limits.
 
 HTTP 429 halves a target's slots and holds them back for as long as the server asks; every full round of answers adds
-one slot again. Other failures of the server stop that growth for a round.
+one slot again, or a sixteenth of them. Other failures of the server stop that growth for a round.
 
 A target that cannot be reached is down: no question waits for it. What is under way asks on, and an answer ends that.
 """
@@ -30,6 +30,8 @@ TOO_MANY = "HTTP 429"
 """The reason of fewer slots."""
 DOWN_AFTER = 5
 """Failed connections in a row after which a target is down."""
+GROWTH = 16
+"""Slots grow by this part of them, or by one: a thousand would take hours to come back one by one."""
 LEAST_CHANGE_S = 1.0
 """A wait that grows by less is not reported: many questions are refused within moments of each other."""
 
@@ -222,7 +224,8 @@ class Limit:
             return
         self._answered += 1
         if self.width < self._most and self._answered >= self.width:
-            self._change(self.width + 1, "no refusals in a full round")
+            more = max(1, self.width // GROWTH)
+            self._change(min(self._most, self.width + more), "no refusals in a full round")
 
     def _failed(self, error: ProviderError, *, hold_s: float) -> None:
         if error.unreachable:

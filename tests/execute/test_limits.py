@@ -110,6 +110,38 @@ async def test_each_refusal_halves_the_slots_down_to_one_and_each_round_of_answe
     assert scene.changes[0].at == NOW.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+async def test_many_slots_grow_by_a_sixteenth() -> None:
+    scene = Scene(128)
+    await scene.fail(refusal())
+    for _ in range(1 + 64 + 68):
+        await scene.answer()
+    assert scene.widths == [(128, 64), (64, 68), (68, 72)]
+
+
+async def test_a_question_that_is_stopped_while_it_waits_for_shared_slots_keeps_no_slot() -> None:
+    class Shared:
+        """Gives a slot once."""
+
+        def __init__(self) -> None:
+            self.left = 1
+
+        async def acquire(self) -> None:
+            if self.left == 0:
+                raise ConnectionError
+            self.left -= 1
+
+        async def release(self) -> None:
+            pass
+
+    scene = Scene(2)
+    scene.limit.shared = Shared()
+    with pytest.raises(ConnectionError):
+        async with scene.limit.slot():
+            await scene.limit.pause(refusal(), 0)
+    scene.limit.shared = None
+    assert await most_at_once(lambda _: scene.limit, "a" * 6) == scene.limit.width
+
+
 @pytest.mark.parametrize("refused", [8, 1])
 async def test_questions_that_were_under_way_halve_once_and_add_nothing(refused: int) -> None:
     scene = Scene(8)

@@ -35,7 +35,7 @@ Fault = Literal["killed", "terminated", "paused", "cut off", "full disk", "sched
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 SHARES = (5, 4, 5, 5, 5, 2)
 WORKERS = 3
-SHORT_LIVED = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "3s", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "10"}
+SHORT_LIVED = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "6s", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "10"}
 """A worker that is paused for longer is lost; so many losses of one unit are not its own fault."""
 DISK_BYTES = 2 * 1024 * 1024
 FILE_BYTES = 256 * 1024
@@ -159,10 +159,10 @@ class Round:
         self.rig.restore()
         self._write()
         process = self._start()
-        wait_until(lambda: len(self.pids) >= 2 or process.poll() is not None)
+        wait_until(lambda: len(self.pids) >= 2 or process.poll() is not None, DEADLINE_S)
         time.sleep(self.chance.uniform(0, 0.8))
         # Some pauses are longer than the scheduler waits for a worker.
-        seconds = self.chance.choice([0.3, 1.0, 4.5 if self.fault == "paused" else 2.0])
+        seconds = self.chance.choice([0.3, 1.0, 8.0 if self.fault == "paused" else 2.0])
         self.rig.strike(self.fault, self.chance.choice(self.rig.living()), seconds)
         _, err = process.communicate(timeout=DEADLINE_S)
         found = self._check(process.returncode, err)
@@ -219,6 +219,7 @@ class Round:
             assert self.project.text("r.jsonl").startswith(kept)
             code, err = again.returncode, again.stderr
             found["resumed runs"] += 1
+        assert self.project.path("r.jsonl").exists(), (code, err)
         rows = self.project.rows()
         ran = Counter((row["eval_id"], row["trial"]) for row in rows)
         expected = Counter((case, trial) for case in (*SLOW, *SHORT) for trial in range(1, TRIALS + 1))
