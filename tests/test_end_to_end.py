@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,29 @@ class TestBundledExample:
         assert written["candidate_answer"].startswith("```js\n/**")
         assert "@[Assistant]:" in json.loads(remembered["request"])["prompt"]
         assert remembered["candidate_answer"] == "Your name is Ada."
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "verdicts"),
+    [
+        ("support", (), {"pass": 3}),
+        ("extraction", (), {"pass": 1}),
+        ("rag", ("--replay", "recordings"), {"pass": 2}),
+        ("side-by-side", (), {"pass": 5, "fail": 1}),
+        ("rows", (), {"pass": 6}),
+    ],
+)
+def test_examples_pass_without_keys(
+    name: str, flags: tuple[str, ...], verdicts: dict[str, int], tmp_path: Path
+) -> None:
+    # The keys of recordings depend on the path in the repository.
+    shutil.copytree(REPOSITORY / "docs" / "examples" / name, tmp_path / "docs" / "examples" / name)
+    (tmp_path / ".git").mkdir()
+    project = Project(tmp_path / "docs" / "examples" / name)
+    assert project.run("validate", "--strict", ".").code == 0
+    done = project.run("eval", "evals", "--out", "r.jsonl", *flags)
+    assert done.code == 0, done
+    assert Counter(row["verdict"] for row in project.rows()) == verdicts
 
 
 def test_scripts_in_three_languages_score_alike(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def values(data: Any) -> Iterator[str]:
         yield repr(data)
 
 
-CURRENT = {"'code_judge'": "'code'", "'azure'": "'azure-openai'"}
+CURRENT = {"'code_judge'": "'code'", "'azure'": "'azure-openai'", "'openai-compatible'": "'openai'"}
 PIECES = ("# mark", "    # mark", "", "  ", "\t")
 
 

@@ -29,7 +29,16 @@ def test_what_the_documentation_shows_is_printed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "killed", "survives"), [("code-evaluators", 1, {}), ("simple", 12, {"reviews-a-file": 6})]
+    ("name", "killed", "survives"),
+    [
+        ("code-evaluators", 1, {}),
+        ("simple", 12, {"reviews-a-file": 6}),
+        ("support", 16, {}),
+        ("extraction", 7, {}),
+        ("side-by-side", 2, {}),
+        ("rows", 6, {}),
+        ("rag", 3, {}),
+    ],
 )
 def test_bundled_example(name: str, killed: int, survives: dict[str, int], tmp_path: Path) -> None:
     folder, out = REPOSITORY / "docs" / "examples" / name, tmp_path / "proof.json"
