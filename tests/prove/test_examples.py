@@ -33,11 +33,11 @@ def test_what_the_documentation_shows_is_printed(tmp_path: Path) -> None:
     [
         ("code-evaluators", 1, {}),
         ("simple", 12, {"reviews-a-file": 6}),
-        ("support", 16, {}),
-        ("extraction", 7, {}),
+        ("support", 21, {}),
+        ("extraction", 10, {}),
         ("side-by-side", 2, {}),
         ("rows", 6, {}),
-        ("rag", 3, {}),
+        ("rag", 4, {}),
     ],
 )
 def test_bundled_example(name: str, killed: int, survives: dict[str, int], tmp_path: Path) -> None:
