@@ -1,7 +1,7 @@
 """Measure what a case costs the machines of a cluster: CPU time, memory, and how soon rows come.
 
 Starts a scheduler and workers on this machine, and runs mock cases on them: one by one, and in the groups in which
-short cases travel. Needs Linux and the extra `dask`. docs/scale.md has the figures.
+short cases travel. Needs Linux and the extra `dask`. `scale_simulation.py` uses the figures; docs/scale.md has them.
 Run: python benchmarks/scale_costs.py --cases 100000
 """
 

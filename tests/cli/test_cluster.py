@@ -106,6 +106,10 @@ class TestSameResults:
             project.documents(*"ab", targets=(gpt(api.base_url),))
             assert_same(project, cluster)
 
+    def test_shard(self, project: Project, cluster: DaskCluster) -> None:
+        project.documents(*"abcdef")
+        assert_same(project, cluster, "--shard", "1/2")
+
     def test_dry_run(self, project: Project, cluster: DaskCluster) -> None:
         project.documents({"id": "a", "expected_messages": [{"role": "assistant", "content": "Hello"}]}, "b")
         assert_same(project, cluster, "--dry-run")
