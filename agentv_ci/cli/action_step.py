@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from agentv_ci.app import compile as compiling
 from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, this_use, write_plan, write_run
 from agentv_ci.app.report_files import RunFiles
-from agentv_ci.cli import eval_command, validate_command
+from agentv_ci.cli import adopt_command, eval_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
 from agentv_ci.cli.options import record_of
@@ -57,7 +59,11 @@ def run_step(options: StepOptions) -> int:
     prepare(folder, named, use)
     root = (_root_of(cwd / options.paths[0]) if options.paths else None) or cwd
     files: list[FileDiagnostics] = []
-    command = _validate if options.validate_only else partial(_evaluate, prove=options.prove)
+    command: Callable[[Path, click.Context, list[FileDiagnostics]], int] = partial(_evaluate, prove=options.prove)
+    if options.validate_only:
+        command = _validate
+    elif options.adopts:
+        command = _adopt
 
     def work() -> int:
         if not options.paths:
@@ -84,7 +90,11 @@ def run_step(options: StepOptions) -> int:
 
 def _parse(options: StepOptions) -> click.Context:
     """Parse the options of `validate` or `eval`; raises UsageError and click's exceptions."""
-    command = validate_command.command if options.validate_only else eval_command.command
+    if options.adopts and options.validate_only:
+        raise UsageError("results cannot be combined with validate-only")
+    command: click.Command = adopt_command.command if options.adopts else eval_command.command
+    if options.validate_only:
+        command = validate_command.command
     try:
         words = [*options.flags(), *shlex.split(options.args), "--", *options.paths]
         return command.make_context(f"agentv-ci {command.name}", words)
@@ -175,6 +185,13 @@ def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics]
     return code
 
 
+def _adopt(folder: Path, context: click.Context, _: list[FileDiagnostics]) -> int:
+    """Judge the results of another tool; there are no documents with diagnostics."""
+    _refuse_own_files(folder, context, Path.cwd())
+    own = {name: str(folder / file) for name, file in OWN_FILES.items()}
+    return adopt_command.adopt(record_of(adopt_command.AdoptOptions, {**context.params, **own}), Path.cwd())
+
+
 def _proven(options: eval_command.EvalOptions, compiled: compiling.CompiledPlan, folder: Path, cwd: Path) -> Proof:
     """Prove the cases that run, and write the proof into the folder."""
     from agentv_ci.app import prove as proving  # few workflows prove anything
@@ -199,9 +216,9 @@ def _proven(options: eval_command.EvalOptions, compiled: compiling.CompiledPlan,
 def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
     """Raise UsageError for options that name a file the action writes itself."""
     for name in OWN_FILES:
-        if context.params[name] is not None:
+        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
             raise UsageError(f"args: --{name} is set by the action", hint="use results-dir to choose where files go")
-    if context.params["wants_list"]:
+    if context.params.get("wants_list"):
         raise UsageError("args: --list is not supported")
     own = {folder.resolve() / each for each in FILES}
     for name in ("markdown", "sarif"):

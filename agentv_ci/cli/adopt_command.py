@@ -66,7 +66,11 @@ def command(options: AdoptOptions) -> int:
       agentv-ci adopt junit.xml --from junit --out results.jsonl --baseline main.jsonl
       agentv-ci adopt scores.jsonl --from jsonl --map id=name --map answer=output.text --threshold 0.7
     """
-    cwd = Path.cwd()
+    return adopt(options, Path.cwd())
+
+
+def adopt(options: AdoptOptions, cwd: Path) -> int:
+    """Adopt results, print the summary, and return the exit code of the gate."""
     wish = AdoptWish(
         options.results,
         next(kind for kind in KINDS if kind == options.kind),

@@ -118,6 +118,18 @@ class StepOptions:
         metavar="PATHS",
         help="Run these eval files, folders and globs, one per line, or one plan.",
     )
+    results: str = action_input(
+        "--results",
+        default="",
+        metavar="PATHS",
+        help="Judge these results of another tool, one file per line, instead of running evals.",
+    )
+    results_from: str = action_input(
+        "--results-from",
+        default="",
+        metavar="TOOL",
+        help="Name the tool that wrote these results, as in `adopt --from`.",
+    )
     validate_only: bool = action_input("--validate-only", is_flag=True, help="Check the documents; do not run them.")
     env_file: str | None = action_input(
         "--env-file",
@@ -147,17 +159,28 @@ class StepOptions:
 
     @property
     def paths(self) -> Sequence[str]:
-        """The paths in `evals`."""
-        return _lines(self.evals)
+        """The paths in `results`, else in `evals`."""
+        return _lines(self.results) or _lines(self.evals)
+
+    @property
+    def adopts(self) -> bool:
+        """Whether results of another tool are judged, and nothing runs."""
+        return bool(_lines(self.results))
 
     def flags(self) -> Iterator[str]:
         """Yield the inputs that are flags of `eval` or `validate`."""
         for name, value in vars(self.passed_on).items():
-            if value and (not self.validate_only or name == "targets"):
+            if value and (not self.validate_only or name == "targets") and (not self.adopts or name in OF_ADOPTED):
                 flag = f"--{name.replace('_', '-')}"
                 yield from (f"{flag}={each}" for each in (_lines(value) if name == "target" else [value]))
-        if self.dry_run and not self.validate_only:
+        if self.adopts:
+            yield f"--from={self.results_from}"
+        elif self.dry_run and not self.validate_only:
             yield "--dry-run"
+
+
+OF_ADOPTED = frozenset({"threshold", "min_pass_rate", "baseline"})
+"""Inputs that apply to results of another tool."""
 
 
 def _lines(text: str) -> list[str]:

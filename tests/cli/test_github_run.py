@@ -203,3 +203,35 @@ class TestSignals:
         command = [sys.executable, "-c", script]
         subprocess.run(command, cwd=job.folder, env=clean_environment(), capture_output=True, check=False)
         assert job.publish().code == 130
+
+
+class TestResultsOfAnotherTool:
+    LINES = '{"id": "a", "passed": true}\n{"id": "b", "passed": false}\n'
+
+    def test_they_are_judged_and_nothing_runs(self, job: Job) -> None:
+        job.write({"theirs.jsonl": self.LINES})
+        done = job.step("--results", "theirs.jsonl", "--results-from", "jsonl")
+        found = {path.name for path in job.path("agentv-results").iterdir()}
+        assert found == {"results.jsonl", "results.report.json", "junit.xml", "report.html", "run.json"}
+        assert (done.code, job.ended["verdict"]) == (1, "fail")
+        assert [row["eval_id"] for row in job.rows("agentv-results/results.jsonl")] == ["a", "b"]
+
+    def test_inputs_of_the_gate_apply(self, job: Job) -> None:
+        job.write({"theirs.jsonl": self.LINES})
+        flags = ["--results", "theirs.jsonl", "--results-from", "jsonl", "--min-pass-rate", "0.5", "--workers", "4"]
+        assert job.step(*flags).code == 0
+
+    @pytest.mark.parametrize(
+        ("flags", "error"),
+        [
+            (["--results-from", ""], "'' is not one of"),
+            (["--results-from", "jsonl", "--validate-only"], "cannot be combined with validate-only"),
+            (["--results-from", "jsonl", "--args", "--out x.jsonl"], "--out is set by the action"),
+            (["--results-from", "junit"], "not XML"),
+        ],
+    )
+    def test_wrong_inputs_are_recorded(self, flags: list[str], error: str, job: Job) -> None:
+        job.write({"theirs.jsonl": self.LINES})
+        done = job.step("--results", "theirs.jsonl", *flags)
+        assert (done.code, job.ended["verdict"]) == (2, "invalid"), done
+        assert error in job.ended["reason"]
