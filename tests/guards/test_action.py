@@ -25,10 +25,10 @@ from tests.support import REPOSITORY
 
 # Public names: removing one breaks workflows of users.
 INPUTS = (
-    "evals", "results", "results-from", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate", "max-
-    cost", "baseline", "only-changed", "shard", "balance", "dry-run", "validate-only", "prove", "working-directory",
-    "env-file", "comment", "comment-key", "base-artifact", "check", "annotations", "fail-on", "results-dir", "python-
-    path", "github-token", "args",
+    "evals", "results", "results-from", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate",
+    "max-cost", "baseline", "only-changed", "shard", "balance", "dry-run", "validate-only", "prove",
+    "working-directory", "env-file", "comment", "comment-key", "base-artifact", "check", "annotations", "fail-on",
+    "results-dir", "python-path", "github-token", "args",
 )  # fmt: skip
 OUTPUTS = (
     "verdict", "passed", "failed", "errored", "total", "pass-rate", "mean-score", "cost-usd", "results", "report",
