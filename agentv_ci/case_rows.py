@@ -89,7 +89,9 @@ def filled_cases(
         if case.cases_from is None
         else _rows_from(case.cases_from, source, read_rows)
     )
-    template = _Template({key: value for key, value in written.items() if key not in ROW_FIELDS})
+    line = locate(source.mark, pointer).start[0] + 1
+    place = f"{source.path.name}:{line}"
+    template = _Template({key: value for key, value in written.items() if key not in ROW_FIELDS}, place)
     constants = (case.cases_from and case.cases_from.vars) or {}
     for row in rows:
         yield template.filled(row, constants) if isinstance(row, DataRow) else row
@@ -119,8 +121,9 @@ def _rows_from(setting: CasesFrom, source: Source, read_rows: ReadRows) -> Itera
 class _Template:
     """The texts of a case that have variables."""
 
-    def __init__(self, data: JsonObject) -> None:
+    def __init__(self, data: JsonObject, place: str) -> None:
         self._data = data
+        self._place = place
         self._variables: list[tuple[str, bool]] = []
         """Their names, and whether the value must be a text."""
         self._fill = self._filler(data, ())
@@ -148,7 +151,7 @@ class _Template:
         lacks = "the header has no column" if row.header else "the row has no value for"
         parts = [f"{lacks} {absent}" if absent else "", f"the value of {null} is null, not a text" if null else ""]
         used = listed(f"'{{{{ {name} }}}}'" for name in names)
-        hint = f"the case '{self._data.get('id')}' has {used}; available: {listed(values)}"
+        hint = f"the case '{self._data.get('id')}' ({self._place}) has {used}; available: {listed(values)}"
         return DataProblem("AV332", "; ".join(filter(None, parts)), row.path, row.header or row.line, row.column, hint)
 
     def _filler(self, value: JsonValue, way: Pointer) -> Filler | None:

@@ -99,7 +99,7 @@ def _entry_points(kind: PluginKind) -> Mapping[str, list[EntryPoint]]:
 def _loaded(kind: PluginKind, name: str) -> Plugin | UnusablePlugin:
     known = _entry_points(kind)
     if name not in known:
-        others = f"installed: {listed(sorted(known))}" if known else f"no installed package provides {kind}s"
+        others = f"installed: {listed(sorted(known))}" if known else f"no package with {kind}s is installed"
         return UnusablePlugin(f"{kind} '{name}' is not installed{did_you_mean(name, known)}; {others}", HINT)
     packages = [_package(each) for each in known[name]]
     if len(packages) > 1:

@@ -155,6 +155,7 @@ class _Reading:
         self._selection = selection
         self._cwd = cwd
         self._ids: set[str] = set()
+        self._tags: set[str] = set()
         self._templates: set[str] = set()
         given = selection.sources(cwd)
         self._files += [DiscoveredFile(each.path, named=True) for each in given]
@@ -176,6 +177,7 @@ class _Reading:
     def _selects(self, case: CaseFacts) -> bool:
         if self._selection.only.eval_ids:
             self._ids.add(case.id)  # those of rows are known only now
+        self._tags.update(case.tags)
         return self._selection.only.selects(case)
 
     def origin(self, *, cases: int) -> Origin:
@@ -183,13 +185,19 @@ class _Reading:
         _require_matches(self._selection.only, self._ids, self._templates)
         left_out = self.compilation.left_out
         if not cases:
-            hint = "'only' on another case of the file leaves it out" if left_out else None
+            hint = "'only' on another case of the file leaves it out" if left_out else self._tags_meant()
             raise NothingToRun(f"no case matches {self._selection.only}", hint)
         if len(self._roots) > 1:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
         read = (*self._read, *self.compilation.sources)
         return Origin(root, self._diagnostics(), read, tuple(self._dotenv), left_out)
+
+    def _tags_meant(self) -> str | None:
+        """Return which tags those that no case has may mean."""
+        unknown = [each for each in self._selection.only.tags if each not in self._tags]
+        meant = [f"'{each}'{close}" for each in unknown if (close := did_you_mean(each, sorted(self._tags)))]
+        return f"no case has the tag {listed(meant)}" if meant else None
 
     def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
         """Yield eval documents up to the first invalid one; then check the rest and raise all errors."""

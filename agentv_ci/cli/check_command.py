@@ -17,13 +17,13 @@ from agentv_ci.contracts.report import FailedValidation, Validation
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.json_access import read_json
 from agentv_ci.report.lines import scenario_lines
+from agentv_ci.text import listed
+from agentv_ci.validators.builtin import BUILT_IN
 
 
 @click.command("check")
 @click.argument("results", nargs=-1, type=FILE, metavar="[RESULTS…]")
-@click.option(
-    "--validator", "keys", metavar="KEY", multiple=True, required=True, help="Run this validator; repeatable."
-)
+@click.option("--validator", "keys", metavar="KEY", multiple=True, help="Run this validator; repeatable, required.")
 @click.option("--context", metavar="JSON", help="Pass these settings, a JSON object, to the validators.")
 @click.option("--format", "form", **TEXT_OR_JSON)
 @color_option
@@ -40,6 +40,8 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
       agentv-ci check main.jsonl branch.jsonl --validator fairness_balance --context '{"metric_path": "metrics.score"}'
     """
     cwd = Path.cwd()
+    if not keys:
+        raise UsageError("missing option '--validator'", hint=f"one of {listed(sorted(BUILT_IN))}")
     settings = _settings(context)
     scenarios = check_results([cwd / each for each in results or (require_latest(cwd),)], keys, settings)
     code = _exit_code([each for scenario in scenarios for each in scenario.aggregates.validations])

@@ -168,7 +168,12 @@ class Range(click.FloatRange):
     """A range of finite numbers, without NaN."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number."""
+        """Return the number; `value` may be any text."""
+        try:
+            float(str(value))
+        except ValueError:
+            most = f" to {self.max}, such as 0.9" if self.max is not None else " on"
+            self.fail(f"{value!r} is not a number from {self.min}{most}.", param, ctx)
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -315,6 +320,8 @@ class ReportOptions:
             if getattr(self, name) == "-":
                 raise UsageError(f"--{name} requires a file name; the summary is on standard output")
         files = {name: cwd / getattr(self, name) for name in names}
+        if self.proof is not None and files.keys().isdisjoint({"html", "markdown"}):
+            raise UsageError("--proof requires --html or --markdown, which show it")
         proof = _proof(cwd / self.proof) if self.proof is not None else None
         return reports_in_workflow(files, reports_of_plugins(self.report, cwd), os.environ, cwd, proof)
 

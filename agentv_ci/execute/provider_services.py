@@ -10,6 +10,7 @@ from msgspec import Struct
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import Environment, Log, ProviderError, Warn
 from agentv_ci.contracts.results import PrintedOutput
+from agentv_ci.contracts.source import normal
 from agentv_ci.process import ProcessFailed, ProcessTimedOut
 
 Pause = Callable[[ProviderError, float], Awaitable[None]]
@@ -54,6 +55,6 @@ class ProviderServices(Struct, frozen=True):
         Raises ProviderError for the home folder of an unknown user.
         """
         try:
-            return self.root / Path(path).expanduser()
+            return normal(self.root / Path(path).expanduser())
         except RuntimeError as error:
             raise ProviderError("process", f"'{path}': {error}") from error

@@ -39,13 +39,18 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
         named = listed(f"'{each}'" for each in missing)
         raise UsageError(
             f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist",
-            hint=NO_EVALS_HINT if {each.strip("/") for each in missing} == {"evals"} else None,
+            hint=_without_evals(cwd) if {each.strip("/") for each in missing} == {"evals"} else None,
         )
     found: dict[Path, DiscoveredFile] = {}
     for pattern in patterns:
         for each in _expand(pattern, cwd):
             found[each.path] = each if each.named else found.get(each.path, each)
     return tuple(found.values())
+
+
+def _without_evals(cwd: Path) -> str:
+    above = next((each for each in cwd.parents if (each / "evals").is_dir() and (each / ".git").exists()), None)
+    return NO_EVALS_HINT if above is None else f"they are in '{above}': run the command there"
 
 
 def _expand(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:

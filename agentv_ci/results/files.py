@@ -86,6 +86,8 @@ def read_items(
             try:
                 row = row_of(how.load(item), free_data_is_text=how.FREE_DATA_IS_TEXT)
             except (ValueError, RecursionError) as error:
+                if b"evalcases:" in item or b"agentv-eval-v" in item:
+                    raise UnreadableResults(f"'{path}' is an eval file, not results of a run") from None
                 raise UnreadableResults(how.NOT_A_ROW.format(path=path, number=number, error=error)) from error
             yield item, row
     except OSError as error:

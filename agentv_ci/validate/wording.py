@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -249,6 +250,10 @@ def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tupl
     return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
 
 
+PLAIN_ITEM = re.compile(r"[\w][\w .-]{0,60}")
+"""What needs no quotes in a list."""
+
+
 def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
     """Return where a value of the wrong type is reported, and its hint."""
     match violation.expected, violation.found:
@@ -259,6 +264,10 @@ def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
             )
         case _, str() as path if violation.pointer[-1:] in (("cases_from",), ("casesFrom",)):
             return violation.pointer, f"write 'cases_from: {{file: {shortened(path, 80)}}}'"
+        case ("array",), str() | int() | float() as found if PLAIN_ITEM.fullmatch(str(found)):
+            return violation.pointer, f"write [{found}]"
+        case ("string",), bool() if violation.pointer[-1:] == ("skip",):
+            return violation.pointer, "write why the case is skipped, or leave 'skip' out"
         case ("string",), bool() | int() | float():
             return violation.pointer, "quote it"
         case _:

@@ -191,6 +191,13 @@ def test_formats(project: Project) -> None:
     assert "evals/x.yaml:1" in project.run("prove", "evals", "--verbose").out
 
 
+def test_the_folder_above_with_evaluations_is_named(project: Project) -> None:
+    project.documents(prices(STRONG))
+    project.write({".git/config": "", "src/x.txt": ""})
+    done = Project(project.path("src")).run("prove")
+    assert (done.code, f"they are in '{project.folder}': run the command there" in done.err) == (2, True), done
+
+
 def test_exit_codes(project: Project) -> None:
     project.documents(prices(STRONG))
     assert project.run("prove", "evals", "--tag", "none").code == 3
@@ -312,6 +319,50 @@ def test_a_missing_key_of_a_judge_is_named_with_its_place(project: Project) -> N
     judged(project, {"provider": "openai", "model": "gpt-4o", "api_key": "${{ GONE_KEY }}"})
     project.refuses("prove", "evals", "--judges", "live", error="targets.yaml:1: target 'judge' needs environment")
     assert proof(project)["judges"] == "skip"
+
+
+def test_a_reference_answer_that_a_script_cannot_read_is_named_with_the_reason(project: Project) -> None:
+    project.documents(prices({"name": "reads", "type": "code", "script": ["sh", "-c", "echo no file >&2; exit 3"]}))
+    (finding,) = proof(project, code=1)["findings"]
+    assert finding["message"].startswith("the reference answer cannot be scored by 'reads': the script exited")
+    assert "no file" in finding["message"]
+    assert [each["state"] for each in project.json(".agentv/proof.json")["cases"][0]["evaluators"]] == ["untried"]
+
+
+def test_the_calls_of_several_trajectories_are_made(project: Project) -> None:
+    calls = [
+        {"type": "tool_trajectory", "name": name, "mode": "any_order", "minimums": {name: least}, "required": True}
+        for name, least in (("read", 1), ("write", 2))
+    ]
+    project.documents(prices(STRONG, *calls))
+    assert proof(project)["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rules"),
+    [(r"\A[^<>]*\Z", set()), (r"(?s)\A.{0,300}\Z", set()), (".*", {"AV405"}), (r"[\s\S]*", {"AV405"})],
+)
+def test_a_pattern_of_what_is_allowed_is_not_vacuous(pattern: str, rules: set[str], project: Project) -> None:
+    project.documents(prices(STRONG | {"required": True}, {"name": "form", "type": "regex", "value": pattern}))
+    findings = proof(project)["findings"]
+    assert {each["rule"] for each in findings} == rules
+    assert all("anchor the pattern" in each["hint"] for each in findings)
+
+
+def test_a_score_that_no_evaluator_passes_but_the_case_does(project: Project) -> None:
+    near = {"name": "near", "type": "similarity", "metric": "token_f1", "min_score": 0.95}
+    case = prices(near, answer="You can return a lamp within 30 days.")
+    question = {"role": "user", "content": "How long can I return a lamp? You can within days."}
+    project.documents({**case, "input_messages": [question], "execution": {"threshold": 0.5}})
+    first = next(each for each in proof(project)["findings"] if each["rule"] == "AV401")
+    assert "no evaluator of the answer passes, but the score is high enough" in first["message"]
+    assert first["hint"] == "the score is high enough without near: set 'required: true' there"
+
+
+def test_equal_evaluators_are_one_finding(project: Project) -> None:
+    project.documents(prices(STRONG, STRONG | {"name": "again"}))
+    (finding,) = proof(project)["findings"]
+    assert finding["message"] == "'exact' and 'again' always agree, and neither changes a verdict alone"
 
 
 def test_a_script_that_crashes_is_found_with_its_reason(project: Project) -> None:

@@ -229,6 +229,12 @@ def test_options_that_select_nothing_are_named(repository: Path) -> None:
         compile_here(repository, TAGGED, patterns=["plan.json"], only=only)
 
 
+def test_a_tag_that_no_case_has_may_mean_another(repository: Path) -> None:
+    with pytest.raises(NothingToRun) as error:
+        compile_here(repository, TAGGED, only=CaseFilter(tags=["smokee"]))
+    assert error.value.hint == "no case has the tag 'smokee' (did you mean 'smoke'?)"
+
+
 def test_tags_of_the_file_come_first(repository: Path) -> None:
     fast, slow, plain = compile_here(repository, TAGGED).cases
     assert (fast.tags, slow.tags, plain.tags) == (("shop", "smoke"), ("shop", "smoke", "slow-one"), None)
