@@ -77,7 +77,7 @@ def test_merged_reports_show_it_too(project: Project) -> None:
 def test_unusable_proof_stops_the_run(text: str | None, error: str, project: Project) -> None:
     project.documents(SOUND)
     project.write({} if text is None else {"p.json": text})
-    project.refuses("eval", "evals", "--proof", "p.json", error=error.replace("NAME", "p.json"))
+    project.refuses("eval", "evals", "--html", "r.html", "--proof", "p.json", error=error.replace("NAME", "p.json"))
 
 
 class TestAction:
