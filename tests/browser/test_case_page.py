@@ -10,7 +10,14 @@ from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from agentv_ci.contracts.report import GuidelineText
-from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, OutputMessage, ToolCall, TraceSummary
+from agentv_ci.contracts.results import (
+    EvaluatorResult,
+    InputMessageRecord,
+    OutputMessage,
+    ToolCall,
+    TraceSummary,
+    WorkspaceRecord,
+)
 from agentv_ci.report.renderers.html.blocks import MAX_TEXT
 from agentv_ci.report.renderers.html.document import render
 from tests.browser.conftest import Visit, Write
@@ -357,3 +364,20 @@ def test_skipped_case_has_its_reason_and_no_score(visit: Visit, written: Write) 
     page = visit(file, ADDRESS.format("later"))
     expect(page.locator("#case")).to_contain_text(MARKUP[0])
     assert page.evaluate("window.pwned") is None
+
+
+def test_changes_in_a_workspace(visit: Visit, written: Write) -> None:
+    record = WorkspaceRecord(
+        isolation="namespaces",
+        network="off",
+        changed=("a.py", ".env"),
+        withheld=(".env (guarded)",),
+        diff=f"--- a/a.py\n+++ b/a.py\n+{MARKUP[1]}\n",
+    )
+    page = visit(written(row("fail", workspace=record)), ADDRESS.format("one"))
+    changes = page.locator("#changes")
+    expect(changes.get_by_role("heading")).to_have_text("Changes 2 files")
+    expect(changes).to_contain_text("namespaces, no network")
+    expect(changes.locator(".text").first).to_contain_text(MARKUP[1])
+    changes.get_by_text("Not given to graders").click()
+    expect(changes).to_contain_text(".env (guarded)")

@@ -104,7 +104,7 @@ function trialView(run, each, number) {
   if (trial === undefined) return unknownTrial(run, each, number);
   return make("div", { class: "trial" },
     make("div", {}, whyPanel(trial, verdictOf(each, number)), conversationPanel(trial), answerPanel(trial), expectedPanel(trial),
-      evaluatorsPanel(trial), tracePanel(trial)),
+      changesPanel(trial), evaluatorsPanel(trial), tracePanel(trial)),
     make("aside", { "aria-label": "Figures" }, comparisonPanel(run, each), numbersPanel(trial), dataPanel(trial)));
 }
 
@@ -188,6 +188,18 @@ function differenceView(trial) {
 
 function expectedPanel(trial) {
   return trial.expected_outcome ? panelOf("Expected outcome", textBox(trial.expected_outcome, "", { name: "Expected outcome" })) : null;
+}
+
+/** What the agent left behind in its workspace. */
+function changesPanel({ workspace }) {
+  if (!workspace) return null;
+  const { changed = [], withheld = [] } = workspace;
+  const confined = workspace.network === "off" ? `${workspace.isolation}, no network` : workspace.isolation;
+  return make("section", { class: "panel", id: "changes" },
+    make("h2", {}, "Changes ", make("small", {}, counted(changed.length, "file"))),
+    list([["Isolation", confined], ["Kept in", workspace.kept && inline(workspace.kept)]]),
+    workspace.diff && textBox(workspace.diff, "boxed code", { name: "Diff" }),
+    withheld.length > 0 && foldedText("Not given to graders", withheld.join("\n")));
 }
 
 function tracePanel(trial) {

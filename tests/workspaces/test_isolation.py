@@ -1,0 +1,120 @@
+"""Each way to confine a command, and what a container is started with."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentv_ci.process import run
+from agentv_ci.workspaces.isolation import Box, Means, installation, means_of
+from tests.support import write
+from tests.workspaces.builders import PATH, Agent, isolated
+
+LOOKS = (
+    "cat /proc/self/status | grep -E '^(CapEff|NoNewPrivs)'; ls /proc | grep -c '^[0-9]'; ls {hidden} 2>&1; "
+    "touch {seen}/x 2>&1; echo written > {tree}/out; touch /usr/x 2>&1; grep -c : /proc/net/dev; "
+    "mount -t tmpfs x /tmp 2>&1 | head -n 1"
+)
+
+
+@isolated
+@pytest.mark.parametrize("backend", ["bubblewrap", "unshare"])
+async def test_namespaces_give_the_same_with_either_backend(backend: str, tmp_path: Path) -> None:
+    if backend == "bubblewrap" and (await means_of("namespaces", os.environ)).backend != "bubblewrap":
+        pytest.skip("bubblewrap does not work here")
+    write(tmp_path, {"tree/a": "", "seen/b": "", "hidden/c": "", "root/x": ""})
+    (tmp_path / "root" / "x").unlink()
+    tree, seen, hidden = (tmp_path / name for name in ("tree", "seen", "hidden"))
+    means = Means("namespaces", backend)  # type: ignore[arg-type]
+    box = Box(means, network=False, writable=(tree,), visible=(seen,), root=tmp_path / "root")
+    env = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"}
+    looks = LOOKS.format(hidden=hidden, seen=seen, tree=tree)
+    ended = await run(box.confined(("sh", "-c", looks), env, tree), cwd=tmp_path, env=env, timeout_s=20)
+    lines = ended.stdout.splitlines()
+    assert ended.stderr == ""
+    assert {"CapEff:\t0000000000000000", "NoNewPrivs:\t1"} <= {*lines}
+    assert int(lines[2]) < 8
+    assert f"ls: cannot access '{hidden}': No such file or directory" in lines
+    assert f"touch: cannot touch '{seen}/x': Read-only file system" in lines
+    assert "touch: cannot touch '/usr/x': Read-only file system" in lines
+    assert lines[-2] == "1"
+    assert "denied" in lines[-1] or "must be superuser" in lines[-1] or "not permitted" in lines[-1]
+    assert (tree / "out").read_text() == "written\n"
+    assert list((tmp_path / "root").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "found"),
+    [
+        ("tool/bin", "tool"),
+        (".local/bin", ".local/bin"),
+        (".venv/bin", ".venv"),
+        (".pyenv/shims", ".pyenv"),
+        ("x", "x"),
+    ],
+)
+def test_installation_of_a_folder_of_path(tmp_path: Path, folder: str, found: str) -> None:
+    write(tmp_path, {f"{folder}/python": "", ".venv/pyvenv.cfg": ""})
+    assert list(installation(tmp_path / folder, ())) == [tmp_path / found]
+
+
+def test_installation_never_shows_what_is_hidden(tmp_path: Path) -> None:
+    write(tmp_path, {"bin/tool": "", "repository/x": ""})
+    assert list(installation(tmp_path / "bin", [tmp_path / "repository"])) == [tmp_path / "bin"]
+    assert list(installation(tmp_path, [tmp_path / "repository"])) == []
+
+
+ENGINE = f"""#!{sys.executable}
+# Starts what follows the image: https://docs.docker.com/reference/cli/docker/container/run/.
+import json, os, subprocess, sys
+
+log = open({{log!r}}, "a")
+log.write(json.dumps(sys.argv[1:]) + "\\n")
+log.close()
+arguments = sys.argv[1:]
+if arguments[0] == "run":
+    ALONE = {{{{"--rm", "--interactive", "--init"}}}}
+    place, cwd, env = 1, None, {{{{"PATH": os.environ["PATH"]}}}}
+    while arguments[place].startswith("--"):
+        name = arguments[place]
+        place += 1
+        if name in ALONE:
+            continue
+        value = arguments[place]
+        place += 1
+        if name == "--workdir":
+            cwd = value
+        if name == "--env":
+            env[value] = os.environ[value]
+    assert arguments[place] == "debian:12", arguments
+    sys.exit(subprocess.run(arguments[place + 1 :], cwd=cwd, env=env).returncode)
+"""
+
+
+def test_container(agent: Agent, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write(tmp_path, {"bin/docker": ENGINE.format(log=str(log))})
+    (tmp_path / "bin" / "docker").chmod(0o755)
+    agent.project.env["PATH"] = f"{tmp_path / 'bin'}:{PATH}"
+    row = agent.row(
+        "echo $KEY > key",
+        {"type": "command", "argv": ["cat", "key"], "equals": "a key"},
+        targets={"env": {"KEY": "a key"}},
+        isolation="container",
+        image="debian:12",
+        limits={"memory_mb": 512, "processes": 50, "cpu_s": 9},
+    )
+    assert row["verdict"] == "pass", row
+    assert row["workspace"]["isolation"] == "container"
+    calls = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    assert [call[0] for call in calls] == ["info", "run", "rm", "run", "rm"]
+    first, second = (call for call in calls if call[0] == "run")
+    assert "a key" not in json.dumps(first)
+    assert {"--cap-drop", "no-new-privileges", "--memory", "512m", "--pids-limit", "50", "cpu=9"} <= {*first}
+    # The agent has the network of the engine, the grader none.
+    assert ("--network" in first, second[second.index("--network") + 1]) == (False, "none")
+    assert calls[2] == ["rm", "--force", first[first.index("--name") + 1]]
