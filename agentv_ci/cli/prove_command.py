@@ -160,11 +160,11 @@ def _show(proof: Proof, root: Path, options: ProveOptions) -> None:
         _show_findings(proof, root, verbose=options.verbosity.verbose)
     elif options.form != "text":
         _print(proof, root, options.form)
-    has_summary = options.form in ("text", "github")
-    if has_summary:
+    if options.form in ("text", "github"):
         _show_summary(proof, quiet=quiet)
-    if proof.summary.failed_judgements and (quiet or not has_summary):
-        show_line(unjudged_text(proof.summary), "warn", err=True)
+    if proof.summary.failed_judgements:
+        reason = f": {proof.summary.judge_error}" if proof.summary.judge_error else ""
+        show_line(f"{unjudged_text(proof.summary)}{reason}", "warn", err=True)
 
 
 def _print(proof: Proof, root: Path, form: Literal["json", "github", "sarif"]) -> None:

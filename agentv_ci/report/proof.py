@@ -67,10 +67,9 @@ def facts(proof: Proof) -> Iterator[Line]:
 
 
 def unjudged_text(total: ProofSummary) -> str:
-    """Return how many answers judges did not score, and why the first one."""
+    """Return how many answers judges did not score."""
     asked = total.judgements + total.failed_judgements
-    reason = f": {total.judge_error}" if total.judge_error else ""
-    return f"judges did not score {total.failed_judgements} of {counted(asked, 'answer')}{reason}"
+    return f"judges did not score {total.failed_judgements} of {counted(asked, 'answer')}"
 
 
 def shown_findings(proof: Proof) -> Sequence[ProofFinding]:
