@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 200
 """Levels of JSON; low enough for every recursive reader."""
 
-_MAY_BE_ILL_FORMED = re.compile(r"[\ud800-\udfff]|\\u[dD]|NaN|Infinity|[eE]\+?\d\d\d|\d{300}")
+_MAY_BE_ILL_FORMED = re.compile(r"[\ud800-\udfff]|\\u[dD]|NaN|Infinity|(?<![\w\"])\d[\d.]*[eE]\+?\d\d\d|\d{300}")
 """What lone surrogates, invalid numbers and those beyond float look like in JSON; the text is searched much faster."""
 
 

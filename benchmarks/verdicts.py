@@ -19,7 +19,8 @@ from pathlib import Path
 
 from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
 from agentv_ci.analysis.gate import decide_gate
-from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, RowPlace, Tally, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
+from agentv_ci.contracts.case_head import RowPlace
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.results.trials import Result, verdict_of_trials
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, RowPlace, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, TrialOutcome
+from agentv_ci.contracts.case_head import RowPlace
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
 
 

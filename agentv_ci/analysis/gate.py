@@ -10,6 +10,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.statistics import apart, describe
 from agentv_ci.contracts.case_key import in_matrix
 from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
     Ending,
@@ -47,9 +48,9 @@ OF_PROOFS = {"min_kill_rate", "null_agents", "accept"}
 
 def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
     """Return the thresholds of a plan's suites."""
-    cases = Counter(case.suite for case in plan.cases)
+    cases = Counter(case.suite for case in heads_of(plan))
     seeds: dict[str, set[int]] = {}
-    for case in plan.cases:
+    for case in heads_of(plan):
         seeds.setdefault(case.suite, set()).update(case.seeds[: case.trials])
     return tuple(
         GateSettings(

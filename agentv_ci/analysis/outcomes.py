@@ -5,15 +5,17 @@ from __future__ import annotations
 from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
+from agentv_ci.contracts.case_head import Case, RowPlace
 from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.packed_cases import heads_of
+from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow
 from agentv_ci.results.trials import Result, is_settled, verdict_of_trials
 from agentv_ci.text import shortened
@@ -60,13 +62,6 @@ _Rank = tuple[bool, float, CaseKey, int]
 """A sort key of trials, the worst first: errors, then scores, then the trial."""
 
 
-class RowPlace(NamedTuple):
-    """The place of a case in its eval file."""
-
-    path: str
-    line: int
-
-
 class RowCase(Struct, frozen=True):
     """A case as described by its rows."""
 
@@ -83,9 +78,6 @@ class RowCase(Struct, frozen=True):
     def demand(self) -> tuple[int, bool, str, str, int]:
         """A sort key for rows that describe the case differently: the largest counts."""
         return self.trials, self.stop_when is None, self.require, self.digest, self.source.line
-
-
-Case = PlanCase | RowCase
 
 
 class CaseOutcome(Struct, frozen=True):
@@ -174,6 +166,13 @@ class CaseOutcome(Struct, frozen=True):
         return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
 
 
+class _Tallied(Struct):
+    """A case, and its trials so far."""
+
+    case: Case
+    trials: tuple[TrialOutcome, ...] = ()
+
+
 class Tally:
     """Collects rows, and keeps little more than their scores."""
 
@@ -189,8 +188,7 @@ class Tally:
         """Trials with findings, the worst first, each with its index among the trials of its case."""
         self._spending: defaultdict[tuple[str, str], Spending] = defaultdict(Spending)
         """Spending by suite and target."""
-        self._cases: dict[CaseKey, Case] = {}
-        self._trials: dict[CaseKey, list[TrialOutcome]] = {}
+        self._cases: dict[CaseKey, _Tallied] = {}
         self._learns = True
 
     @classmethod
@@ -198,13 +196,9 @@ class Tally:
         """Return a tally of the cases of a plan; rows of other cases are ignored."""
         tally = cls()
         tally._learns = False
-        for case in plan.cases:
-            tally._expect((case.suite, case.id, plan.targets[case.target].name), case)
+        for case in heads_of(plan):
+            tally._cases[plan.key_of(case)] = _Tallied(case)
         return tally
-
-    def _expect(self, key: CaseKey, case: Case) -> None:
-        self._cases[key] = case
-        self._trials[key] = []
 
     def add(self, row: ResultRow) -> None:
         """Add a row; without a plan, it also describes its case."""
@@ -215,7 +209,7 @@ class Tally:
             return
         self.rows += 1
         self.cached += row.cached
-        self._trials[key].append(trial_outcome(row))
+        self._cases[key].trials += (trial_outcome(row),)
         if row.verdict not in ("pass", "skipped"):
             self._bound_findings((row.verdict != "error", row.score or 0.0, key, row.trial))
         self._spending[row.suite, row.target].count(row)
@@ -228,20 +222,21 @@ class Tally:
         case = RowCase(row.eval_id, row.suite, row.digest, place, row.trials, row.require, row.stop_when, row.tags)
         known = self._cases.get(key)
         if known is None:
-            self._expect(key, case)
-        elif isinstance(known, RowCase) and known.demand < case.demand:
-            self._cases[key] = case
+            self._cases[key] = _Tallied(case)
+        elif isinstance(known.case, RowCase) and known.case.demand < case.demand:
+            known.case = case
 
     def _bound_findings(self, rank: _Rank) -> None:
         """Count the findings of a case's newest trial; above the limit, drop those of the least bad trials."""
-        trials = self._trials[rank[2]]
+        trials = self._cases[rank[2]].trials
         insort(self._detailed, (rank, len(trials) - 1))
         self._findings += len(trials[-1].findings) + 1
         while self._findings > MAX_FINDINGS:
             (_, _, key, _), place = self._detailed.pop()
-            trial = self._trials[key][place]
-            self._findings -= len(trial.findings) + 1
-            self._trials[key][place] = replace(trial, findings=(), answer="")
+            trials = self._cases[key].trials
+            self._findings -= len(trials[place].findings) + 1
+            brief = replace(trials[place], findings=(), answer="")
+            self._cases[key].trials = (*trials[:place], brief, *trials[place + 1 :])
 
     @property
     def spending(self) -> Spending:
@@ -260,30 +255,37 @@ class Tally:
 
         `leaves_cases`: whether cases without rows did not run.
         """
-        cases: Iterable[tuple[CaseKey, Case]] = self._cases.items()
+        cases: Iterable[tuple[CaseKey, _Tallied]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=self._place)
-        return tuple(_outcome(case, key, self._trials[key], leaves_cases=leaves_cases) for key, case in cases)
+        return tuple(_outcome(known, key[2], leaves_cases=leaves_cases) for key, known in cases)
 
-    def _place(self, known: tuple[CaseKey, Case]) -> tuple[str, int, str, int, str]:
-        (suite, case_id, target), case = known
-        return suite, case.source.line, case_id, self._ranks.get(target, len(self._ranks)), target
+    def _place(self, known: tuple[CaseKey, _Tallied]) -> tuple[str, int, str, int, str]:
+        (suite, case_id, target), tallied = known
+        return suite, tallied.case.source.line, case_id, self._ranks.get(target, len(self._ranks)), target
 
 
-def _outcome(case: Case, key: CaseKey, trials: Iterable[TrialOutcome], *, leaves_cases: bool) -> CaseOutcome:
-    ran = tuple(sorted(trials, key=lambda each: each.number))
+def _outcome(tallied: _Tallied, target: str, *, leaves_cases: bool) -> CaseOutcome:
+    case, ran = tallied.case, tallied.trials
+    if len(ran) > 1:
+        ran = tuple(sorted(ran, key=lambda each: each.number))
     verdict, score = verdict_of_trials([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
-    return CaseOutcome(case, key[2], verdict, score, ran, not_run=leaves_cases and not ran)
+    return CaseOutcome(case, target, verdict, _same(score), ran, not_run=leaves_cases and not ran)
+
+
+def _same(score: float) -> float:
+    """Return the same object for the scores of most trials: one of its own for each takes 24 bytes."""
+    return 1.0 if score == 1.0 else 0.0 if score == 0.0 else score
 
 
 def trial_outcome(row: ResultRow) -> TrialOutcome:
     """Return the part of a row that says why it did not pass."""
     if row.verdict == "pass":
-        return TrialOutcome(row.trial, row.verdict, row.score or 0.0, "", row.duration_ms)
+        return TrialOutcome(row.trial, row.verdict, _same(row.score or 0.0), "", row.duration_ms)
     return TrialOutcome(
         row.trial,
         row.verdict,
-        row.score or 0.0,
+        _same(row.score or 0.0),
         summary=shortened(_summary(row), MAX_FINDING),
         duration_ms=row.duration_ms,
         findings=tuple(map(_finding, row.evaluator_results)),

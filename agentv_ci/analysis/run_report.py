@@ -11,6 +11,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.spending import Spending
 from agentv_ci.analysis.statistics import count, describe, figures_by_tag, group, repeated
 from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, GateSettings, Group, GuidelineText, RunReport, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
@@ -99,7 +100,7 @@ def run_report_of(
 
 
 def _guidelines(plan: Plan) -> list[GuidelineText]:
-    texts = {each.path: plan.files[each.sha256].text for case in plan.cases for each in case.guidelines}
+    texts = {each.path: plan.files[each.sha256].text for case in heads_of(plan) for each in case.guidelines}
     return [GuidelineText(path=path, text=texts[path]) for path in sorted(texts)]
 
 

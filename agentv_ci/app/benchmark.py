@@ -174,8 +174,7 @@ def _for_benchmark(plan: Plan, seeds: Sequence[int | None] | None) -> Plan:
     update: dict[str, object] = {"stop_when": None}
     if seeds is not None:
         update |= {"trials": len(seeds), "seeds": tuple(seed for seed in seeds if seed is not None)}
-    cases = tuple(case.model_copy(update=update) for case in plan.cases)
-    return resealed(plan.model_copy(update={"cases": cases}))
+    return resealed((case.model_copy(update=update) for case in plan.cases), plan)
 
 
 def _trials(plan: Plan) -> list[Trial]:

@@ -13,7 +13,8 @@ from agentv_ci import __version__
 from agentv_ci.app import cluster_worker
 from agentv_ci.app.cluster_worker import Answered, Head, Notes, Unit, with_workers
 from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.contracts.plan import Plan, PlanWorkspace, files_of
+from agentv_ci.contracts.packed_cases import heads_of
+from agentv_ci.contracts.plan import Plan, files_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.evaluate.evaluators import needing_packages
 from agentv_ci.execute.cluster import Cluster, open_cluster
@@ -79,7 +80,7 @@ class ClusterTrials:
     async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
         """See TrialRunner; raises UsageError for a worker without variables, and without a worker for a target."""
         asked = tuple(targets)
-        for key in sorted({case.target for case in self._plan.cases}.intersection(asked)):
+        for key in sorted({case.target for case in heads_of(self._plan)}.intersection(asked)):
             target = self._plan.targets[key]
             if target.resources:
                 await self._cluster.require_resources(f"target '{target.name}'", target.resources)
@@ -87,7 +88,7 @@ class ClusterTrials:
             __version__,
             needing_packages(self._plan).model_copy(update={"files": {}}),
             asked,
-            tuple(_one_of_each(case.workspace for case in self._plan.cases if case.workspace is not None)),
+            tuple({case.workspace.isolation for case in self._plan.cases if case.workspace is not None}),
             RunOptions(
                 root=self._options.root,
                 dry_run=self._options.dry_run,
@@ -234,11 +235,6 @@ class ClusterTrials:
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """See TrialRunner."""
         raise NotImplementedError(f"{trial.key}: a cluster does not score the stored answer of {row.timestamp}")
-
-
-def _one_of_each(workspaces: Iterable[PlanWorkspace]) -> Iterable[PlanWorkspace]:
-    """Return one workspace for each kind of isolation."""
-    return {each.isolation: each for each in workspaces}.values()
 
 
 def _has_budget(plan: Plan, options: RunOptions) -> bool:

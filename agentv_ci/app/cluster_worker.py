@@ -16,11 +16,12 @@ import agentv_ci
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.grading import grader
 from agentv_ci.contracts.agent_targets import AgentTarget
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, PlanWorkspace, flat, seed_of
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, seed_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target, at_most
+from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
-from agentv_ci.evaluate.evaluators import load_evaluators, require_packages
+from agentv_ci.evaluate.evaluators import load_evaluators
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.cluster_session import Place
 from agentv_ci.execute.limits import Limits
@@ -45,7 +46,7 @@ class Head(Struct, frozen=True):
     """Without files, and with one case for each package that evaluators need."""
     asked: tuple[str, ...]
     """Keys of the targets that are asked."""
-    workspaces: tuple[PlanWorkspace, ...]
+    isolations: tuple[Isolation, ...]
     """Those of its cases."""
     options: RunOptions
     is_verbose: bool
@@ -96,7 +97,8 @@ class WorkerRun:
         self._recordings = Store(options.record) if options.record is not None else None
         root, plan = options.root, head.plan.model_copy(update={"files": {}})
         self._plan = plan
-        require_packages(plan)
+        for case in plan.cases:
+            load_evaluators(case)
         targets = dict(plan.targets)
         if not head.options.dry_run:
             _require_unchanged(plan, head.asked, root)
@@ -135,7 +137,7 @@ class WorkerRun:
         """Open all targets; raises TargetUnavailable, and UsageError without the isolation that cases ask for."""
         self._stack.push_async_callback(self._limits.close)
         if not self._head.options.dry_run:
-            await self._workspaces.require(self._head.workspaces)
+            await self._workspaces.require(self._head.isolations)
         await self._runner.open(self._head.asked, self._stack)
 
     async def close(self) -> None:
@@ -151,7 +153,7 @@ class WorkerRun:
 
     async def _row(self, unit: Unit) -> ResultRow:
         case, dry_run = unit.case, self._head.options.dry_run
-        load_evaluators(flat(case.evaluators))
+        load_evaluators(case)
         suite, target = self._suites[case.suite], self._targets[case.target]
         row = await self._runner.run(Trial(case, suite, target, unit.number, seed_of(case, unit.number), dry_run))
         return row.model_copy(update={"worker": self._place.name})

@@ -15,7 +15,7 @@ from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.case_rows import ids_of_rows
 from agentv_ci.compile.compilation import Compilation
 from agentv_ci.compile.diff import diff
-from agentv_ci.compile.digest import CaseDigests, document_digest
+from agentv_ci.compile.digest import CaseDigests, StreamedDigest
 from agentv_ci.compile.document import PlanDocument, PlanWriter, prices_by_suite
 from agentv_ci.compile.estimate import estimate
 from agentv_ci.compile.overrides import narrowed
@@ -24,6 +24,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.packed_cases import heads_of, packed
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCase, PlannedCases
 from agentv_ci.contracts.source import Source, locate, relative
@@ -285,7 +286,7 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
 
 def only_changed(compiled: CompiledPlan, old: Path) -> CompiledPlan:
     """Return the plan with only the cases that are not in an older plan; raises what `read_plan` raises."""
-    known = {case.digest for case in read_plan(old).cases}
+    known = {case.digest for case in heads_of(read_plan(old))}
     plan = narrowed(compiled.plan, lambda case: case.digest not in known)
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
 
@@ -331,11 +332,20 @@ def read_plan(path: Path) -> Plan:
 
     Raises UsageError, or InvalidInput with what the schema rejects.
     """
-    plan, data = load_plan(path)
+    stored = load_plan(path)
+    plan, digest, forged = stored.plan, StreamedDigest(stored.plan.schema_), list[str]()
     digests = CaseDigests(plan.targets, prices_by_suite(plan))
-    forged = [case.id for case in plan.cases if digests.of(case) != case.digest]
-    if forged or document_digest(data) != plan.digest:
+
+    def checked() -> Iterator[PlanCase]:
+        for case, data in stored.cases:
+            digest.add(data)
+            if digests.of(case) != case.digest:
+                forged.append(case.id)
+            yield case
+
+    cases = packed(checked())
+    if forged or digest.end(stored.rest) != plan.digest:
         which = f"{'case' if len(forged) == 1 else 'cases'} {listed(forged)}" if forged else "the plan"
         hint = "compile the plan again instead of editing it"
         raise UsageError(f"'{path}': digest mismatch: {which} changed after compilation", hint=hint)
-    return plan
+    return plan.model_copy(update={"cases": cases})

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response, about_case
-from agentv_ci.contracts.plan import Plan, PlanCase, flat
+from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.evaluate.evaluators import evaluate, load_evaluators
+from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices
@@ -20,13 +20,12 @@ from agentv_ci.workspaces.places import Workspaces
 def grader(
     plan: Plan, options: RunOptions, materials: Materials, services: RunServices, workspaces: Workspaces
 ) -> GradeAnswer:
-    """Return what grades the answers to a plan's cases."""
-    # Load everything now: in the middle of a run, no file descriptor may be free.
+    """Return what grades the answers to a plan's cases, whose evaluators are loaded."""
+    # Now: in the middle of a run, no file descriptor may be free.
     load_prices()
     for contract in (ToolCall, OutputMessage, Usage):
         # Building them later would count towards the duration of the first answer.
         contract.model_rebuild()
-    load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
         scoring = scoring_services(ask, options.root, materials, services)

@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import Ask, JudgeQuestion, ProviderError, Response
-from agentv_ci.contracts.plan import Plan, PlanCase, judges_of
+from agentv_ci.contracts.packed_cases import heads_of
+from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
@@ -26,7 +27,7 @@ class ProofJudges:
         self._plan = plan
         self._options = options
         self._suites = {suite.path: suite for suite in plan.suites}
-        asked = sorted({key for case in plan.cases if case.skip is None for key in judges_of(case)})
+        asked = sorted({key for case in heads_of(plan) if case.skip is None for key in case.judges})
         self._asked = asked
         self._limits = Limits(options.workers, targets, asked, services.environment, services.log)
         self._budget = Budget(options.max_cost_usd, self._suites, 1, services.warn)

@@ -17,14 +17,14 @@ from agentv_ci.app.compile import CompiledPlan, places_of_targets
 from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.grading import scoring_services
 from agentv_ci.app.proof_judges import ProofJudges
-from agentv_ci.app.run import require_folders, require_recordings
+from agentv_ci.app.run import prepare, require_folders, require_recordings
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.plan import Plan, PlanCase, flat, judges_of
+from agentv_ci.contracts.packed_cases import heads_of
+from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.proof import CaseProof, Judges, Proof
 from agentv_ci.contracts.targets import Target
 from agentv_ci.contracts.wrong_answers import NullAgentsGate
 from agentv_ci.errors import MissingVariables
-from agentv_ci.evaluate.evaluators import load_evaluators, require_packages
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, ignore
@@ -68,9 +68,7 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
     plan, root = compiled.plan, compiled.origin.root
     cases = [*_once(plan.cases)]
     tried = [case for case in cases if case.skip is None]
-    require_packages(plan)
-    require_folders(plan, root, answering=False)
-    load_evaluators(each for case in tried for each in flat(case.evaluators))
+    require_folders(prepare(plan, answering=False).suites, root)
     others = _references(neighbours)
     accepted = {suite.path: suite.gate.accept or () for suite in plan.suites}
     lines = EvaluatorLines(root, root, math.inf)
@@ -126,7 +124,7 @@ async def _judges(
     clean = services.without_secrets(Redactor(secrets))
     for sentence in ignored:
         clean.warn(sentence)
-    if options.judges == "skip" or not any(any(judges_of(case)) for case in plan.cases):
+    if options.judges == "skip" or not any(any(case.judges) for case in heads_of(plan)):
         return clean, None
     judges = ProofJudges(plan, targets, how, clean)
     await judges.open(stack)

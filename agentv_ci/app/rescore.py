@@ -13,6 +13,7 @@ from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import conclude, run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, flat
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
@@ -106,7 +107,8 @@ def _matched(compiled: CompiledPlan, contents: _Contents, results: Path) -> Resc
 
 def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> Iterator[str]:
     """Yield warnings about cases that are not scored, or with fewer trials than set."""
-    planned, stored = ({key[:2]: key[1] for key in keys} for keys in (map(plan.key_of, plan.cases), contents.trials))
+    known = map(plan.key_of, heads_of(plan))
+    planned, stored = ({key[:2]: key[1] for key in keys} for keys in (known, contents.trials))
     if unknown := [name for case, name in stored.items() if case not in planned]:
         yield f"skipped, no longer a case: {listed(unknown)}"
     keys = {plan.key_of(case) for case in scored}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci import __version__
@@ -26,13 +27,15 @@ from agentv_ci.app.shards import durations_of
 from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.case_key import matching
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import CannotGoOn, Interrupted, MissingVariables, UsageError
-from agentv_ci.evaluate.evaluators import require_packages
+from agentv_ci.evaluate.evaluators import load_evaluators
 from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
@@ -95,12 +98,12 @@ def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, se
     for row in read_rows(results, allow_torn=True):
         tally.add(row)
     known, plan = tally.outcomes(), compiled.plan
-    match = matching((each.key for each in known), map(plan.key_of, plan.cases))
+    match = matching((each.key for each in known), map(plan.key_of, heads_of(plan)))
     passed = {match(each.key): each.verdict in ("pass", "skipped") for each in known}
     ran = read_run_report(results)
     otherwise = ran is not None and ran.leaves_cases and not ran.filtered
     plan = narrowed(plan, lambda case: not passed.get(match(plan.key_of(case)), not otherwise))
-    asked = set(map(plan.key_of, plan.cases))
+    asked = set(map(plan.key_of, heads_of(plan)))
     matched = set(map(match, asked))
     elsewhere = {each.key[2] for each in known if each.key not in asked and match(each.key) in matched}
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results))), elsewhere
@@ -149,11 +152,12 @@ async def run_trials(
 
     Returns how the run ended, even if it was interrupted. Raises what `run_plan` raises.
     """
-    asked = plan if all(case.skip is None for case in plan.cases) else narrowed(plan, lambda case: case.skip is None)
-    require_packages(asked)
+    is_skipped = any(case.skip is not None for case in heads_of(plan))
+    asked = narrowed(plan, lambda case: case.skip is None) if is_skipped else plan
     answering = stored is None and not options.dry_run and options.replay is None
+    needs = prepare(asked, answering=answering)
     if options.cluster is None:
-        require_folders(asked, options.root, answering=answering)
+        require_folders(needs.suites, options.root)
         if answering:
             _require_unchanged(asked, options)
     finished = earlier or NO_EARLIER_RUN
@@ -183,7 +187,7 @@ async def run_trials(
                 Workspaces(plan.files, options.root, variables, clean.log, options.keep_workspaces)
             )
             if answering:
-                await workspaces.require(case.workspace for case in asked.cases if case.workspace is not None)
+                await workspaces.require(needs.isolations)
             grade = grader(asked, options, materials, clean, workspaces)
             runner = partial(
                 LocalTrials,
@@ -246,10 +250,31 @@ async def _run_until_interrupted(engine: Engine, stored: StoredAnswers | None) -
     return False
 
 
-def require_folders(plan: Plan, root: Path, *, answering: bool) -> None:
-    """Raise UsageError if commands would run in the folder of an eval file and it does not exist."""
-    targets = plan.targets if answering else {}
-    suites = dict.fromkeys(case.suite for case in plan.cases if runs_in_suite(case, targets.get(case.target)))
+class Needs(Struct, frozen=True):
+    """What a plan needs of the machine."""
+
+    suites: Collection[str]
+    """Eval files in whose folders commands run."""
+    isolations: Collection[Isolation]
+
+
+def prepare(plan: Plan, *, answering: bool) -> Needs:
+    """Load what the evaluators of a plan need, and return what else it needs.
+
+    Raises UsageError for a package or plugin that cannot be used.
+    """
+    targets, suites, isolations = plan.targets if answering else {}, dict[str, None](), dict[Isolation, None]()
+    for case in plan.cases:
+        load_evaluators(case)
+        if case.suite not in suites and runs_in_suite(case, targets.get(case.target)):
+            suites[case.suite] = None
+        if case.workspace is not None:
+            isolations[case.workspace.isolation] = None
+    return Needs(suites, isolations)
+
+
+def require_folders(suites: Iterable[str], root: Path) -> None:
+    """Raise UsageError if the folder of one of these eval files, in which commands run, does not exist."""
     for suite in suites:
         if not (root / suite).parent.is_dir():
             raise UsageError(
@@ -260,7 +285,7 @@ def require_folders(plan: Plan, root: Path, *, answering: bool) -> None:
 
 def _require_unchanged(plan: Plan, options: RunOptions) -> None:
     """Raise UsageError if an agent's own code is not the one that the digests of the plan count."""
-    for name in dict.fromkeys(case.target for case in plan.cases):
+    for name in dict.fromkeys(case.target for case in heads_of(plan)):
         target = plan.targets[name]
         sources = target.sources if isinstance(target, (CliTarget, AgentTarget)) else None
         if changed := [*changed_files(sources or (), options.root)]:

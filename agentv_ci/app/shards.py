@@ -12,6 +12,7 @@ from msgspec import Struct
 from agentv_ci.app.compile import CompiledPlan, estimate_run
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.plan_summaries import PlannedShard, PlannedShards
 from agentv_ci.contracts.targets import cases_at_once, own_workers
@@ -40,7 +41,7 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
     """
     plan = override(compiled.plan, overrides)
     durations_s = durations_of(sharding.balance) if sharding.balance is not None else {}
-    seconds, are_known = efforts(plan, durations_s), any(plan.key_of(case) in durations_s for case in plan.cases)
+    seconds, are_known = efforts(plan, durations_s), any(plan.key_of(case) in durations_s for case in heads_of(plan))
     if not are_known and (questions := sum(seconds)):
         estimated = estimate_run(CompiledPlan(plan, compiled.origin), workers=sharding.workers)
         a_question_s = sum(each.seconds for each in estimated.targets) / questions
@@ -73,7 +74,7 @@ def durations_of(results: Path) -> Mapping[CaseKey, float]:
 
 def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[list[int]]:
     """Return the places of the cases of every part."""
-    most = max(1, min(sharding.most, sum(case.skip is None for case in plan.cases)))
+    most = max(1, min(sharding.most, sum(case.skip is None for case in heads_of(plan))))
     if sharding.target_minutes is None:
         return split(seconds, most)
 
@@ -92,9 +93,10 @@ def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[lis
 def _seconds(plan: Plan, seconds: Sequence[float], places: Sequence[int], workers: int | None) -> float:
     """Return the time of a part: of all its cases at full width, of its busiest target, or of its longest trial."""
     by_target: Counter[str] = Counter()
+    heads = heads_of(plan)
     longest = 0.0
     for place in places:
-        case = plan.cases[place]
+        case = heads[place]
         by_target[case.target] += seconds[place]  # type: ignore[assignment]  # seconds count like anything else
         longest = max(longest, seconds[place] / case.trials)
     targets = {key: plan.targets[key] for key in by_target}

@@ -10,7 +10,6 @@ from agentv_ci.compile.digest import UNSEALED
 from agentv_ci.compile.document import sealed
 from agentv_ci.compile.overrides import Needs
 from agentv_ci.compile.references import Files, ReadBytes, Targets
-from agentv_ci.contracts.base import share_field_names
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.jsonschema.schemas import schema_id
@@ -56,12 +55,7 @@ class Compilation:
 
     def plan(self) -> Plan:
         """Return the whole plan; raises what `cases` raises."""
-        cases: list[PlanCase] = []
-        for case in self.cases():
-            # One by one: all at once would not lower the peak.
-            share_field_names(case)
-            cases.append(case)
-        return sealed(self.head().model_copy(update={"cases": tuple(cases)}))
+        return sealed(self.cases(), self.head)
 
     @property
     def sources(self) -> set[Path]:

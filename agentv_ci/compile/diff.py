@@ -12,6 +12,7 @@ from agentv_ci.compile.digest import CaseDigests, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.case_key import matching
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import (
     AttachmentPart,
     FilePart,
@@ -41,7 +42,7 @@ UNSHOWN = frozenset({"headers", "env"})
 
 def diff(old: Plan, new: Plan) -> PlanDiff:
     """Return the added, removed and changed cases. A case that only moved to another file is unchanged."""
-    match = matching(*(map(plan.key_of, plan.cases) for plan in (old, new)))
+    match = matching(*(map(plan.key_of, heads_of(plan)) for plan in (old, new)))
     before, after = ({match(plan.key_of(case)): case for case in plan.cases} for plan in (old, new))
     older, newer = (CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new))
     changed = [

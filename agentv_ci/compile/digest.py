@@ -99,11 +99,6 @@ class CaseDigests:
         return own | ({"response": responses[case_id]} if isinstance(responses, dict) and case_id in responses else {})
 
 
-def document_digest(document: JsonObject) -> str:
-    """Return the digest of a plan as it is published: of everything but its `digest`."""
-    return digest_of(canonical({key: value for key, value in document.items() if key != "digest"}))
-
-
 class StreamedDigest:
     """Computes the digest of a plan case by case; in canonical order only `$schema` precedes `cases`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, BinaryIO
 
 from msgspec import Struct
@@ -12,7 +12,9 @@ from pydantic import BaseModel
 from agentv_ci.compile.digest import CaseDigests, StreamedDigest
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.config import Price
+from agentv_ci.contracts.packed_cases import packed
 from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.jsonschema.schemas import schema_id
 
 
 def as_published(part: BaseModel) -> JsonObject:
@@ -20,19 +22,23 @@ def as_published(part: BaseModel) -> JsonObject:
     return part.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def sealed(plan: Plan) -> Plan:
-    """Return the plan with its digest."""
-    digest = StreamedDigest(plan.schema_)
-    for case in plan.cases:
-        digest.add(as_published(case))
-    return plan.model_copy(update={"digest": digest.end(_rest(plan))})
+def sealed(cases: Iterable[PlanCase], rest: Callable[[], Plan]) -> Plan:
+    """Return a plan with its digest; `rest` returns everything but the cases, after the last one."""
+    digest = StreamedDigest(schema_id("plan-v1"))
+
+    def added() -> Iterator[PlanCase]:
+        for case in cases:
+            digest.add(as_published(case))
+            yield case
+
+    update = {"cases": packed(added()), "digest": digest.end(rest_of(plan := rest()))}
+    return plan.model_copy(update=update)
 
 
-def resealed(plan: Plan) -> Plan:
-    """Return a changed plan with all its digests."""
+def resealed(cases: Iterable[PlanCase], plan: Plan) -> Plan:
+    """Return the plan with changed cases, and all digests."""
     digests = CaseDigests(plan.targets, prices_by_suite(plan))
-    cases = (case.model_copy(update={"digest": digests.of(case)}) for case in plan.cases)
-    return sealed(plan.model_copy(update={"cases": tuple(cases)}))
+    return sealed((case.model_copy(update={"digest": digests.of(case)}) for case in cases), lambda: plan)
 
 
 def prices_by_suite(plan: Plan) -> Mapping[str, Mapping[str, Price]]:
@@ -62,7 +68,7 @@ class PlanWriter:
 
     def end(self, head: Plan) -> PlanDocument:
         """Return the document; `head` is the plan without cases."""
-        complete = head.model_copy(update={"digest": self._digest.end(_rest(head))})
+        complete = head.model_copy(update={"digest": self._digest.end(rest_of(head))})
         text = complete.model_dump_json(by_alias=True, exclude_none=True, exclude={"cases"}, indent=2)
         return PlanDocument(text.removesuffix("\n}").encode("utf-8"), self._scratch, self.cases)
 
@@ -84,7 +90,8 @@ class PlanDocument(Struct, frozen=True):
         out.write(b"\n  ]\n}\n")
 
 
-def _rest(plan: Plan) -> JsonObject:
+def rest_of(plan: Plan) -> JsonObject:
+    """Return everything but the cases, the digest and `$schema`, as published."""
     # Part by part: building the serializer of whole plans takes 10 ms.
     return {
         "suites": [as_published(suite) for suite in plan.suites],

@@ -12,6 +12,7 @@ from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.attachments import TEXT
 from agentv_ci.contracts.config import Price
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import (
     AttachmentPart,
     FilePart,
@@ -71,9 +72,10 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     uses = {key: _Use(target) for key, target in plan.targets.items()}
     prices = prices_by_suite(plan)
     sizes = {sha256: tokens(file.text) for sha256, file in plan.files.items() if isinstance(file, FileText)}
-    asked = [case for case in plan.cases if case.skip is None]
-    for case in asked:
-        _count(case, sizes, uses, prices[case.suite])
+    for case in plan.cases:
+        if case.skip is None:
+            _count(case, sizes, uses, prices[case.suite])
+    asked = [case for case in heads_of(plan) if case.skip is None]
     if not isfinite(sum(use.dollars + use.seconds for use in uses.values())):
         raise OverflowError
     targets = [_target(key, use) for key, use in uses.items() if use.requests]

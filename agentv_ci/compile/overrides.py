@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -14,10 +14,14 @@ from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, files_
 def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
     """Return the plan of these cases alone, as if only they had been compiled."""
     needs = Needs()
-    cases = tuple(case for case in plan.cases if keep(case))
-    for case in cases:
-        needs.add(case)
-    return sealed(needs.of(plan).model_copy(update={"cases": cases}))
+
+    def kept() -> Iterator[PlanCase]:
+        for case in plan.cases:
+            if keep(case):
+                needs.add(case)
+                yield case
+
+    return sealed(kept(), lambda: needs.of(plan))
 
 
 class Needs:
@@ -67,15 +71,13 @@ def override(plan: Plan, flags: Overrides) -> Plan:
     """Return the plan with the options applied, and its new digests."""
     if flags == Overrides():
         return plan
-    cases = tuple(_case(case, flags) for case in plan.cases)
     suites = tuple(_suite(suite, flags) for suite in plan.suites)
-    return resealed(plan.model_copy(update={"cases": cases, "suites": suites}))
+    return resealed((_case(case, flags) for case in plan.cases), plan.model_copy(update={"suites": suites}))
 
 
 def with_trials(plan: Plan, trials: Mapping[CaseKey, int]) -> Plan:
     """Return the plan with new numbers of trials."""
-    cases = tuple(case.model_copy(update={"trials": trials[plan.key_of(case)]}) for case in plan.cases)
-    return resealed(plan.model_copy(update={"cases": cases}))
+    return resealed((case.model_copy(update={"trials": trials[plan.key_of(case)]}) for case in plan.cases), plan)
 
 
 def _case(case: PlanCase, flags: Overrides) -> PlanCase:

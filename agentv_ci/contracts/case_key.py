@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
@@ -18,8 +17,8 @@ def case_name(key: CaseKey, *, names_target: bool) -> str:
 
 def in_matrix(keys: Iterable[CaseKey]) -> AbstractSet[tuple[str, str]]:
     """Return suite and id of the cases that several targets answer."""
-    targets = Counter(key[:2] for key in set(keys))
-    return {case for case, number in targets.items() if number > 1}
+    targets: dict[tuple[str, str], str] = {}
+    return {(suite, case) for suite, case, target in keys if targets.setdefault((suite, case), target) != target}
 
 
 def matching(*sides: Iterable[CaseKey]) -> Callable[[CaseKey], tuple[str, ...]]:

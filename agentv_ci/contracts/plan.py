@@ -29,6 +29,7 @@ from agentv_ci.contracts.base import (
     Require,
     Share,
 )
+from agentv_ci.contracts.case_head import CaseHead
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
@@ -481,6 +482,15 @@ class PlanCase(Compiled):
         """Tool calls of a good answer, in order."""
         return tuple(call for message in self.expected_messages for call in message.tool_calls)
 
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Keys of the targets that judge its answers."""
+        return tuple(
+            part.target
+            for part in _scoring(self.evaluators)
+            if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator))
+        )
+
 
 class Plan(Compiled):
     """A compiled run."""
@@ -494,7 +504,7 @@ class Plan(Compiled):
     )
     cases: Items[PlanCase] = Field(description="The cases, in order; one for each target that is asked.")
 
-    def key_of(self, case: PlanCase) -> CaseKey:
+    def key_of(self, case: CaseHead) -> CaseKey:
         """Return the key of a case."""
         return case.suite, case.id, self.targets[case.target].name
 
@@ -512,17 +522,10 @@ def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
             yield from flat(each.evaluators)
 
 
-def targets_of(case: PlanCase) -> Iterator[str]:
+def targets_of(case: CaseHead) -> Iterator[str]:
     """Yield the keys of all targets that a case uses; not `judge_target` if no evaluator uses it."""
     yield case.target
-    yield from judges_of(case)
-
-
-def judges_of(case: PlanCase) -> Iterator[str]:
-    """Yield the keys of the targets that judge a case's answers."""
-    for part in _scoring(case.evaluators):
-        if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)):
-            yield part.target
+    yield from case.judges
 
 
 def needs_judge(evaluator: PlanEvaluator) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 
 from agentv_ci.contracts.case_key import in_matrix
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
@@ -42,14 +43,14 @@ class Engine:
         self._services = services
         self._journal = journal
         self._targets = targets
-        answering = (case.target for case in plan.cases)
+        answering = (case.target for case in heads_of(plan))
         self._limits = Limits(options.workers, targets, answering, services.environment, services.log)
         suites = {suite.path: suite for suite in plan.suites}
         self._budget = Budget(options.max_cost_usd, suites, options.shards, services.warn)
         self._budget.add_earlier(finished)
         self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)
         self._asked = still_asked(plan, finished.results)
-        self.progress = Progress(total=self._trials.number, matrix=in_matrix(map(plan.key_of, plan.cases)))
+        self.progress = Progress(total=self._trials.number, matrix=in_matrix(map(plan.key_of, heads_of(plan))))
         self._workers: asyncio.TaskGroup
         self._runner = runner(RunState(self._limits, self._budget, self.progress, self._add_workers))
 

@@ -14,7 +14,8 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cli_template import quoted_placeholders, unknown_placeholders
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Warn
-from agentv_ci.contracts.plan import Plan, judges_of, targets_of
+from agentv_ci.contracts.packed_cases import heads_of
+from agentv_ci.contracts.plan import Plan, targets_of
 from agentv_ci.contracts.targets import CliTarget, MockTarget, PluginTarget, Target, cases_at_once
 from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.run_services import RunOptions
@@ -34,7 +35,7 @@ def resolve_plan(
 
     With `only_judges`, targets that only answer are replaced by a mock. Raises what `resolve_targets` raises.
     """
-    targets = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
+    targets = {key: plan.targets[key] for key in sorted({key for case in heads_of(plan) for key in targets_of(case)})}
     asked: AbstractSet[str] = still_asked(plan, finished.results)
     if only_judges:
         targets, asked = _with_mocks(plan, targets), targets.keys()
@@ -49,7 +50,7 @@ def resolve_plan(
 
 
 def _with_mocks(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Target]:
-    judges = {key for case in plan.cases for key in judges_of(case)}
+    judges = {key for case in heads_of(plan) for key in case.judges}
     width = cases_at_once(None, [targets[key] for key in judges])
     return {
         key: target if key in judges else MockTarget(name=target.name, provider="mock", workers=width)

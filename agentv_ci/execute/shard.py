@@ -9,6 +9,7 @@ from statistics import median
 from msgspec import Struct
 
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.packed_cases import heads_of, packed
 from agentv_ci.contracts.plan import (
     Plan,
     PlanCase,
@@ -38,7 +39,7 @@ class Shard(Struct, frozen=True):
 def part_of(plan: Plan, shard: Shard, durations_s: Mapping[CaseKey, float]) -> Plan:
     """Return the plan with the cases of one shard, in order; its digest stays that of the whole plan."""
     places = split(efforts(plan, durations_s), shard.total)[shard.index - 1]
-    return plan.model_copy(update={"cases": tuple(plan.cases[place] for place in places)})
+    return plan.model_copy(update={"cases": packed(plan.cases[place] for place in places)})
 
 
 def split(efforts: Sequence[float], total: int) -> list[list[int]]:
@@ -63,7 +64,7 @@ def efforts(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
     `durations_s` has the seconds of a trial by case. Cases without a duration count as the median; without any
     durations the size of questions and the kinds of evaluators decide. A skipped case takes nothing.
     """
-    known = [durations_s[key] for key in map(plan.key_of, plan.cases) if key in durations_s]
+    known = [durations_s[key] for key in map(plan.key_of, heads_of(plan)) if key in durations_s]
     usual = median(known) if known else None
 
     def effort(case: PlanCase) -> float:

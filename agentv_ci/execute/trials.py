@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from heapq import heappop, heappush
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.contracts.case_head import CaseHead
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, targets_of
 from agentv_ci.contracts.report import Stop
 from agentv_ci.contracts.results import ResultRow
@@ -24,7 +28,7 @@ from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.results.trials import Result, enough, needed
 
 
-def first_trials(plan: Plan, case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequence[int]:
+def first_trials(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]) -> Sequence[int]:
     """Return the numbers of the trials that a case begins with, except those that are finished."""
     known = _known(plan, case, finished)
     if case.skip is not None:
@@ -36,18 +40,18 @@ def first_trials(plan: Plan, case: PlanCase, finished: Mapping[TrialKey, Result]
     return gaps or _next(case, known)
 
 
-def trials_left(plan: Plan, case: PlanCase, finished: Mapping[TrialKey, Result]) -> int:
+def trials_left(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]) -> int:
     """Return how many trials of a case may still run."""
     return case.trials - len(_known(plan, case, finished)) if first_trials(plan, case, finished) else 0
 
 
 def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
     """Return the keys of the targets that are still to be asked."""
-    left = (case for case in plan.cases if first_trials(plan, case, finished))
+    left = (case for case in heads_of(plan) if first_trials(plan, case, finished))
     return {key for case in left for key in targets_of(case)}
 
 
-def can_pass(case: PlanCase, missed: int) -> bool:
+def can_pass(case: CaseHead, missed: int) -> bool:
     """Whether a case can still pass after this many of its trials did not."""
     return missed <= case.trials - enough(case.trials, case.require)
 
@@ -55,6 +59,8 @@ def can_pass(case: PlanCase, missed: int) -> bool:
 class _UndecidedCase(Struct):
     """A case with `stop_when: decided` that is not decided yet."""
 
+    place: int
+    """Its index in the plan."""
     known: dict[int, Result]
     """Finished trials, by number."""
     under_way: int
@@ -86,45 +92,58 @@ class TrialSchedule:
         self._limits = limits
         self._budget = budget
         self._suites = {suite.path: suite for suite in plan.suites}
-        self._places = {plan.key_of(case): place for place, case in enumerate(plan.cases)}
+        self._heads = heads_of(plan)
         self._finished = finished.results
-        self._waiting: dict[str, list[tuple[int, int, Iterator[int]]]] = {case.target: [] for case in plan.cases}
-        """By target, a heap of cases with trials to begin: index in the plan, next trial number, further numbers."""
+        self._coming: dict[str, deque[int]] = {case.target: deque() for case in self._heads}
+        """By target, the places of the cases that are not in `_waiting` yet."""
+        self._waiting: dict[str, list[tuple[int, int, Iterator[int]]]] = {target: [] for target in self._coming}
+        """By target, a heap of cases with trials to begin: place in the plan, next trial number, further numbers."""
         self._under_way: Counter[str] = Counter()
         """By target, trials being asked or judged."""
         self._undecided: dict[CaseKey, _UndecidedCase] = {}
         self._missed: Counter[CaseKey] = Counter()
-        """Trials that did not pass."""
+        """Trials that did not pass, if there are any."""
         self._is_stopped = False
         self._room = asyncio.Event()
-        for place, case in enumerate(plan.cases):
+        for place, case in enumerate(self._heads):
             self._add(place, case)
         for target in self._waiting:
+            self._wait_for_next(target)
             limits.of(target).on_room = self._room.set
 
-    def _add(self, place: int, case: PlanCase) -> None:
+    @cached_property
+    def _places(self) -> Mapping[CaseKey, int]:
+        return {self._plan.key_of(case): place for place, case in enumerate(self._heads)}
+
+    def _add(self, place: int, case: CaseHead) -> None:
         known, numbers = _known(self._plan, case, self._finished), first_trials(self._plan, case, self._finished)
-        key = self._plan.key_of(case)
-        self._missed[key] = sum(result.verdict != "pass" for result in known.values())
+        if missed := sum(result.verdict != "pass" for result in known.values()):
+            self._missed[self._plan.key_of(case)] = missed
         if numbers:
             self.number += trials_left(self._plan, case, self._finished)
-            self._begin(place, case, numbers)
+            self._coming[case.target].append(place)
         if numbers and case.stop_when is not None:
-            self._undecided[key] = _UndecidedCase(known, len(numbers))
+            self._undecided[self._plan.key_of(case)] = _UndecidedCase(place, known, len(numbers))
 
-    def _begin(self, place: int, case: PlanCase, numbers: Sequence[int]) -> None:
+    def _wait_for_next(self, target: str) -> None:
+        """Add the next case of a target to those that wait."""
+        if coming := self._coming[target]:
+            place = coming.popleft()
+            self._begin(place, target, first_trials(self._plan, self._heads[place], self._finished))
+
+    def _begin(self, place: int, target: str, numbers: Sequence[int]) -> None:
         others = iter(numbers)
-        heappush(self._waiting[case.target], (place, next(others), others))
+        heappush(self._waiting[target], (place, next(others), others))
 
     def first(self, target: str) -> Iterator[Trial]:
         """Yield the trials that the cases of a target begin with, as far as the budget allows."""
-        for place, case in enumerate(self._plan.cases):
+        for place, case in enumerate(self._heads):
             if case.target == target and not self._is_stopped and not self._budget.is_exhausted(case.suite):
                 yield from (self._trial(place, number) for number in first_trials(self._plan, case, self._finished))
 
     def skipped(self) -> Iterator[Trial]:
         """Yield the first trial of every case that is not run and has no row yet."""
-        for place, case in enumerate(self._plan.cases):
+        for place, case in enumerate(self._heads):
             if case.skip is not None and (self._plan.key_of(case), 1) not in self._finished:
                 yield self._trial(place, 1)
 
@@ -151,8 +170,10 @@ class TrialSchedule:
                 await self._room.wait()
                 continue
             place, number, others = min(free)
-            case = self._plan.cases[place]
+            case = self._heads[place]
             heappop(self._waiting[case.target])
+            if not self._waiting[case.target]:
+                self._wait_for_next(case.target)
             if self._is_affordable(case):
                 if (following := next(others, None)) is not None:
                     heappush(self._waiting[case.target], (place, following, others))
@@ -160,7 +181,7 @@ class TrialSchedule:
                 return self._trial(place, number)
         return None
 
-    def _is_affordable(self, case: PlanCase) -> bool:
+    def _is_affordable(self, case: CaseHead) -> bool:
         """Whether the budget allows a case; a suite whose budget is used up does not hold up the others."""
         if self._budget.is_exhausted(case.suite):
             self.stopped = "budget"
@@ -198,36 +219,37 @@ class TrialSchedule:
         if self._is_stopped:
             self.stopped = self.stopped or "fail-fast"
             return 0
-        self._begin(self._places[key], case, numbers)
+        self._begin(state.place, case.target, numbers)
         return 0
 
     def stop_if_failed(self) -> None:
         """With --fail-fast, begin nothing when a case of an earlier run can no longer pass."""
         if self._options.fail_fast and not all(
-            can_pass(case, self._missed[self._plan.key_of(case)]) for case in self._plan.cases
+            can_pass(case, self._missed[self._plan.key_of(case)]) for case in self._heads
         ):
             self._stop()
 
     def _stop(self) -> None:
         """Hand out nothing more."""
         waiting = (place for trials in self._waiting.values() for place, *_ in trials)
-        if any(self._is_affordable(self._plan.cases[place]) for place in waiting):
+        if any(self._is_affordable(self._heads[place]) for place in chain(waiting, *self._coming.values())):
             self.stopped = self.stopped or "fail-fast"
         self._is_stopped = True
-        for trials in self._waiting.values():
+        for target, trials in self._waiting.items():
             trials.clear()
+            self._coming[target].clear()
         self._room.set()
 
 
-def _known(plan: Plan, case: PlanCase, finished: Mapping[TrialKey, Result]) -> dict[int, Result]:
+def _known(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]) -> dict[int, Result]:
     numbers = range(1, case.trials + 1) if finished else ()
     return {number: finished[key] for number in numbers if (key := (plan.key_of(case), number)) in finished}
 
 
-def _next(case: PlanCase, known: Mapping[int, Result]) -> Sequence[int]:
+def _next(case: CaseHead, known: Mapping[int, Result]) -> Sequence[int]:
     return _without(case, known)[: needed(tuple(known.values()), case.trials, case.require)]
 
 
-def _without(case: PlanCase, known: Mapping[int, Result]) -> Sequence[int]:
+def _without(case: CaseHead, known: Mapping[int, Result]) -> Sequence[int]:
     numbers = range(1, case.trials + 1)
     return [number for number in numbers if number not in known] if known else numbers

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from pathlib import Path
+from sys import intern
+from typing import BinaryIO
 
+from msgspec import Struct
 from pydantic import ValidationError
 
-from agentv_ci.contracts.base import JsonObject, share_field_names
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan import (
     AttachmentPart,
@@ -27,7 +34,7 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.source import NOWHERE, Mark, Pointer, diagnostic_at, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
-from agentv_ci.json_access import read_json
+from agentv_ci.json_access import objects_at, read_json
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.load.events import Unparsable
 from agentv_ci.load.parse import parse_yaml
@@ -35,15 +42,104 @@ from agentv_ci.model_errors import refusals
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")
 KNOWN_MAJOR = "1"
+BEFORE_CASES, AFTER_CASES = b'  "cases": [\n', b"\n  ]\n}\n"
+BEGIN, NEXT_END, LAST_END = b"    {\n", b"    },\n", b"    }\n"
+"""The lines around the cases of a plan, and around each of them, as `compile` writes them."""
+EMPTY = '  "cases": []\n}'
+
 NUL_IN_PATH = "the path contains a NUL byte"
 
 
-def load_plan(path: Path) -> tuple[Plan, JsonObject]:
-    """Return the plan in a JSON file, and its data.
+class StoredPlan(Struct, frozen=True):
+    """The plan in a file."""
+
+    plan: Plan
+    """Without its cases."""
+    rest: JsonObject
+    """The data of all but its cases."""
+    cases: Iterable[tuple[PlanCase, JsonObject]]
+    """The cases with their data, to be read once; raises what `load_plan` raises."""
+
+
+def load_plan(path: Path) -> StoredPlan:
+    """Read a plan: its cases one by one if the file is laid out as `compile` writes it, else all at once.
 
     Raises UsageError for a file that cannot be read or has an unknown major version, InvalidInput for one that does not
     match the published schema or has dangling references.
     """
+    return _streamed(path) or _whole(path)
+
+
+def _streamed(path: Path) -> StoredPlan | None:
+    """Return a plan whose cases are read from the file when they are needed; None if it must be read as a whole."""
+    try:
+        with path.open("rb") as file:
+            head = _text_before_cases(file)
+            data = read_json(head + EMPTY, strict=True) if head is not None else None
+            if not isinstance(data, dict) or data.get("$schema") != schema_id("plan-v1"):
+                return None
+            plan = Plan.model_validate(data, by_alias=True, by_name=False)
+            start = file.tell()
+    except (OSError, ValueError):
+        return None
+    return None if any(_dangling(plan)) else StoredPlan(plan, _rest(data), _cases(path, plan, start))
+
+
+def _text_before_cases(file: BinaryIO) -> str | None:
+    """Return the text up to the first case, where the file then stands; None if there are no such lines."""
+    lines: list[bytes] = []
+    for line in file if _ends_after_cases(file) else ():
+        if line == BEFORE_CASES:
+            return b"".join(lines).decode("utf-8")
+        lines.append(line)
+    return None
+
+
+def _ends_after_cases(file: BinaryIO) -> bool:
+    file.seek(-min(len(AFTER_CASES), file.seek(0, os.SEEK_END)), os.SEEK_END)
+    ends_so = file.read() == AFTER_CASES
+    file.seek(0)
+    return ends_so
+
+
+def _cases(path: Path, plan: Plan, start: int) -> Iterator[tuple[PlanCase, JsonObject]]:
+    """Yield the cases of a plan; from one on that cannot be read alone, or is refused, read the plan as a whole."""
+    suites, seen = {suite.path for suite in plan.suites}, set[CaseKey]()
+    number = 0
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            for text in _texts_of_cases(file):
+                data = read_json(text, strict=True)
+                case = PlanCase.model_validate(data, by_alias=True, by_name=False)
+                if not isinstance(data, dict) or any(_dangling_case(case, plan, suites, seen)):
+                    break
+                number += 1
+                yield case, data
+            else:
+                return
+    except (OSError, ValueError):
+        pass
+    yield from islice(_whole(path).cases, number, None)
+
+
+def _texts_of_cases(file: BinaryIO) -> Iterator[str]:
+    """Yield the text of each case; raises ValueError if lines do not begin and end them as `compile` writes it."""
+    lines: list[bytes] = []
+    ended = b""
+    for line in file:
+        if not lines and (ended == LAST_END or line != BEGIN):
+            break
+        lines.append(line)
+        if line in (NEXT_END, LAST_END):
+            yield b"".join(lines).removesuffix(b",\n").decode("utf-8")
+            lines.clear()
+            ended = line
+    if ended != LAST_END or line + file.read() != AFTER_CASES.removeprefix(b"\n"):
+        raise ValueError
+
+
+def _whole(path: Path) -> StoredPlan:
     try:
         text = path.read_bytes().decode("utf-8")
         data = read_json(text, strict=True)
@@ -61,8 +157,12 @@ def load_plan(path: Path) -> tuple[Plan, JsonObject]:
     dangling = list(_dangling(plan))
     if dangling:
         raise InvalidInput(_diagnostics(path, text, dangling))
-    share_field_names(plan.cases)
-    return plan, data
+    empty = plan.model_copy(update={"cases": ()})
+    return StoredPlan(empty, _rest(data), zip(plan.cases, objects_at(data, "cases"), strict=True))
+
+
+def _rest(data: JsonObject) -> JsonObject:
+    return {key: value for key, value in data.items() if key not in ("$schema", "digest", "cases")}
 
 
 def _understood(data: JsonObject) -> Plan | list[tuple[Pointer, str]]:
@@ -99,14 +199,22 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
     suites = {suite.path for suite in plan.suites}
     if len(suites) < len(plan.suites):
         yield ("suites",), "duplicate suite"
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[CaseKey] = set()
     for index, case in enumerate(plan.cases):
-        if (key := (case.suite, case.id, case.target)) in seen:
-            yield ("cases", index, "id"), f"duplicate case '{case.id}' in '{case.suite}' for target '{case.target}'"
-        seen.add(key)
-        if case.suite not in suites:
-            yield ("cases", index, "suite"), f"'{case.suite}' is not in 'suites'"
-        yield from ((("cases", index), f"case '{case.id}': {what}") for what in _dangling_in(case, plan))
+        yield from ((("cases", index, *part), what) for part, what in _dangling_case(case, plan, suites, seen))
+
+
+def _dangling_case(
+    case: PlanCase, plan: Plan, suites: AbstractSet[str], seen: set[CaseKey]
+) -> Iterator[tuple[Pointer, str]]:
+    """Yield the same of one case; `seen` has the earlier ones."""
+    # Every case has texts of its own for the same names.
+    if (key := (intern(case.suite), case.id, intern(case.target))) in seen:
+        yield ("id",), f"duplicate case '{case.id}' in '{case.suite}' for target '{case.target}'"
+    seen.add(key)
+    if case.suite not in suites:
+        yield ("suite",), f"'{case.suite}' is not in 'suites'"
+    yield from (((), f"case '{case.id}': {what}") for what in _dangling_in(case, plan))
 
 
 def _digest(file: PlanFile) -> str | None:

@@ -6,13 +6,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.plan import Plan, PlanCase, judges_of, seed_of
+from agentv_ci.contracts.plan import Plan, PlanCase, seed_of
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.errors import UsageError
@@ -83,8 +84,11 @@ class ResumedResults:
         self._plan = plan
         self._root = root
         self._dry_run = dry_run
-        self._cases = {plan.key_of(case): case for case in plan.cases}
         self._datasets = {suite.path: suite.dataset for suite in plan.suites}
+
+    @cached_property
+    def _cases(self) -> Mapping[CaseKey, PlanCase]:
+        return {self._plan.key_of(case): case for case in self._plan.cases}
 
     def read_earlier(self, earlier: Path, *, is_part: bool) -> EarlierRun:
         """Read the results of an earlier run; `is_part`: the plan does not have all cases of its documents.
@@ -224,7 +228,7 @@ class ResumedResults:
         targets = self._plan.targets
         yield from unpriced_answer(row, targets[case.target])
         if row.judge_usage is not None and row.judge_cost_usd is None:
-            judges = (targets[key] for key in judges_of(case))
+            judges = (targets[key] for key in case.judges)
             yield from (model_name(judge) or judge.name for judge in judges if judge.charges)
 
     def _fits(self, row: ResultRow, case: PlanCase) -> bool:

@@ -203,9 +203,9 @@ class Workspaces:
             new.rename(self.folder / LOCK)
         return self.folder
 
-    async def require(self, workspaces: Iterable[PlanWorkspace]) -> None:
-        """Raise UsageError if this machine lacks what a workspace asks for."""
-        for isolation in dict.fromkeys(each.isolation for each in workspaces):
+    async def require(self, isolations: Iterable[Isolation]) -> None:
+        """Raise UsageError if this machine cannot isolate like this."""
+        for isolation in isolations:
             means = self._means[isolation] = await means_of(isolation, self.environ)
             if means.problem is not None:
                 raise UsageError(f"isolation '{isolation}' is not available here: {means.problem}", means.hint)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv_ci.app.compile import Selection, compile_paths, plan_document, write_plan
+from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.errors import InvalidInput
 from tests.support import write
@@ -137,3 +138,8 @@ def rich(text: str = "text") -> dict[str, Any]:
             {"name": "other", "provider": "mock", "response": f"Other: {text}"},
         ),
     }
+
+
+def document_digest(document: Document) -> str:
+    """Return the digest of a plan as it is published: of everything but its `digest`."""
+    return digest_of(canonical({key: value for key, value in document.items() if key != "digest"}))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.compile.digest import CaseDigests, document_digest
+from agentv_ci.compile.digest import CaseDigests
 from agentv_ci.compile.document import as_published, prices_by_suite
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.plan import Plan, PlanGate
-from tests.compile.builders import EVAL, Document, case, compile_here, evals
+from tests.compile.builders import EVAL, Document, case, compile_here, document_digest, evals
 
 
 def planned(root: Path, execution: Document | None = None) -> Plan:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from agentv_ci.app.compile import read_plan
-from agentv_ci.compile.digest import document_digest
 from agentv_ci.errors import InvalidInput, UsageError
-from tests.compile.builders import compile_here, rich, text_of
+from tests.compile.builders import compile_here, document_digest, rich, text_of
 from tests.support import run_command
 
 Data = dict[str, Any]
@@ -27,11 +26,16 @@ def plan(repository: Path) -> Data:
 
 def written(folder: Path, plan: object, **layout: Any) -> Path:
     path = folder / "outside.json"
-    path.write_text(json.dumps(plan, **layout), "utf-8")
+    path.write_text(json.dumps(plan, **layout) + "\n", "utf-8")
     return path
 
 
-@pytest.mark.parametrize("layout", [{"indent": 2}, {"sort_keys": True, "separators": (",", ":")}], ids=str)
+AS_COMPILED: Data = {"indent": 2}
+"""The layout that `compile` writes, in which cases are read one by one."""
+LAYOUTS: list[Data] = [AS_COMPILED, {"indent": 4}, {"sort_keys": True, "separators": (",", ":")}]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_unchanged_plan_is_read_in_any_layout(repository: Path, plan: Data, layout: Data) -> None:
     found = read_plan(written(repository, plan, **layout))
     assert ([case.id for case in found.cases], found.digest) == (["one", "two"], plan["digest"])
@@ -57,11 +61,40 @@ def add_composite(plan: Data) -> None:
     case(plan)["evaluators"].append(whole)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("change", [lambda plan: plan.update(digest="0" * 64), lambda plan: plan["cases"].pop()])
-def test_changed_plan_is_rejected(change: Change, repository: Path, plan: Data) -> None:
+def test_changed_plan_is_rejected(change: Change, layout: Data, repository: Path, plan: Data) -> None:
     change(plan)
     with pytest.raises(UsageError, match="changed after compilation"):
-        read_plan(written(repository, plan))
+        read_plan(written(repository, plan, **layout))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('    {\n      "id": "two"', '    {    \n      "id": "two"'),
+        ("    },\n    {\n", "    }, {\n"),
+        ("\n  ]\n}\n", "\n  ]}\n"),
+        ("\n  ]\n}\n", "\n  ]\n}\n\n"),
+        ('  "cases": [\n', '  "cases":  [\n'),
+    ],
+)
+def test_plan_is_read_in_almost_the_layout_of_compile(old: str, new: str, repository: Path, plan: Data) -> None:
+    path = written(repository, plan, **AS_COMPILED)
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    assert [case.id for case in read_plan(path).cases] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("    },\n", "    }\n"), ("    }\n  ]", "    },\n  ]"), ("  ]\n}\n", "  ]\n}\n  ]\n}\n")]
+)
+def test_lines_of_cases_that_are_not_json_are_rejected(old: str, new: str, repository: Path, plan: Data) -> None:
+    path = written(repository, plan, **AS_COMPILED)
+    path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+    with pytest.raises(UsageError, match="is not valid JSON"):
+        read_plan(path)
 
 
 def test_case_with_a_wrong_digest_is_named(repository: Path, plan: Data) -> None:
@@ -101,9 +134,10 @@ def test_case_with_a_wrong_digest_is_named(repository: Path, plan: Data) -> None
 def test_inconsistent_plan_is_rejected(change: Change, problem: str, repository: Path, plan: Data) -> None:
     change(plan)
     plan["digest"] = document_digest(plan)
-    with pytest.raises(InvalidInput) as raised:
-        read_plan(written(repository, plan))
-    assert any(problem in each.message for each in raised.value.diagnostics)
+    for layout in LAYOUTS:
+        with pytest.raises(InvalidInput) as raised:
+            read_plan(written(repository, plan, **layout))
+        assert any(problem in each.message for each in raised.value.diagnostics)
 
 
 def test_error_in_a_plan_has_its_line(repository: Path, plan: Data) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import assert_never
@@ -154,24 +154,18 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
     return replace(assessment, result=result)
 
 
-def load_evaluators(evaluators: Iterable[PlanEvaluator]) -> None:
-    """Import the modules that these evaluators need."""
-    for each in evaluators:
+def load_evaluators(case: PlanCase) -> None:
+    """Import what the evaluators of a case need; raises UsageError for a package or plugin that cannot be used."""
+    for each in flat(case.evaluators):
+        package = each.package if isinstance(each, authored.SimilarityEvaluator) else None
+        if package is not None and find_spec(package) is None:
+            raise UsageError(
+                f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package '{package}'",
+                hint=authored.PACKAGE_HINT,
+            )
+        if isinstance(each, authored.PluginEvaluator):
+            _require_plugin(each, f"{case.source.path}:{case.source.line}")
         scorer_of(each)
-
-
-def require_packages(plan: Plan) -> None:
-    """Raise UsageError when an evaluator of the plan needs a package or plugin that cannot be used."""
-    for case in plan.cases:
-        for each in flat(case.evaluators):
-            package = each.package if isinstance(each, authored.SimilarityEvaluator) else None
-            if package is not None and find_spec(package) is None:
-                raise UsageError(
-                    f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package '{package}'",
-                    hint=authored.PACKAGE_HINT,
-                )
-            if isinstance(each, authored.PluginEvaluator):
-                _require_plugin(each, f"{case.source.path}:{case.source.line}")
 
 
 def needing_packages(plan: Plan) -> Plan:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agentv_ci.analysis.outcomes import CaseOutcome, Finding, RowPlace, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, Finding, TrialOutcome
 from agentv_ci.contracts.action import PastRun
+from agentv_ci.contracts.case_head import Place
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
-from agentv_ci.contracts.plan import PlanSource
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import view
@@ -61,9 +61,6 @@ CHANGES: Mapping[Change, str] = {
     "flaky": "🎲 flaky",
     "not enough evidence": "🤷 not enough evidence",
 }
-
-
-Source = PlanSource | RowPlace
 
 
 class Rank(IntEnum):
@@ -267,14 +264,14 @@ def _proof(proof: Proof, run: RunView) -> str:
     return "\n\n".join(parts)
 
 
-def _changed(case: ComparedCase, comparison: Comparison, sources: Mapping[CaseKey, Source], links: Links) -> str:
+def _changed(case: ComparedCase, comparison: Comparison, sources: Mapping[CaseKey, Place], links: Links) -> str:
     source = sources.get(case.key)
     name = cell_code(shortened(view.compared_name(case, comparison), MAX_ID))
     place = "" if source is None else _place(source, links, cell_code)
     return f"| {CHANGES[case.change]} | {name} | {view.change_text(case)} | {place} |"
 
 
-def _place(source: Source, links: Links, as_code: Callable[[str], str] = code) -> str:
+def _place(source: Place, links: Links, as_code: Callable[[str], str] = code) -> str:
     return link(as_code(f"{source.path}:{source.line}"), links.to(source.path, source.line))
 
 
