@@ -122,9 +122,9 @@ def files_of(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("eval-*"))
 
 
-def folder_of(root: Path, name: str, files: int, *, broken: bool = False) -> Path:
-    """Return a folder of files of a dialect; it is written when it is first asked for."""
-    folder = root / f"{name}-{files}{'-broken' if broken else ''}"
+def folder_of(root: Path, name: str, files: int, *, cases: int = CASES_PER_FILE, broken: bool = False) -> Path:
+    """Return a folder of files of a dialect, each of so many cases; it is written when it is first asked for."""
+    folder = root / f"{name}-{files}-{cases}{'-broken' if broken else ''}"
     if folder.exists():
         return folder
     (folder / "policies").mkdir(parents=True)
@@ -133,17 +133,17 @@ def folder_of(root: Path, name: str, files: int, *, broken: bool = False) -> Pat
         (folder / "targets.yaml").write_text(TARGETS, "utf-8")
     dialect = DIALECTS[name]
     for number in range(files):
-        text = document_of(dialect, number)
+        text = document_of(dialect, number, cases)
         if broken:
             text = dialect.mistake[1].join(text.rsplit(dialect.mistake[0], 1))
         (folder / f"eval-{number:05}{dialect.suffix}").write_text(text, "utf-8")
     return folder
 
 
-def document_of(dialect: Dialect, number: int) -> str:
-    """Return one document of ten cases."""
-    first = number * CASES_PER_FILE
-    text = dialect.head + "".join(_case(dialect, order) for order in range(first, first + CASES_PER_FILE))
+def document_of(dialect: Dialect, number: int, cases: int = CASES_PER_FILE) -> str:
+    """Return one document."""
+    first = number * cases
+    text = dialect.head + "".join(_case(dialect, order) for order in range(first, first + cases))
     for ours, theirs in dialect.words:
         text = text.replace(ours, theirs)
     return text
