@@ -297,12 +297,38 @@ class TestLoss:
         assert {row["worker"] for row in project.rows()} == {"a", "b", "late"}
         assert len(project.rows()) == 60
 
+    def test_worker_that_joins_later_and_cannot_begin_ends_the_run(
+        self, project: Project, own_cluster: DaskCluster
+    ) -> None:
+        process = self.start(project, own_cluster, "--repeat", "20", seconds=0.3)
+        own_cluster.start_worker("broken", None, "--preload", str(without_scratch(own_cluster.folder)))
+        _, err = process.communicate(timeout=50)
+        assert (process.returncode, "Traceback" in err) == (4, False), err
+        assert "error: worker broken: FileNotFoundError: " in err
+        assert project.rows()
+
+    def test_case_that_kills_its_workers_is_an_error(self, project: Project, own_cluster: DaskCluster) -> None:
+        for name in "cde":
+            own_cluster.start_worker(name)
+        project.documents("deadly", *"bcd", targets=(tool("[ {EVAL_ID} != deadly ] || kill -9 $PPID; echo Hello"),))
+        done = project.process("eval", "evals", "--out", "r.jsonl", *own_cluster.flags)
+        assert (done.code, "Traceback" in done.err) == (4, False), done
+        verdicts = {row["eval_id"]: (row["verdict"], row["error"]) for row in project.rows()}
+        assert verdicts.pop("deadly") == ("error", "4 workers died while it ran")
+        assert verdicts == dict.fromkeys("bcd", ("pass", None))
+
     def test_interrupt_cancels_what_runs(self, project: Project, own_cluster: DaskCluster) -> None:
         process = self.start(project, own_cluster, seconds=60)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         assert process.returncode == 130
         wait_until(lambda: all(map(has_ended, self.pids(project))))
+
+
+def without_scratch(folder: Path) -> Path:
+    """Write a module that leaves a worker without a folder for temporary files."""
+    (folder / "broken.py").write_text("import tempfile\ntempfile.tempdir = '/gone'\n")
+    return folder / "broken.py"
 
 
 class TestRefusals:
@@ -326,8 +352,7 @@ class TestRefusals:
         self.refuses(project, *own_cluster.flags[2:], error=error)
 
     def test_worker_that_cannot_begin_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
-        (own_cluster.folder / "broken.py").write_text("import tempfile\ntempfile.tempdir = '/gone'\n")
-        own_cluster.start_worker("broken", None, "--preload", str(own_cluster.folder / "broken.py"))
+        own_cluster.start_worker("broken", None, "--preload", str(without_scratch(own_cluster.folder)))
         project.documents("a")
         done = project.process("eval", "evals", "--out", "r.jsonl", *own_cluster.flags)
         assert (done.code, "Traceback" in done.err) == (4, False), done
