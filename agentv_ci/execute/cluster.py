@@ -73,6 +73,11 @@ class Cluster:
             await self._client.register_plugin(SessionEnd(name, self._client.id, shared))
             for problem in filter(None, await self._begin(Session(name, begin))):
                 raise refusal(problem)
+        except ImportError as error:
+            raise UsageError(
+                f"the scheduler at '{self.address}' cannot load agentv-ci: {_why(error)}",
+                hint="start it where agentv-ci[dask] is installed",
+            ) from error
         except OSError as error:
             raise TargetUnavailable(
                 f"a worker was lost as the run began: {_why(error)}", hint="run it again"

@@ -364,6 +364,15 @@ class TestRefusals:
         project.documents("a")
         self.refuses(project, *own_cluster.flags[2:], error="error: worker old: it has agentv-ci 0.0.1, and")
 
+    def test_scheduler_without_agentv_ci(self, project: Project, tmp_path: Path) -> None:
+        (tmp_path / "bare.py").write_text("import sys\nsys.modules['agentv_ci'] = None\n")
+        project.documents("a")
+        with dask_cluster(tmp_path / "cluster") as bare:
+            bare.kill("scheduler")
+            bare.start_scheduler(None, "--preload", str(tmp_path / "bare.py"))
+            bare.start_worker("a")
+            self.refuses(project, *bare.flags[2:], error=f"the scheduler at '{bare.address}' cannot load agentv-ci: ")
+
     @pytest.mark.parametrize(
         ("scheduler", "error"),
         [
