@@ -14,7 +14,8 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variables_in
 from agentv_ci.contracts.evals import EVAL_SCHEMA, ROLES
 from agentv_ci.contracts.source import Mark, Source
-from agentv_ci.imports.agentv_evaluators import CaseContext, evaluators, resolved
+from agentv_ci.imports.agentv_checks import CaseContext
+from agentv_ci.imports.agentv_evaluators import evaluators
 from agentv_ci.imports.agentv_targets import add_targets
 from agentv_ci.imports.draft import Draft, Fields, Names, Place, comments_at_start, comments_before
 from agentv_ci.imports.yaml_text import Block, Commented, Node, yaml_text
@@ -184,7 +185,7 @@ class _Suite:
                 yield self._case(item)
 
     def _file_of_cases(self, place: Place, path: str) -> Iterator[Node]:
-        found = self._draft.reads.matching(resolved(place.source, path))
+        found = self._draft.reads.matching(place.source.resolve(path))
         if not found:
             self._draft.note("dropped", place, "tests", f"'{path}' was not found")
         for file in found:
@@ -343,7 +344,7 @@ class _Suite:
         return [{"role": "user", "content": [self._file(each, str(each.value), "file") for each in place.items]}]
 
     def _file(self, place: Place, path: str, kind: str) -> Node:
-        file = resolved(place.source, path)
+        file = place.source.resolve(path)
         if not path.startswith("http") and not self._draft.reads.matching(file):
             self._draft.note("dropped", place, "file", f"'{path}' was not found; its name is in the message")
             return f"[{path}]"
