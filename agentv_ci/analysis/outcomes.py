@@ -25,7 +25,7 @@ MAX_FINDINGS = 10_000
 """Most findings and answers in memory; a larger run keeps those of its worst trials."""
 
 
-class Finding(Struct, frozen=True):
+class Finding(Struct, frozen=True, gc=False):
     """The result of one evaluator for an answer that did not pass."""
 
     name: str
@@ -42,7 +42,7 @@ class Finding(Struct, frozen=True):
         return f"{self.name} (required)" if self.required else self.name
 
 
-class TrialOutcome(Struct, frozen=True):
+class TrialOutcome(Struct, frozen=True, gc=False):
     """The part of a row that is kept in memory."""
 
     number: int
@@ -62,7 +62,7 @@ _Rank = tuple[bool, float, CaseKey, int]
 """A sort key of trials, the worst first: errors, then scores, then the trial."""
 
 
-class RowCase(Struct, frozen=True):
+class RowCase(Struct, frozen=True, gc=False):
     """A case as described by its rows."""
 
     id: str
@@ -80,7 +80,7 @@ class RowCase(Struct, frozen=True):
         return self.trials, self.stop_when is None, self.require, self.digest, self.source.line
 
 
-class CaseOutcome(Struct, frozen=True):
+class CaseOutcome(Struct, frozen=True, gc=False):
     """The outcome of a case."""
 
     case: Case
@@ -166,7 +166,7 @@ class CaseOutcome(Struct, frozen=True):
         return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
 
 
-class _Tallied(Struct):
+class _Tallied(Struct, gc=False):
     """A case, and its trials so far."""
 
     case: Case

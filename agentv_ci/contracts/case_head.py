@@ -101,7 +101,8 @@ class RowPlace(NamedTuple):
     line: int
 
 
-class StoredHead(Struct, frozen=True):
+# There are as many as cases: 16 bytes less each, and nothing for the collector to visit, since they hold no cycles.
+class StoredHead(Struct, frozen=True, gc=False):
     """The head of a case whose other parts are compressed."""
 
     id: str
