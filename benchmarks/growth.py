@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from plots import decades, line_chart
+from plots import drawing
 from workload import CASES_PER_FILE, folder_of
 
 import agentv_ci
@@ -102,14 +102,12 @@ def _cell(runs: dict[tuple[str, int], list[Run]], name: str, before: int, size: 
 
 
 def _draw(runs: dict[tuple[str, int], list[Run]], sizes: list[int], folder: Path) -> None:
-    cases = decades("cases", 0, len(str(max(sizes))) - 1)
-    for what, axis in (("seconds", decades("seconds", -1, 3)), ("mebibytes", decades("peak memory", 1, 3, " MiB"))):
+    for name, what, unit in (("time", "seconds", "seconds"), ("memory", "mebibytes", "MiB")):
         lines = {
-            name: [(size, median(getattr(run, what) for run in runs[name, size])) for size in sizes]
-            for name in COMMANDS
+            command: [(size, median(getattr(run, what) for run in runs[command, size])) for size in sizes]
+            for command in COMMANDS
         }
-        name = "growth-time.svg" if what == "seconds" else "growth-memory.svg"
-        (folder / name).write_text(line_chart(lines, cases, axis), "utf-8")
+        (folder / f"growth-{name}.svg").write_text(drawing(lines, "cases", unit, is_log=True), "utf-8")
 
 
 if __name__ == "__main__":

@@ -4,63 +4,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
 
-Points = Sequence[tuple[float, float]]
-COLORS = ("#1f618d", "#c0392b", "#7d8a35", "#5dade2", "#e59866", "#6c3483")
-LEFT, TOP, WIDTH, HEIGHT, LEGEND = 70, 20, 440, 260, 330
+COLORS = ("#1f618d", "#5dade2", "#b03a2e", "#e59866", "#7d8a35", "#7d3c98")
+LEFT, TOP, WIDTH, HEIGHT = 60, 20, 480, 280
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """A labelled axis with its marks."""
-
-    label: str
-    marks: Mapping[float, str]
-    """Value → text; the first and the last are the ends of the axis."""
-    logarithmic: bool = False
-
-    def share(self, value: float) -> float:
-        """Return the place of a value, from 0 to 1."""
-        first, *_, last = (self._scaled(each) for each in self.marks)
-        return (self._scaled(value) - first) / (last - first)
-
-    def _scaled(self, value: float) -> float:
-        return math.log10(value) if self.logarithmic else value
-
-
-def decades(label: str, low: int, high: int, unit: str = "") -> Axis:
-    """Return a logarithmic axis from 10**low to 10**high."""
-    marks = {10.0**power: f"{10**power:,g}{unit}" for power in range(low, high + 1)}
-    return Axis(label, marks, logarithmic=True)
-
-
-def line_chart(lines: Mapping[str, Points], across: Axis, up: Axis) -> str:
-    """Return an SVG document with a line for each name."""
+def drawing(lines: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, *, is_log: bool = False) -> str:
+    """Return lines as SVG."""
+    scale = math.log10 if is_log else float
+    points = [point for line in lines.values() for point in line]
+    low = [min(scale(each[axis]) for each in points) if is_log else 0.0 for axis in (0, 1)]
+    high = [max(scale(each[axis]) for each in points) for axis in (0, 1)]
     bottom, right = TOP + HEIGHT, LEFT + WIDTH
+
+    def place(point: tuple[float, float]) -> tuple[float, float]:
+        share = [(scale(point[axis]) - low[axis]) / (high[axis] - low[axis]) for axis in (0, 1)]
+        return LEFT + WIDTH * share[0], bottom - HEIGHT * share[1]
+
     parts = [
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {right + LEGEND} {bottom + 50}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {right + 350} {bottom + 50}" '
             'font-family="sans-serif" font-size="13">'
         ),
-        f'<rect width="{right + LEGEND}" height="{bottom + 50}" fill="white"/>',
-        f'<text x="{LEFT + WIDTH // 2}" y="{bottom + 42}" text-anchor="middle">{escape(across.label)}</text>',
-        f'<text x="{right + 20}" y="{TOP - 4}">{escape(up.label)}</text>',
+        f'<rect width="{right + 350}" height="{bottom + 50}" fill="white"/>',
+        f'<text x="{LEFT + WIDTH // 2}" y="{bottom + 42}" text-anchor="middle">{x}</text>',
+        f'<text x="{LEFT}" y="{TOP - 6}">{y}</text>',
     ]
-    for value, text in up.marks.items():
-        y = bottom - HEIGHT * up.share(value)
-        parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>')
-    for value, text in across.marks.items():
-        x = LEFT + WIDTH * across.share(value)
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle">{escape(text)}</text>')
-    for row, (name, points) in enumerate(lines.items()):
-        color, y = COLORS[row % len(COLORS)], TOP + 20 + row * 22
-        places = [(LEFT + WIDTH * across.share(a), bottom - HEIGHT * up.share(b)) for a, b in points]
-        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
+    for axis in (0, 1):
+        for value in ticks(low[axis], high[axis], is_log=is_log):
+            at = place((value, value))[axis]
+            if axis:
+                parts.append(f'<line x1="{LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" stroke="#ddd"/>')
+                parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{value:,g}</text>')
+            else:
+                parts.append(f'<text x="{at:.1f}" y="{bottom + 20}" text-anchor="middle">{value:,g}</text>')
+    for number, (name, line) in enumerate(lines.items()):
+        color, at = COLORS[number], TOP + 10 + number * 22
+        path = " ".join(f"{left:.1f},{top:.1f}" for left, top in map(place, line))
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
-        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5" fill="{color}"/>' for a, b in places]
-        parts.append(f'<rect x="{right + 20}" y="{y - 9}" width="12" height="12" fill="{color}"/>')
-        parts.append(f'<text x="{right + 38}" y="{y + 2}">{escape(name)}</text>')
+        parts.append(f'<rect x="{right + 20}" y="{at - 9}" width="12" height="12" fill="{color}"/>')
+        parts.append(f'<text x="{right + 38}" y="{at + 2}">{name}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def ticks(low: float, high: float, *, is_log: bool) -> list[float]:
+    """Return round numbers between two ends."""
+    if is_log:
+        numbers = (1, 2, 5) if high - low < 2 else (1,)
+        found = (number * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for number in numbers)
+        return [each for each in found if low <= math.log10(each) <= high]
+    step = 10 ** math.floor(math.log10(high))
+    step = step if high / step >= 3 else step / 5
+    return [number * step for number in range(int(high / step) + 1)]
