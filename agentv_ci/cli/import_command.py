@@ -42,9 +42,9 @@ def command(options: ImportOptions) -> int:
 
     \b
     Examples:
-      agentv-ci import promptfooconfig.yaml --out evals
-      agentv-ci import 'evals/**/*.eval.yaml' --from agentv --out converted --strict
-      agentv-ci import questions.jsonl --from inspect --map input=question --map expected=answer --out evals
+      agentv-ci import promptfooconfig.yaml --out converted
+      agentv-ci import 'suites/**/*.eval.yaml' --from agentv --out imported --strict
+      agentv-ci import questions.jsonl --from inspect --map input=question --map expected=answer --out questions
     """
     wish = ImportWish(
         options.files,

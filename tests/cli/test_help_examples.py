@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.cli import COMMANDS
+from tests.adopt.test_adopt import JUNIT, PROMPTFOO
 from tests.support import CommandResult, run_command, run_program, write
 
 pytestmark = pytest.mark.slow
@@ -37,8 +39,26 @@ items:
   - {id: right, question: When?, expected_outcome: 30 days, answer: 30 days, verdict: pass}
   - {id: wrong, question: When?, expected_outcome: 30 days, answer: never, verdict: fail}
 """
-NOT_PASSED = {"judge-check": 1}
-"""The mock judge finds every answer right."""
+PROMPTFOO_CONFIG = """
+prompts: [Say hello]
+providers: [echo]
+tests: [{assert: [{type: contains, value: hello}]}]
+"""
+SUITE = """
+tests:
+  - {id: a, criteria: Greets, input: Hello, assertions: [{type: contains, value: Hello}]}
+"""
+OF_OTHER_TOOLS = {
+    "promptfooconfig.yaml": PROMPTFOO_CONFIG,
+    "suites/desk.eval.yaml": SUITE,
+    "suites/.agentv/targets.yaml": "targets: [{name: default, provider: mock}]\n",
+    "questions.jsonl": '{"question": "Where?", "answer": "Here"}\n',
+    "results.json": json.dumps(PROMPTFOO),
+    "junit.xml": JUNIT,
+    "scores.jsonl": '{"name": "a", "output": {"text": "Hello"}, "score": 0.2}\n',
+}
+NOT_PASSED = {"judge-check": 1, "adopt": 1}
+"""The mock judge finds every answer right, and each result of another tool has a failed case."""
 
 
 FUNCTIONS = f"""
@@ -57,7 +77,7 @@ def shell(lines: str, folder: Path) -> CommandResult:
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scratch")
     (folder / ".git").mkdir()
-    write(folder, {"judges/refunds.yaml": JUDGES, "models.yaml": MODELS})
+    write(folder, {"judges/refunds.yaml": JUDGES, "models.yaml": MODELS, **OF_OTHER_TOOLS})
     done = shell(BEFORE, folder)
     assert done.code == 0, done
     return folder
