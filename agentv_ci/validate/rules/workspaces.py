@@ -28,6 +28,7 @@ HINT = "add workspace: {from: …} to the execution of the case or of the file"
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
     """AV361 to AV363 for workspaces and evaluators of outcomes, and AV302 for the files that they name."""
+    of_outcomes = [(pointer, each) for pointer, each in evaluators if each.needs_workspace]
     own = document.execution.workspace if document.execution is not None else None
     if own is not None:
         yield from _check_workspace(("execution", "workspace"), own, find)
@@ -35,12 +36,12 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
         place: Pointer = ("evalcases", index, "execution", "workspace")
         if case.execution is not None and case.execution.workspace is not None:
             yield from _check_workspace(place, case.execution.workspace, find)
-        elif own is None and not find.lost_part(("execution",)) and not find.lost_part(place[:-1]):
+        elif of_outcomes and own is None and not find.lost_part(("execution",)) and not find.lost_part(place[:-1]):
             for pointer, each in evaluators_of(document, index):
                 if each.needs_workspace:
                     message = f"evaluator '{each.name}' scores what the agent leaves behind, and there is no workspace"
                     yield find.at("AV361", message, (*pointer, "type"), hint=HINT)
-    for pointer, each in evaluators:
+    for pointer, each in of_outcomes:
         yield from _check_evaluator(pointer, each, find)
 
 
