@@ -77,9 +77,18 @@ def shell(lines: str, folder: Path) -> CommandResult:
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scratch")
     (folder / ".git").mkdir()
-    write(folder, {"judges/refunds.yaml": JUDGES, "models.yaml": MODELS, **OF_OTHER_TOOLS})
+    write(folder, {"judges/refunds.yaml": JUDGES, "models.yaml": MODELS})
     done = shell(BEFORE, folder)
     assert done.code == 0, done
+    return folder
+
+
+@pytest.fixture(scope="module")
+def other_tools(scratch: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with documents and results of other tools."""
+    folder = tmp_path_factory.mktemp("other-tools")
+    (folder / ".git").mkdir()
+    write(folder, {**OF_OTHER_TOOLS, "main.jsonl": (scratch / "main.jsonl").read_text("utf-8")})
     return folder
 
 
@@ -90,10 +99,11 @@ def examples(command: list[str], folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("command", [[], ["baseline", "accept"], *([name] for name in COMMANDS if name != "github")])
-def test_examples_of_a_command_run(command: list[str], scratch: Path) -> None:
-    lines = examples(command, scratch)
+def test_examples_of_a_command_run(command: list[str], scratch: Path, other_tools: Path) -> None:
+    folder = other_tools if command in (["import"], ["adopt"]) else scratch
+    lines = examples(command, folder)
     assert lines
-    done = {line: shell(line, scratch) for line in lines}
+    done = {line: shell(line, folder) for line in lines}
     assert {line: each.code for line, each in done.items()} == {
         line: NOT_PASSED.get(line.split()[1], 0) for line in lines
     }, done
