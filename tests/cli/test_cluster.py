@@ -67,7 +67,7 @@ def compared(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def assert_same(project: Project, cluster: DaskCluster, *flags: str) -> None:
     local = project.run("eval", "evals", "--out", "local.jsonl", *flags)
-    done = project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags, *flags)
+    done = project.run("eval", "evals", "--out", "r.jsonl", *cluster.flags, *flags)
     assert done.code == local.code, done
     assert compared(project.rows()) == compared(project.rows("local.jsonl"))
     assert {row["worker"] for row in project.rows() if row["verdict"] != "skipped"} <= {"a", "b", "c"}
