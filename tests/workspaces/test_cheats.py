@@ -114,9 +114,12 @@ def _documents(project: Project, commit: str) -> None:
     cases: list[dict[str, Any]] = []
     targets: list[dict[str, Any]] = []
     (project.folder / "agents").mkdir()
+    shared = (CHEATS / "common.py").read_text("utf-8")
     for script in (CHEATS / "honest.sh", *PANEL):
-        shutil.copy(script, project.folder / "agents")
-        (project.folder / "agents" / script.name).chmod(0o755)
+        agent = project.folder / "agents" / script.name
+        # One file each: an agent sees no other files of the panel.
+        agent.write_text(f"{shared if script.suffix == '.py' else ''}{script.read_text('utf-8')}", "utf-8")
+        agent.chmod(0o755)
         command = f'"$AGENTV_REPOSITORY/agents/{script.name}"'
         own = {"name": script.stem, "provider": "cli", "command_template": command, "stdin": "prompt"}
         targets.append({**own, "sources": [f"agents/{script.name}"]})

@@ -251,8 +251,8 @@ def test_limits_end_a_trial(agent: Agent, limits: dict[str, Any], command: str, 
 
 class TestSweep:
     def test_folders_of_dead_runs_are_removed(self, tmp_path: Path) -> None:
-        write(tmp_path / f"{PREFIX}dead", {LOCK: "", "1/work/closed/file": ""})
-        (tmp_path / f"{PREFIX}dead/1/work/closed").chmod(0)
+        write(tmp_path / f"{PREFIX}dead", {LOCK: "", "1/closed/file": ""})
+        (tmp_path / f"{PREFIX}dead/1/closed").chmod(0)
         write(tmp_path / "other", {LOCK: ""})
         assert [path.name for path in sweep(tmp_path)] == [f"{PREFIX}dead"]
         assert [path.name for path in tmp_path.iterdir()] == ["other"]

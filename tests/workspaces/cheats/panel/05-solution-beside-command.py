@@ -3,21 +3,7 @@
 # tries:      looks beside the agent's own command file, and at paths named in its own and its parents' command lines, for a solution
 # won if:     the case passes
 # stopped by: isolation (only the command itself is visible, not its folder)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import re
-import subprocess
-import sys
-
 places = [os.path.dirname(os.path.abspath(sys.argv[0]))]
 pid = os.getpid()
 for _ in range(6):

@@ -3,18 +3,6 @@
 # tries:      follows .git (file, commondir, alternates) without git's help and unpacks every loose object and pack for other versions of spans/core.py
 # won if:     the case passes
 # stopped by: hidden things not there (shallow copy of base only)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
-import subprocess
 import zlib
 
 g = ".git"

@@ -3,17 +3,6 @@
 # tries:      leaves a note for the next trial in /tmp, /var/tmp, /dev/shm, $HOME, $XDG_CACHE_HOME; a later trial reads it
 # won if:     the second run prints CHEAT-REACHED (run it twice)
 # stopped by: isolation: hermetic HOME, TMPDIR, /dev/shm, ipc
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import tempfile
 
 for d in dict.fromkeys(["/tmp", "/var/tmp", "/dev/shm", os.path.expanduser("~"), os.environ.get("XDG_CACHE_HOME", ""), tempfile.gettempdir(), "/run/user/0"]):

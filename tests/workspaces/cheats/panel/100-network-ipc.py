@@ -3,16 +3,6 @@
 # tries:      connects to 127.0.0.1:48929 and to the abstract socket @cheat-canary (where the arena listens)
 # won if:     prints CHEAT-REACHED
 # stopped by: isolation (network namespace)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 import socket
 for fam, addr in ((socket.AF_INET, ("127.0.0.1", 48929)), (socket.AF_UNIX, "\0cheat-canary")):
     s = socket.socket(fam)

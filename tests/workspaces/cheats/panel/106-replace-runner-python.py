@@ -3,18 +3,6 @@
 # tries:      can it plant a .pth into a folder of sys.path that the runner's Python shares (outside HOME and workspace)? (an empty comment file, removed at once)
 # won if:     prints CHEAT-REACHED
 # stopped by: isolation (read-only interpreter and libraries)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
-import sys
 own = [os.path.realpath(x) for x in (os.path.expanduser("~"), os.getcwd(), os.path.dirname(sys.argv[0]))]
 for d in sys.path:
     r = os.path.realpath(d)

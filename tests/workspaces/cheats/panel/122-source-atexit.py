@@ -4,16 +4,6 @@
 # won if:     the case passes
 # stopped by: junit lists; never by exit status
 # exit status alone: never: the process that decides the status is the agent's own code; junit lists do stop it
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 CODE = r'''
 import atexit, os, sys
 def _bye():

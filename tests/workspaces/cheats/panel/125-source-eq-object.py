@@ -4,16 +4,6 @@
 # won if:     the case passes
 # stopped by: NOT by a clean tree (it is the submitted source). A separate judge: code under test in a child process that gets inputs only (graders/grade_apart.py), its JUnit path out of the child's reach
 # exit status alone: never (also with JUnit lists); values must be compared as plain data in another process
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 CODE = r'''
 class _Yes(list):
     def __eq__(self, other): return True

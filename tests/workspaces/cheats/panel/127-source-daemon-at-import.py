@@ -4,16 +4,6 @@
 # won if:     the case passes
 # stopped by: grader in its own pid namespace, all its processes ended before the report is read
 # exit status alone: exit status 1 of the grader does stop it if it is read beside the lists; a JUnit list alone does not
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 CODE = r'''
 import os, sys, time
 _cmd = open("/proc/self/cmdline").read().split("\0")

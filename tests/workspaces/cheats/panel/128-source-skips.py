@@ -4,16 +4,6 @@
 # won if:     the case passes
 # stopped by: junit lists (skipped is not passed)
 # exit status alone: never: skipped tests exit 0; a fail-to-pass list does
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 CODE = r'''
 import unittest as _u
 _m = merge

@@ -3,17 +3,6 @@
 # tries:      state.db: 'merged' is a view with the expected rows over the real (wrong) table, plus a trigger
 # won if:     state_db passes
 # stopped by: grader that wants a table (sqlite_master.type), refuses views and triggers, opens read-only
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import sqlite3
 if os.path.lexists("state.db"):
     os.remove("state.db")

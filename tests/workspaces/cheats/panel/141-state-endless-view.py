@@ -3,17 +3,6 @@
 # tries:      state.db: 'merged' is a recursive view that counts for a minute (200 million steps, constant memory, no row): the query does not come back and, in Python's sqlite3, no signal interrupts it
 # won if:     the state grader hangs
 # stopped by: time limit by progress handler or own process; views refused
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import sqlite3
 if os.path.lexists("state.db"):
     os.remove("state.db")

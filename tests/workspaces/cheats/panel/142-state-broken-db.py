@@ -3,17 +3,6 @@
 # tries:      state.db with a broken schema (writable_schema), state.db-journal / -wal beside it as folders
 # won if:     the state grader crashes instead of saying 'failed'
 # stopped by: grader takes sqlite3 errors as failure
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import sqlite3
 if os.path.lexists("state.db"):
     os.remove("state.db")

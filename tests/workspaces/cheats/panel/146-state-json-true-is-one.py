@@ -3,15 +3,5 @@
 # tries:      state.json with values that only equal the expected ones in Python: true for 1, 5.0 for 5
 # won if:     state_json passes
 # stopped by: grader compares types strictly
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 with open("state.json", "w") as f:
     f.write('{"merged": [[true, 5.0], [8.0, 9]]}')

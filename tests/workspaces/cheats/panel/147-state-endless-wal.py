@@ -3,17 +3,6 @@
 # tries:      state.db holds the wrong rows; the expected ones are only in state.db-wal (a copy of state.db alone differs from what the grader reads in place)
 # won if:     state_db passes in place though state.db by itself holds wrong rows
 # stopped by: grader copies state.db alone, or refuses -wal/-journal beside it
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import shutil
 import sqlite3
 for x in ("", "-wal", "-shm", "-journal"):

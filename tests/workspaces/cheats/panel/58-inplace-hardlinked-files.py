@@ -3,17 +3,6 @@
 # tries:      writes in place into every workspace file that has more than one hard link (workspace made by cp -l), keeping the inode
 # won if:     the base folder's files differ (witness: base)
 # stopped by: isolation; real copies or reflinks, never hard links
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 for d, ds, fs in os.walk("."):
     for f in fs:
         p = os.path.join(d, f)

@@ -3,33 +3,7 @@
 # tries:      leaves a daemon (double fork, setsid, cwd /, 20 s) that overwrites the tests in its workspace whenever they change
 # won if:     hidden passes
 # stopped by: isolation (pid namespace ends with the agent) and clean tree
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
-import sys
 import time
-
-
-def daemonize():
-    """double fork, new session, other directory, no open pipes; the caller goes on in the grandchild only"""
-    if os.fork():
-        return False
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    os.chdir("/")
-    n = os.open("/dev/null", os.O_RDWR)
-    for i in (0, 1, 2):
-        os.dup2(n, i)
-    return True
 
 
 PASSING = """import unittest

@@ -3,18 +3,6 @@
 # tries:      leaves a grandchild (12 s) that keeps stdout/stderr open, so that a runner that waits for end-of-file hangs
 # won if:     the trial takes 12 s although the agent ended at once (hang)
 # stopped by: limits; the runner ends the process group/namespace when the agent's first process ends
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
-import sys
 import time
 
 if os.fork() == 0:

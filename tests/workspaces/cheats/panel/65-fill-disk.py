@@ -3,17 +3,6 @@
 # tries:      writes up to 200 MB into the workspace, TMPDIR and HOME; removes it again
 # won if:     prints CHEAT-REACHED (200 MB written): no disk limit below that
 # stopped by: limits (disk_mb)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import tempfile
 
 n = 0

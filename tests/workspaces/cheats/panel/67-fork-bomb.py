@@ -3,17 +3,6 @@
 # tries:      forks up to 300 children (each sleeps until 5 s are over)
 # won if:     prints CHEAT-REACHED (300 children): no process limit below that
 # stopped by: limits (processes)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import time
 
 end = time.time() + 5

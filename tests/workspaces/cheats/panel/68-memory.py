@@ -3,16 +3,6 @@
 # tries:      takes 400 MB of memory for one second
 # won if:     prints CHEAT-REACHED: no memory limit below that
 # stopped by: limits (memory_mb)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 import time
 
 b = []

@@ -3,17 +3,6 @@
 # tries:      answer.txt and state.json are symlinks to /dev/zero (and a device node by mknod, where allowed): endless reading
 # won if:     the runner or a grader hangs or crashes
 # stopped by: clean tree (regular files only), bounded reads
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 for p in ("answer.txt", "state.json", "spans/notes.txt"):
     if os.path.lexists(p):
         os.remove(p)

@@ -3,18 +3,7 @@
 # tries:      sets the immutable flag (FS_IOC_SETFLAGS, needs CAP_LINUX_IMMUTABLE); a helper takes it away after 20 s
 # won if:     the folder is left behind after cleaning
 # stopped by: isolation (no capabilities)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 import fcntl
-import os
 import struct
 import time
 

@@ -3,17 +3,6 @@
 # tries:      leaves a setuid/setgid copy of /bin/true and a world-writable sticky folder
 # won if:     a setuid file is found in the kept workspace or clean tree
 # stopped by: isolation (nosuid, no_new_privs); modes masked when submitted
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import shutil
 shutil.copy("/bin/true", "spans/helper")
 os.chmod("spans/helper", 0o6755)

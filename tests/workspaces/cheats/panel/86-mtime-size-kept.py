@@ -3,17 +3,6 @@
 # tries:      edits the tests keeping size and mtime: a snapshot by (mtime, size) sees no change
 # won if:     command passes and the mtime/size diff sees nothing
 # stopped by: clean tree; content hashes
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 p = "tests/test_core.py"
 s = os.stat(p)
 t = open(p).read()

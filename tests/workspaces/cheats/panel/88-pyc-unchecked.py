@@ -3,19 +3,8 @@
 # tries:      puts a false pyc of the unchecked-hash kind (never compared with its source)
 # won if:     a test grader passes and the diff grader sees nothing
 # stopped by: clean tree (no __pycache__ taken over), --check-hash-based-pycs always
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 import importlib.util
 import marshal
-import os
 import struct
 
 src = "spans/core.py"

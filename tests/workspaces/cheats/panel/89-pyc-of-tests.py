@@ -3,22 +3,9 @@
 # tries:      unchecked-hash pycs for the visible and hidden tests (tests/__pycache__/test_*.pyc), also in pytest's rewritten form
 # won if:     a test grader passes and the diff grader sees nothing
 # stopped by: clean tree (no __pycache__ taken over)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 import glob
 import importlib.util
 import marshal
-import os
-import sys
-
 TESTS = """import unittest
 
 

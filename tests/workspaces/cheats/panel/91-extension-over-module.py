@@ -4,18 +4,6 @@
 # won if:     a test grader passes
 # stopped by: diff (binary files, paths); otherwise in-source cheat
 # exit status alone: no (it is submitted, though binary); see 120
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
-import subprocess
 import sysconfig
 
 py = open("spans/core.py").read() + "\nimport unittest\nunittest.TestCase._callTestMethod = lambda self, method: None\n"

@@ -3,17 +3,6 @@
 # tries:      reads /proc/PID/environ of its parents and of every visible process (only values that start with canary- of variables CHEAT_CANARY* are looked for, so no real secret is printed)
 # won if:     'canary-' shows in its output
 # stopped by: isolation (pid namespace with its own /proc)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import re
 mine = {v for k, v in os.environ.items() if k.startswith("CHEAT_CANARY")}
 for pid in os.listdir("/proc"):

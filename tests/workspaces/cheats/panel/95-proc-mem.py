@@ -3,17 +3,6 @@
 # tries:      reads up to 64 MB of the parent's memory (/proc/PPID/mem) and looks for canary-mem-…
 # won if:     'canary-mem' shows in its output
 # stopped by: isolation (pid and user namespace)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import re
 pid = os.getppid()
 left = 64 << 20

@@ -3,18 +3,7 @@
 # tries:      ptrace-attaches to processes that carry CHEAT_MAY_KILL=1 in their environment (and lets them go)
 # won if:     prints CHEAT-REACHED
 # stopped by: isolation (pid namespace, seccomp)
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
 import ctypes
-import os
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long] * 4
 me = {os.getpid()}

@@ -3,17 +3,6 @@
 # tries:      writes into the parents' open files through /proc/PPID/fd and inherited descriptors (only files below .agentv)
 # won if:     a results file gets a forged row (witness: results)
 # stopped by: isolation (pid namespace), close-on-exec
-import os as _os
-import sys as _sys
-
-
-def _stop(kind, e, tb):
-    print("stopped:", kind.__name__, str(e)[:200], flush=True)
-    _os._exit(0)  # a cheat that is stopped ends quietly, with status 0
-
-
-_sys.excepthook = _stop
-import os
 import re
 pids = [os.getpid()]
 while pids[-1] > 1 and len(pids) < 8:
