@@ -345,5 +345,7 @@ def sweep(parent: Path) -> list[Path]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 kill_marked(f"HOME={folder}/")
                 _remove_run(folder)
+                # What was about to start either finds no folder now, or can be seen by now.
+                kill_marked(f"HOME={folder}/")
                 removed.append(folder)
     return removed
