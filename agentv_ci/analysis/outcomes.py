@@ -116,7 +116,7 @@ class CaseOutcome(Struct, frozen=True, gc=False):
     @property
     def flaky(self) -> bool:
         """Whether its graded trials disagree; a mark, not a verdict."""
-        return 0 < self.passed < len(self.graded)
+        return len(self.trials) > 1 and 0 < self.passed < len(self.graded)
 
     @property
     def duration_s(self) -> float:

@@ -9,9 +9,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import click
-from msgspec import Struct
 
 from agentv_ci.cli.console import show_diagnostics, show_error
 from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
@@ -21,7 +21,7 @@ class ReaderHasGone(Exception):
     """The reader of standard output has closed the pipe."""
 
 
-class Ended(Struct, frozen=True):
+class Ended(NamedTuple):
     """How a command ended."""
 
     exit_code: int

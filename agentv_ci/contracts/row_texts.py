@@ -33,6 +33,8 @@ def _text(value: JsonValue, info: SerializationInfo) -> JsonValue:
 def _data(written: object, info: ValidationInfo) -> object:
     if info.context != AS_TEXT or not isinstance(written, str):
         return written
+    if written == "{}":
+        return {}
     try:
         return _STRICT.decode(written)
     except ValueError:

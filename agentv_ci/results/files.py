@@ -43,6 +43,10 @@ class Form(Protocol):
         """Whether an item is an incomplete row, whose writer was stopped."""
         ...
 
+    def current(self, item: bytes, /) -> ResultRow | None:
+        """Return a row that is written as in this version; None for any other item, which `load` is for."""
+        ...
+
     def load(self, item: bytes) -> JsonValue:
         """Return the value of an item; raises ValueError and RecursionError for an invalid one."""
         ...
@@ -84,7 +88,9 @@ def read_items(
         items = how.items(path)
         for number, item in enumerate(_without_torn(items, how) if allow_torn else items, 1):
             try:
-                row = row_of(how.load(item), free_data_is_text=how.FREE_DATA_IS_TEXT)
+                row = how.current(item)
+                if row is None:
+                    row = row_of(how.load(item), free_data_is_text=how.FREE_DATA_IS_TEXT)
             except (ValueError, RecursionError) as error:
                 if b"evalcases:" in item or b"agentv-eval-v" in item:
                     raise UnreadableResults(f"'{path}' is an eval file, not results of a run") from None

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from agentv_ci.contracts.base import JsonValue
@@ -18,6 +19,8 @@ NOT_A_ROW = "{path}:{number}: not a result row: {error}"
 
 HEADS = (b'{"schema_version":1,', b'{"schema_version": 1,')
 """How rows begin, in this version and in those that wrote spaces."""
+METADATA_AS_TEXT = b'],"metadata":"'
+"""What a row of this version has behind its tags; quotes inside a text would be escaped."""
 REPLACED = "\\ufffd"
 """The escape of U+FFFD, which replaces characters that are not valid."""
 
@@ -50,6 +53,16 @@ def is_torn(item: bytes) -> bool:
     except (ValueError, RecursionError):
         return True
     return not item.endswith(b"\n")
+
+
+def current(item: bytes) -> ResultRow | None:
+    """Return a row as this version writes it, without a value in between; None for any other line."""
+    if not item.startswith(HEADS[0]) or METADATA_AS_TEXT not in item:
+        return None
+    try:
+        return ResultRow.model_validate_json(item, context=AS_TEXT)
+    except ValidationError:
+        return None
 
 
 def load(item: bytes) -> JsonValue:

@@ -14,7 +14,7 @@ from tests.support import REPOSITORY, run_command
 
 HEAVY = (
     *("click", "pydantic", "httpx", "jinja2", "jsonschema", "ruamel", "rich"),
-    *("asyncio", "tenacity", "junit_xml", "regex"),
+    *("asyncio", "tenacity", "junit_xml", "regex", "msgspec"),
 )
 RUNNING = ("agentv_ci.execute", "agentv_ci.evaluate", "httpx", "jinja2", "tenacity", "rich", "asyncio", "junit_xml")
 REPORTING = ("agentv_ci.report", "agentv_ci.publish", "agentv_ci.results", "agentv_ci.analysis")

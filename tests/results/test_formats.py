@@ -148,6 +148,14 @@ def test_texts_in_rows_of_earlier_versions_stay_texts(text: str) -> None:
     assert row_of(json.loads(jsonl.encode(given))) == given
 
 
+def test_lines_of_this_version_need_no_value_in_between() -> None:
+    given = saying("text").model_copy(update={"tags": ("a",)})
+    line, older = jsonl.encode(given), given.model_dump_json()
+    assert jsonl.current(line.encode()) == given
+    others = (older, line.replace('{"schema_version":1,', '{"schema_version":2,'), line[:-9], older[:-1] + ',"x":1}')
+    assert [jsonl.current(each.encode()) for each in others] == [None] * len(others)
+
+
 def test_usage_that_is_null_is_empty() -> None:
     assert row_of({**ROW, "usage": None}) == row_of({**ROW, "usage": {}})
 
@@ -192,6 +200,7 @@ def test_any_row_is_one_ascii_line_of_json_and_the_same_in_yaml(text: str, value
     line = jsonl.encode(holding(text, value))
     assert line.isascii()
     assert line.splitlines() == [line.removesuffix("\n")]
+    assert jsonl.current(line.encode()) in (None, row_of(jsonl.load(line.encode())))
     with TemporaryDirectory() as folder:
         assert read_back(Path(folder), "jsonl", holding(text, value)) == [holding(text, value)]
         found, last = read_back(Path(folder), "yaml", holding(text, value), row())
