@@ -187,16 +187,30 @@ async def ask(question, model="answerer"):
     return reply.json()["choices"][0]["message"]["content"]
 """
 """One client with one connection for each question that waits, which is the fastest that httpx can do."""
-LOOP = replace(
-    INSPECT,
-    files={
-        "ask.py": f"""\
+SESSION = """\
+key = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+sessions = []
+
+
+async def ask(question, model="answerer"):
+    if not sessions:
+        sessions.append(aiohttp.ClientSession(headers=key, connector=aiohttp.TCPConnector(limit=0)))
+    body = {"model": model, "messages": [{"role": "user", "content": question}]}
+    async with sessions[0].post("<url>/chat/completions", json=body) as reply:
+        return (await reply.json())["choices"][0]["message"]["content"]
+"""
+"""One session without a limit; its program ends without closing it."""
+
+
+def loop_over(client: str, ask: str) -> Dialect:
+    """Return a bare loop: a program that asks with a client, searches the answers, and does nothing else."""
+    program = f"""\
 import asyncio, json, os, ssl, sys
 
-import httpx
+import {client}
 
 width, judged = int(sys.argv[1]), sys.argv[2] == "judged"
-{SLOTS}
+{ask}
 
 async def work(cases):
     passed = 0
@@ -211,13 +225,15 @@ async def main():
     cases = [json.loads(line) for line in open("cases.jsonl")]
     coming = iter(cases)
     passed = await asyncio.gather(*(work(coming) for _ in range(width)))
-    print(f"{{sum(passed)}} of {{len(cases)}} passed")
+    print(f"{{sum(passed)}} of {{len(cases)}} passed", flush=True)
+    os._exit(0)
 
 
 asyncio.run(main())
 """
-    },
-)
+    return replace(INSPECT, files={"ask.py": program})
+
+
 PYDANTIC = Dialect(
     document="cases.json",
     head='{"name": "shop", "cases": [\n',
@@ -284,7 +300,8 @@ DIALECTS = {
     "promptfoo": PROMPTFOO,
     "inspect_ai": INSPECT,
     "pydantic-evals": PYDANTIC,
-    "floor": LOOP,
+    "httpx": loop_over("httpx", SLOTS),
+    "aiohttp": loop_over("aiohttp", SESSION),
 }
 
 

@@ -30,7 +30,7 @@ WRONG_CASES = 5
 STARTS = 10
 """How often a round starts an interpreter that has nothing to do."""
 NPM_PEERS = ("agentv@4.42.4", "promptfoo@0.121.20")
-PYPI_PEERS = ("inspect_ai==0.3.285", "pydantic-evals==2.62.0", "openai==3.54.0")
+PYPI_PEERS = ("inspect_ai==0.3.285", "pydantic-evals==2.62.0", "openai==3.54.0", "aiohttp==3.14.5")
 ENVIRONMENT = {
     "OPENAI_API_KEY": "sk-of-the-benchmark",
     "ANSWERER": ANSWERER,
@@ -44,7 +44,8 @@ ENVIRONMENT = {
     "PROMPTFOO_DISABLE_ERROR_LOG": "1",
 }
 HOMES = ("AGENTV_HOME", "PROMPTFOO_CONFIG_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME")
-OURS, LOOP, IDEAL = "agentv-ci", "floor: a bare httpx loop", "floor: the server alone"
+OURS, IDEAL = "agentv-ci", "floor: the server alone"
+LOOP, FASTEST_LOOP = "floor: a bare httpx loop", "floor: a bare aiohttp loop"
 MEGABYTE = 1_000_000
 READ_PLAN = """
 import sys
@@ -115,6 +116,8 @@ BARS = (
     Bar(OURS, IDEAL, SLOW, most=1.9),
     Bar(OURS, LOOP, SLOW, most=1.2),
     Bar(OURS, LOOP, FAST, most=1.4),
+    Bar(OURS, FASTEST_LOOP, FAST, most=2.0),
+    Bar(OURS, FASTEST_LOOP, JUDGED, most=2.5),
     Bar(OURS, "agentv", FAST, most=0.3, measure="mebibytes"),
     Bar("agentv", OURS, FAST, least=4),
     Bar("promptfoo", OURS, FAST, least=3.5),
@@ -173,14 +176,15 @@ def _tools(peers: Path) -> list[Tool]:
     quiet = ("--no-cache", "--no-share", "--no-table", "--no-progress-bar", "--no-write", "-o", "rows.jsonl")
     promptfoo = (str(modules / ".bin" / "promptfoo"), "eval", "-c", "shop.yaml", "-j", "{width}", *quiet)
     python = str(environment / "bin" / "python")
-    inspect, evals = (_pypi_version(environment, name) for name in ("inspect_ai", "pydantic_evals"))
+    inspect, evals, aiohttp = (_pypi_version(environment, name) for name in ("inspect_ai", "pydantic_evals", "aiohttp"))
     return [
         Tool(OURS, ours, r"^\d+ cases: (\d+) passed", "agentv-ci"),
         Tool("agentv", agentv, r"\((\d+)/\d+ scored", "agentv", _npm_version(modules / "agentv"), most_workers=50),
         Tool("promptfoo", promptfoo, r"([\d,]+) passed", "promptfoo", _npm_version(modules / "promptfoo")),
         Tool("inspect_ai", (python, *ask), counted, "inspect_ai", inspect),
         Tool("pydantic-evals", (python, *ask), counted, "pydantic-evals", evals),
-        Tool(LOOP, (sys.executable, *ask), counted, "floor"),
+        Tool(LOOP, (sys.executable, *ask), counted, "httpx"),
+        Tool(FASTEST_LOOP, (python, *ask), counted, "aiohttp", aiohttp),
     ]
 
 
@@ -222,7 +226,7 @@ def _ask(tool: Tool, workload: Workload, cases: int, root: Path, server: Server,
     if passed != right or counts.asked != wanted or (status != 0 and answer == RIGHT):
         about = f"asked {counts.asked}, of {cases} right answers {passed} passed" if answer == RIGHT else counts.asked
         sys.exit(f"{tool.name} ({workload}) ended with {status}: {about}, not {right} and {wanted}\n{output[-3_000:]}")
-    if tool.name in (OURS, LOOP) and workload.latency_s and counts.most_at_once != width:
+    if tool.name in (OURS, LOOP, FASTEST_LOOP) and workload.latency_s and counts.most_at_once != width:
         sys.exit(f"{tool.name} asked {counts.most_at_once} questions at once, not {width}")
     return replace(run, at_once=counts.most_at_once)
 
