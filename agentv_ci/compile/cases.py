@@ -50,7 +50,7 @@ from agentv_ci.contracts.plan import (
     part_outline,
 )
 from agentv_ci.contracts.source import Source, relative
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.targets import Target, workspace_settings
 from agentv_ci.errors import InvalidInput
 
 T = TypeVar("T")
@@ -120,7 +120,9 @@ class _CaseCompiler:
         path = prompt_path(written)
         self._system_prompt = files.read(source.resolve(path)) if path is not None else written
         self._digests = CaseDigests(targets.compiled, {self._path: context.config.prices or {}})
-        self._workspaces = WorkspaceCompiler(source, files)
+        self._workspaces = WorkspaceCompiler(
+            source, files, context.targets.source if context.targets is not None else None
+        )
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml, self._workspaces)
 
     def written(self, index: int, case: EvalCase) -> Iterator[tuple[EvalCase, PlanSource]]:
@@ -151,7 +153,6 @@ class _CaseCompiler:
         expected = tuple(map(self._expected_message, case.expectations))
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
         seeds = execution.seeds or ()
-        workspace = self._workspaces.compile(execution.workspace)
         for name in self._context.target_names or own or [DEFAULT_TARGET]:
             target = find_target(self._context.target_list, name)
             judge = judge_of(self._context.target_list, target, None)
@@ -177,7 +178,7 @@ class _CaseCompiler:
                 timeout_seconds=_given(execution.timeout_seconds, DEFAULT_TIMEOUT_S),
                 max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
                 threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
-                workspace=workspace,
+                workspace=self._workspaces.compile(execution.workspace, workspace_settings(target)),
                 tags=self._document.tags_of(case) or None,
                 skip=case.skip,
                 metadata=case.metadata,

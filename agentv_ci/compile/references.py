@@ -143,10 +143,16 @@ def compiled_target(target: Target, source: Source) -> Target:
         changed["healthcheck"] = target.healthcheck.model_copy(update={"cwd": cwd})
     if isinstance(target, HttpTarget) and (path := prompt_path(target.system_prompt)):
         changed["system_prompt"] = source.resolve(path).read_bytes().decode("utf-8")
-    if sources := _sources(target):
-        paths = {normal(path) for each in sources for path in find_files(each, source.path.parent)}
-        changed["sources"] = tuple(fingerprint(path, relative(path, source.root)) for path in sorted(paths))
+    if isinstance(target, (CliTarget, AgentTarget)):
+        changed |= _of_agent(target, source)
     return target.model_copy(update=changed)
+
+
+def _of_agent(target: CliTarget | AgentTarget, source: Source) -> dict[str, object]:
+    """Return the files of an agent's own code; its workspace becomes part of those of its cases."""
+    paths = {normal(path) for each in target.sources or () for path in find_files(each, source.path.parent)}
+    sources = tuple(fingerprint(path, relative(path, source.root)) for path in sorted(paths))
+    return {"sources": sources or target.sources, "workspace": None}
 
 
 def _sources(target: Target) -> Sequence[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from agentv_ci.compile.references import Files
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan import FileReference, PlanCommit, PlanFolder, PlanWorkspace
 from agentv_ci.contracts.source import NOWHERE, Source, diagnostic_at, normal, relative
-from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, Workspace
+from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
 from agentv_ci.errors import InvalidInput
 from agentv_ci.workspaces.git_refs import commit_of, is_url
 from agentv_ci.workspaces.trees import digest_of_files, files_in
@@ -18,13 +17,18 @@ from agentv_ci.workspaces.trees import digest_of_files, files_in
 class WorkspaceCompiler:
     """Compiles the workspaces of one eval file; folders are read once."""
 
-    def __init__(self, source: Source, files: Files) -> None:
+    def __init__(self, source: Source, files: Files, targets: Source | None) -> None:
         self._source = source
+        self._targets = targets
         self._files = files
         self._folders: dict[tuple[str, tuple[str, ...], tuple[str, ...]], PlanFolder] = {}
 
-    def compile(self, workspace: Workspace | None) -> PlanWorkspace | None:
-        """Return a workspace of the plan; raises InvalidInput if what it is made of changed since it was checked."""
+    def compile(self, own: Workspace | None, agent: TargetWorkspace | None) -> PlanWorkspace | None:
+        """Return the workspace in which a target answers a case; None if neither of them has one.
+
+        Raises InvalidInput if what it is made of changed since it was checked.
+        """
+        workspace = for_agent(own, agent)
         if workspace is None:
             return None
         origin = workspace.from_
@@ -34,21 +38,28 @@ class WorkspaceCompiler:
             include=workspace.include or (),
             exclude=workspace.exclude or (),
             patch=self._files.add(self._source, workspace.patch) if workspace.patch else None,
-            files=self.contents(workspace.files or {}),
+            files={**self._of_agent(agent), **self.contents(workspace.files or {})},
             setup=workspace.setup or (),
             submit=workspace.submit or (),
             submit_guarded=workspace.submit_guarded or (),
             isolation=workspace.isolation,
             network=workspace.network,
             image=workspace.image,
-            visible=tuple(map(self._visible, workspace.visible or ())),
+            visible=self._visible(workspace, agent),
             limits=workspace.limits,
         )
 
     def contents(self, files: Mapping[str, str | FileSource]) -> dict[str, FileReference]:
         """Return path → file of the plan; a text becomes a file of its own."""
+        return self._contents(files, self._source)
+
+    def _of_agent(self, agent: TargetWorkspace | None) -> dict[str, FileReference]:
+        files = agent.files if agent is not None else None
+        return self._contents(files, self._targets) if files and self._targets is not None else {}
+
+    def _contents(self, files: Mapping[str, str | FileSource], source: Source) -> dict[str, FileReference]:
         return {
-            path: self._files.add(self._source, each.file)
+            path: self._files.add(source, each.file)
             if isinstance(each, FileSource)
             else self._files.add_text(path, each)
             for path, each in files.items()
@@ -75,13 +86,17 @@ class WorkspaceCompiler:
             raise self._changed(f"'{repository}' has no '{origin.ref}'")
         return PlanCommit(git=relative(repository, self._source.root), commit=commit)
 
-    def _visible(self, path: str) -> str:
-        return path if path.startswith(("/", "~")) else relative(normal(self._place / path), self._source.root)
-
-    @property
-    def _place(self) -> Path:
-        return self._source.path.parent
+    def _visible(self, workspace: Workspace, agent: TargetWorkspace | None) -> tuple[str, ...]:
+        own = (_from_root(each, self._source) for each in workspace.visible or ())
+        named = agent.visible if agent is not None else None
+        others = (_from_root(each, self._targets) for each in named or () if self._targets is not None)
+        return tuple(dict.fromkeys((*others, *own)))
 
     def _changed(self, message: str) -> InvalidInput:
         found: Diagnostic = diagnostic_at(NOWHERE, "AV362", message, self._source.path)
         return InvalidInput([found])
+
+
+def _from_root(path: str, source: Source) -> str:
+    """Return a path of a document, relative to its folder, as relative to the repository."""
+    return path if path.startswith(("/", "~")) else relative(normal(source.path.parent / path), source.root)

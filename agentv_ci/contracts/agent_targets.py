@@ -8,6 +8,7 @@ from pydantic import Field
 from agentv_ci.contracts.base import Items, JsonValue, Maybe, Name, meanings
 from agentv_ci.contracts.environment_references import EnvironmentReference
 from agentv_ci.contracts.target_settings import Flag, Seconds, TargetSettings
+from agentv_ci.contracts.workspaces import OF_TARGET, TargetWorkspace
 
 
 class VsCodeTarget(TargetSettings):
@@ -39,7 +40,7 @@ class VsCodeTarget(TargetSettings):
 class AgentTarget(TargetSettings):
     """Settings of every agent CLI."""
 
-    outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds"}
+    outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds", "workspace"}
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
     programs: ClassVar[frozenset[str]] = frozenset({"executable"})
@@ -56,6 +57,7 @@ class AgentTarget(TargetSettings):
         description="Files of the agent's own code: names, folders and globs, relative to this file. In digests.",
     )
     timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit of a run; default: the case's timeout.")
+    workspace: Maybe[TargetWorkspace] = Field(None, description=OF_TARGET)
 
 
 class CodexTarget(AgentTarget):

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypeAliasType
 
 from agentv_ci.contracts.agent_targets import (
+    AgentTarget,
     ClaudeCodeTarget,
     CodexTarget,
     CopilotCliTarget,
@@ -35,6 +36,7 @@ from agentv_ci.contracts.cli_template import gives_files, gives_prompt
 from agentv_ci.contracts.environment_references import EnvironmentReference, variable_of
 from agentv_ci.contracts.evals import AuthoredToolCall
 from agentv_ci.contracts.target_settings import Flag, Milliseconds, Seconds, TargetSettings
+from agentv_ci.contracts.workspaces import OF_TARGET, TargetWorkspace
 
 TARGETS_SCHEMAS = ("agentv-targets-v2.2", "agentv-targets-v2")
 
@@ -67,6 +69,7 @@ class CliTarget(TargetSettings):
         "healthcheck",
         "verbose",
         "keep_temp_files",
+        "workspace",
     }
     charges: ClassVar[bool] = False
     reports: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
@@ -104,6 +107,7 @@ class CliTarget(TargetSettings):
     healthcheck: Maybe[Healthcheck] = Field(None, description="Check before the first case.")
     verbose: Maybe[Flag] = Field(None, description="Also print the command with --verbose.")
     keep_temp_files: Maybe[Flag] = Field(None, description="Keep prompt and output files.")
+    workspace: Maybe[TargetWorkspace] = Field(None, description=OF_TARGET)
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "verbose": ("cli_verbose",),
@@ -236,6 +240,11 @@ def refused_attachment(target: Target, kind: AttachmentType, media_type: str | N
     if by_url and BY_URL[kind] not in target.takes:
         return f"{who} {BY_URL[kind]}"
     return f"{who} {kind}s of type {media_type}" if media_type in FORMATS[kind] - target.takes else None
+
+
+def workspace_settings(target: Target) -> TargetWorkspace | None:
+    """Return what a target sets for the workspaces in which it works."""
+    return target.workspace if isinstance(target, (CliTarget, AgentTarget)) else None
 
 
 def own_workers(target: Target) -> int:

@@ -1,6 +1,6 @@
 """Workspaces: the folder in which an agent works, how it is made, and what confines the agent."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -46,10 +46,8 @@ class WorkspaceLimits(Authored):
     processes: Maybe[AtLeastOne] = Field(None, description="Processes at the same time.", examples=[100])
 
 
-class Workspace(Authored):
-    """A folder that each trial gets fresh, and in which the agent works."""
-
-    filled_in: ClassVar[frozenset[str]] = frozenset()
+class Tree(Authored):
+    """What is in a workspace, and what graders get of it."""
 
     from_: Name | GitSource = Field(
         EMPTY, alias="from", description="A folder, a commit of a Git repository (`git`, `ref`), or `empty`."
@@ -57,7 +55,6 @@ class Workspace(Authored):
     include: Maybe[Globs] = Field(None, description="Globs of the files to copy from the folder; default: all.")
     exclude: Maybe[Globs] = Field(None, description="Globs of files that are not copied from the folder.")
     patch: Maybe[Name] = Field(None, description="Path of a patch that is applied to it, as `git diff` writes it.")
-    files: Maybe[Contents] = Field(None, description="Further files: path → text, or `{file: path}`.")
     setup: Maybe[Items[Argv]] = Field(
         None, description="Commands that complete it, each a list of arguments; they run once, before the first trial."
     )
@@ -67,6 +64,15 @@ class Workspace(Authored):
     submit_guarded: Maybe[Globs] = Field(
         None, description="Globs of guarded paths, such as `conftest.py` or `Makefile`, that graders get, too."
     )
+
+
+OF_TARGET = "Settings of every workspace in which it works; those of the case or its file win."
+
+
+class TargetWorkspace(Authored):
+    """What an agent needs in every workspace in which it works."""
+
+    files: Maybe[Contents] = Field(None, description="Further files: path → text, or `{file: path}`.")
     isolation: Isolation = Field(
         "none",
         description="What separates the agent and the graders from the rest of the machine.",
@@ -86,3 +92,26 @@ class Workspace(Authored):
         None, description="Further files and folders of this machine that it may read, such as a toolchain."
     )
     limits: Maybe[WorkspaceLimits] = Field(None, description="What a trial may use.")
+
+
+class Workspace(TargetWorkspace, Tree):
+    """A folder that each trial gets fresh, and in which the agent works."""
+
+
+def for_agent(workspace: Workspace | None, agent: TargetWorkspace | None) -> Workspace | None:
+    """Return the workspace of a case with what confines its agent: the case's settings, else those of the target.
+
+    Each limit counts for itself. `files` and `visible` are the case's own: their paths are relative to its document.
+    """
+    if agent is None:
+        return workspace
+    own = workspace or Workspace()
+    given = {name: getattr(agent, name) for name in ("isolation", "network") if name not in own.model_fields_set}
+    if own.limits is not None and agent.limits is not None:
+        given["limits"] = agent.limits.model_copy(update=own.limits.model_dump(exclude_none=True))
+    elif own.limits is None:
+        given["limits"] = agent.limits
+    found = own.model_copy(update=given)
+    # The image belongs to the kind of isolation.
+    has_image = own.image is not None or found.isolation != "container"
+    return found if has_image else found.model_copy(update={"image": agent.image})

@@ -220,6 +220,17 @@ def test_digest_counts_contents_and_not_places(agent: Agent) -> None:
     assert digest(agent, **SHOP) != before
 
 
+def test_settings_of_a_target_count_like_those_of_a_case(agent: Agent) -> None:
+    confined = {"isolation": "namespaces", "limits": {"processes": 9}}
+    of_case, plain = digest(agent, **confined), digest(agent)
+    assert digest(agent, targets={"workspace": confined}) == of_case
+    assert digest(agent, targets={"workspace": {"limits": {"processes": 8}}}, **confined) == of_case
+    assert digest(agent, targets={"workspace": confined}, isolation="none", limits={"processes": 9}) not in (
+        of_case,
+        plain,
+    )
+
+
 @pytest.mark.parametrize("isolation", KINDS)
 def test_detached_process_does_not_outlive_its_trial(agent: Agent, isolation: str, tmp_path: Path) -> None:
     mark = f"detached-{tmp_path.name}-{isolation}"

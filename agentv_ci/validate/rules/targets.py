@@ -23,12 +23,12 @@ from agentv_ci.json_access import text_at, value_at
 from agentv_ci.source_files import find_files
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules import plugins, target_settings
+from agentv_ci.validate.rules import plugins, target_settings, workspaces
 from agentv_ci.validate.rules.file_references import PROBLEMS, check_reference
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV105, AV301, AV302, AV304, AV305, AV313, AV318, AV322, AV329, AV330 and AV351 for targets."""
+    """AV105, AV301, AV302, AV304, AV305, AV313, AV315, AV318, AV322, AV329, AV330, AV351 and AV362 for targets."""
     named = ((("targets", index, "name"), target.name) for index, target in enumerate(document.targets))
     yield from find.duplicates("target name", named)
     names = authored_names(find.source)
@@ -44,6 +44,8 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
             yield from _check_templates(pointer, target, find)
         if isinstance(target, (CliTarget, AgentTarget)):
             yield from _check_sources(pointer, target.sources or (), find)
+            if target.workspace is not None:
+                yield from workspaces.check_settings((*pointer, "workspace"), target.workspace, find)
         if isinstance(target, HttpTarget) and (path := prompt_path(target.system_prompt)):
             yield from check_reference((*pointer, "system_prompt"), path, find)
         if isinstance(target, HttpTarget) and target.api_key and OPENING not in target.api_key:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.outcome_evaluators import (
     CommandEvaluator,
@@ -15,8 +16,8 @@ from agentv_ci.contracts.outcome_evaluators import (
     StateEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
-from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, Workspace
+from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, workspace_settings
+from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
 from agentv_ci.patterns import InvalidPattern, compiled
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import check_reference
@@ -28,31 +29,25 @@ HINT = "add workspace: {from: …} to the execution of the case or of the file"
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
     """AV361 to AV363 for workspaces and evaluators of outcomes, and AV302 for the files that they name."""
-    of_outcomes = [(pointer, each) for pointer, each in evaluators if each.needs_workspace]
     own = document.execution.workspace if document.execution is not None else None
     if own is not None:
         yield from _check_workspace(("execution", "workspace"), own, find)
     for index, case in enumerate(document.evalcases):
-        place: Pointer = ("evalcases", index, "execution", "workspace")
         if case.execution is not None and case.execution.workspace is not None:
-            yield from _check_workspace(place, case.execution.workspace, find)
-        elif of_outcomes and own is None and not find.lost_part(("execution",)) and not find.lost_part(place[:-1]):
-            for pointer, each in evaluators_of(document, index):
-                if each.needs_workspace:
-                    message = f"evaluator '{each.name}' scores what the agent leaves behind, and there is no workspace"
-                    yield find.at("AV361", message, (*pointer, "type"), hint=HINT)
-    for pointer, each in of_outcomes:
-        yield from _check_evaluator(pointer, each, find)
+            yield from _check_workspace(("evalcases", index, "execution", "workspace"), case.execution.workspace, find)
+        if not find.context.target_list:
+            yield from _check_confinement(document, index, None, find)
+    for pointer, each in evaluators:
+        if each.needs_workspace:
+            yield from _check_evaluator(pointer, each, find)
 
 
 def check_target(document: EvalDocument, index: int, target: Target, find: Finder) -> Iterator[Diagnostic]:
-    """AV363 for a target that cannot work in the workspace of a case."""
-    execution = document.evalcases[index].execution
-    own = execution is not None and execution.workspace is not None
-    shared = document.execution is not None and document.execution.workspace is not None
-    if not (own or shared):
+    """AV361 to AV363 for the workspace in which a target answers a case."""
+    yield from _check_confinement(document, index, target, find)
+    place, own = _workspace_of(document, index)
+    if own is None:
         return
-    place: Pointer = ("evalcases", index, "execution", "workspace") if own else ("execution", "workspace")
     if not isinstance(target, (CliTarget, AgentTarget, MockTarget)):
         message = f"target '{target.name}' (provider {target.provider}) does not work in a workspace"
         hint = "use a command (cli) or an agent on the command line"
@@ -60,6 +55,57 @@ def check_target(document: EvalDocument, index: int, target: Target, find: Finde
     elif not isinstance(target, MockTarget) and target.cwd is not None:
         message = f"target '{target.name}' has a 'cwd', but works in the workspace"
         yield find.at("AV363", message, place, key=True, hint="remove 'cwd' from the target")
+
+
+def check_settings(pointer: Pointer, workspace: TargetWorkspace, find: Finder) -> Iterator[Diagnostic]:
+    """AV302, AV315 and AV362 for what a target sets for its workspaces."""
+    yield from _check_files((*pointer, "files"), workspace.files or {}, find)
+    if OPENING in workspace.model_dump_json():
+        message = "settings of a workspace are in the plan: they cannot refer to the environment"
+        yield find.at("AV315", message, pointer, key=True, hint="write the value, or use 'env' of the target")
+
+
+def _workspace_of(document: EvalDocument, index: int) -> tuple[Pointer, Workspace | None]:
+    """Return the workspace of a case or of the file, and its place; without one, that of the case."""
+    execution, shared = document.evalcases[index].execution, document.execution
+    if execution is not None and execution.workspace is not None:
+        return ("evalcases", index, "execution", "workspace"), execution.workspace
+    if shared is not None and shared.workspace is not None:
+        return ("execution", "workspace"), shared.workspace
+    return ("evalcases", index, "id"), None
+
+
+def _check_confinement(document: EvalDocument, index: int, target: Target | None, find: Finder) -> Iterator[Diagnostic]:
+    """AV361 for outcomes without a workspace, and AV362 for settings that contradict each other."""
+    pointer, own = _workspace_of(document, index)
+    workspace = for_agent(own, workspace_settings(target) if target is not None else None)
+    if workspace is None:
+        yield from _check_missing(document, index, find)
+        return
+    whose = f"target '{target.name}': " if target is not None and own is None else ""
+    if workspace.network == "off" and workspace.isolation == "none":
+        message = f"{whose}without isolation there is no way to switch the network off"
+        hint = "set isolation: namespaces or container"
+        yield find.at("AV362", message, _setting(pointer, own, "network"), hint=hint)
+    if (workspace.isolation == "container") is not (workspace.image is not None):
+        needs = workspace.image is None
+        message = "isolation: container needs an 'image'" if needs else "only isolation: container has an 'image'"
+        place = _setting(pointer, own, "isolation" if needs else "image")
+        yield find.at("AV362", f"{whose}{message}", place, key=not needs)
+
+
+def _setting(pointer: Pointer, own: Workspace | None, name: str) -> Pointer:
+    """Return the place of a setting of a workspace, which may be the target's."""
+    return (*pointer, name) if own is not None and name in own.model_fields_set else pointer
+
+
+def _check_missing(document: EvalDocument, index: int, find: Finder) -> Iterator[Diagnostic]:
+    if find.lost_part(("execution",)) or find.lost_part(("evalcases", index, "execution")):
+        return
+    for pointer, each in evaluators_of(document, index):
+        if each.needs_workspace:
+            message = f"evaluator '{each.name}' scores what the agent leaves behind, and there is no workspace"
+            yield find.at("AV361", message, (*pointer, "type"), hint=HINT)
 
 
 def _check_workspace(pointer: Pointer, workspace: Workspace, find: Finder) -> Iterator[Diagnostic]:
@@ -71,14 +117,6 @@ def _check_workspace(pointer: Pointer, workspace: Workspace, find: Finder) -> It
     if workspace.patch is not None:
         yield from check_reference((*pointer, "patch"), workspace.patch, find)
     yield from _check_files((*pointer, "files"), workspace.files or {}, find)
-    if workspace.network == "off" and workspace.isolation == "none":
-        message = "without isolation there is no way to switch the network off"
-        hint = "set isolation: namespaces or container"
-        yield find.at("AV362", message, (*pointer, "network"), hint=hint)
-    if (workspace.isolation == "container") is not (workspace.image is not None):
-        needs = workspace.image is None
-        message = "isolation: container needs an 'image'" if needs else "only isolation: container has an 'image'"
-        yield find.at("AV362", message, (*pointer, "isolation" if needs else "image"), key=not needs)
     copies = isinstance(origin, str) and origin != EMPTY
     for name in ("include", "exclude"):
         if getattr(workspace, name) is not None and not copies:
