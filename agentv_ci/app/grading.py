@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentv_ci.app.workspace import read_yaml
-from agentv_ci.contracts.exchange import Ask, Grade, Request, Response, about_case
-from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
+from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
+from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
+from agentv_ci.contracts.results import Change, OutputMessage, ToolCall, Usage
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices
+from agentv_ci.execute.workspace_records import MAX_KEPT
 from agentv_ci.prices import load_prices
 from agentv_ci.workspaces.bases import UnusableWorkspace
-from agentv_ci.workspaces.places import Workspaces
+from agentv_ci.workspaces.places import Work, Workspaces
+
+NOT_KEPT = f"rows hold no more than {MAX_KEPT // 1024} KiB, and no secrets"
 
 
 def grader(
@@ -29,15 +32,24 @@ def grader(
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
         scoring = scoring_services(ask, options.root, materials, services)
-        work = None
-        if case.workspace is not None and response.changes is not None:
-            try:
-                work = await workspaces.work_of(case.workspace, response.changes)
-            except (OSError, UnusableWorkspace) as error:
-                services.warn(about_case(f"the workspace cannot be made: {error}", case.id))
+        work = None if options.dry_run else await work_of(case, response.changes, workspaces)
         return await evaluate(Submission(case, request, response, plan.files, work), scoring)
 
     return grade
+
+
+async def work_of(case: PlanCase, changes: tuple[Change, ...] | None, workspaces: Workspaces) -> Work | str | None:
+    """Return what the agent has left behind, or why it cannot be graded; None for a case that does not grade it."""
+    if not outcomes_of(case):
+        return None
+    if case.workspace is None:
+        return "the case has no workspace"
+    if changes is None:
+        return f"the row does not hold what the agent left behind: {NOT_KEPT}"
+    try:
+        return await workspaces.work_of(case.workspace, changes)
+    except (OSError, UnusableWorkspace) as error:
+        return f"the workspace cannot be made: {error}"
 
 
 def scoring_services(ask: Ask, root: Path, materials: Materials, services: RunServices) -> EvaluatorServices:

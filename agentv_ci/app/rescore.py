@@ -9,12 +9,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
+from agentv_ci.app.grading import NOT_KEPT
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import conclude, run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, PlanCase, flat
+from agentv_ci.contracts.plan import Plan, PlanCase, flat, outcomes_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
@@ -33,6 +34,8 @@ class _Contents(Struct):
     is_dry_run: bool = False
     without_messages: int = 0
     """Rows whose tool calls were reported but not kept."""
+    without_changes: int = 0
+    """Rows that do not hold what the agent left behind in its workspace."""
 
 
 class Rescoring(Struct, frozen=True):
@@ -123,6 +126,9 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
     if contents.without_messages and any(each.reads_trace for case in scored for each in flat(case.evaluators)):
         rows = counted(contents.without_messages, "row")
         yield f"tool calls are unknown in {rows} without messages; run the targets without --no-trace"
+    if contents.without_changes and any(map(outcomes_of, scored)):
+        rows = counted(contents.without_changes, "row does", "rows do")
+        yield f"outcomes cannot be scored again: {rows} not hold what the agent left behind ({NOT_KEPT})"
 
 
 async def rescore(
@@ -147,4 +153,6 @@ def _contents(results: Path) -> _Contents:
         trials.add(row.trial)
         contents.is_dry_run |= row.dry_run
         contents.without_messages += row.trace_summary is not None and not tool_calls_are_known(row)
+        has_answer = row.workspace is not None and row.error_kind in (None, "evaluator")
+        contents.without_changes += has_answer and row.workspace is not None and row.workspace.changes is None
     return contents

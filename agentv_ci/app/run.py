@@ -28,7 +28,7 @@ from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.case_key import matching
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, runs_in_suite
+from agentv_ci.contracts.plan import Plan, outcomes_of, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import ResultRow
@@ -186,8 +186,8 @@ async def run_trials(
             workspaces = stack.enter_context(
                 Workspaces(plan.files, options.root, variables, clean.log, options.keep_workspaces)
             )
-            if answering:
-                await workspaces.require(needs.isolations)
+            if not options.dry_run:
+                await workspaces.require(needs.isolations if stored is None else needs.of_graders)
             grade = grader(asked, options, materials, clean, workspaces)
             runner = partial(
                 LocalTrials,
@@ -256,6 +256,8 @@ class Needs(Struct, frozen=True):
     suites: Collection[str]
     """Eval files in whose folders commands run."""
     isolations: Collection[Isolation]
+    of_graders: Collection[Isolation]
+    """Those in which evaluators run."""
 
 
 def prepare(plan: Plan, *, answering: bool) -> Needs:
@@ -263,14 +265,17 @@ def prepare(plan: Plan, *, answering: bool) -> Needs:
 
     Raises UsageError for a package or plugin that cannot be used.
     """
-    targets, suites, isolations = plan.targets if answering else {}, dict[str, None](), dict[Isolation, None]()
+    targets, suites = plan.targets if answering else {}, dict[str, None]()
+    isolations, of_graders = dict[Isolation, None](), dict[Isolation, None]()
     for case in plan.cases:
         load_evaluators(case)
         if case.suite not in suites and runs_in_suite(case, targets.get(case.target)):
             suites[case.suite] = None
         if case.workspace is not None:
             isolations[case.workspace.isolation] = None
-    return Needs(suites, isolations)
+            if outcomes_of(case):
+                of_graders[case.workspace.isolation] = None
+    return Needs(suites, isolations, of_graders)
 
 
 def require_folders(suites: Iterable[str], root: Path) -> None:

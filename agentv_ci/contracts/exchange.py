@@ -9,11 +9,10 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
-from pydantic import Field
 
 from agentv_ci.contracts.attachments import AttachmentType
-from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Recorded, Verdict
-from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Verdict
+from agentv_ci.contracts.results import Change, EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
 
 Log = Callable[[str], None]
 """Print a line with `--verbose`."""
@@ -133,16 +132,6 @@ class ProcessResult(Struct, frozen=True):
     """Exit code; −N after signal N."""
     stdout: str
     stderr: str
-
-
-class Change(Recorded):
-    """A file of a workspace that an agent has added, modified or deleted."""
-
-    path: str = Field(description="Its path.")
-    kind: Literal["added", "modified", "deleted"] = Field(description="What has become of it.")
-    mode: int = Field(0, description="Permission bits; of a deleted file 0.")
-    base64: str | None = Field(None, description="Content of a file; null for a link and for a deleted file.")
-    link: str | None = Field(None, description="Target of a symbolic link.")
 
 
 class Place(Protocol):

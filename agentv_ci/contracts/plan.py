@@ -528,6 +528,11 @@ def targets_of(case: CaseHead) -> Iterator[str]:
     yield from case.judges
 
 
+def outcomes_of(case: PlanCase) -> frozenset[str]:
+    """Return the names of the evaluators that score what the agent leaves behind, themselves or with a member."""
+    return frozenset(each.name for each in case.evaluators if any(one.needs_workspace for one in flat([each])))
+
+
 def needs_judge(evaluator: PlanEvaluator) -> bool:
     """Whether a judge scores, or scores for a member."""
     judged = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)

@@ -21,7 +21,7 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.row_texts import CountsByName, FreeObject, FreeValue
-from agentv_ci.contracts.workspaces import Isolation
+from agentv_ci.contracts.workspaces import Isolation, RelativePath
 
 N = TypeVar("N", int, float)
 
@@ -134,6 +134,16 @@ class PrintedOutput(Recorded):
     stderr: str = Field(description="Standard error.")
 
 
+class Change(Recorded):
+    """A file of a workspace that an agent has added, modified or deleted."""
+
+    path: RelativePath = Field(description="Its path.")
+    kind: Literal["added", "modified", "deleted"] = Field(description="What has become of it.")
+    mode: int = Field(0, description="Permission bits; of a deleted file 0.")
+    base64: str | None = Field(None, description="Content of a file; null for a link and for a deleted file.")
+    link: str | None = Field(None, description="Target of a symbolic link.")
+
+
 class WorkspaceRecord(Recorded):
     """What an agent left behind in its workspace."""
 
@@ -142,6 +152,9 @@ class WorkspaceRecord(Recorded):
     changed: Items[str] = Field((), description="Paths that changed, sorted; at most 1,000.")
     withheld: Items[str] = Field((), description="Changed paths that graders did not get, each with the reason.")
     diff: str | None = Field(None, description="The changes as a unified diff, shortened.")
+    changes: Items[Change] | None = Field(
+        None, description="The changes themselves, for `rescore`; null where they are large or contain a secret."
+    )
     kept: str | None = Field(None, description="Folder in which the workspace was kept.")
 
 
@@ -158,7 +171,9 @@ def is_none(value: object) -> bool:
 
 
 NO_REFERENCE_ANSWER = "the case has no reference answer"
-"""The error of a row in a dry run."""
+NO_OUTCOME = "the case is judged by what an agent leaves behind"
+UNKNOWN = (NO_REFERENCE_ANSWER, NO_OUTCOME)
+"""Errors of rows that a dry run cannot score."""
 
 
 class ResultRow(Recorded):
@@ -225,8 +240,8 @@ class ResultRow(Recorded):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a dry run had no reference answer to score."""
-        return self.dry_run and self.error == NO_REFERENCE_ANSWER
+        """Whether a dry run had nothing to score."""
+        return self.dry_run and self.error in UNKNOWN
 
     @property
     def case_key(self) -> CaseKey:

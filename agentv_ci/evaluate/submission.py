@@ -10,13 +10,10 @@ from msgspec import Struct, field
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
-from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Request, Response, Warn
+from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Request, Response, Score, Warn
 from agentv_ci.contracts.plan import FilePart, FileReference, PlanCase, PlanEvaluator, PlanFile, PlanMessage
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, Usage
 from agentv_ci.workspaces.places import Work
-
-NO_WORKSPACE = "what the agent left behind"
-"""What evaluators of outcomes measure; stored answers, dry runs and proofs have no workspace."""
 
 
 class Submission(Struct, frozen=True):
@@ -27,8 +24,8 @@ class Submission(Struct, frozen=True):
     response: Response
     files: Mapping[str, PlanFile]
     """The plan's files."""
-    work: Work | None = None
-    """What the agent has left behind; None without a workspace."""
+    work: Work | str | None = None
+    """What the agent has left behind, or why it cannot be graded; None in a dry run."""
 
     @property
     def answer(self) -> str:
@@ -38,6 +35,11 @@ class Submission(Struct, frozen=True):
     def label(self, evaluator: PlanEvaluator) -> str:
         """Return how the log names an evaluator of this answer."""
         return f"{self.case.id}: {evaluator.name}"
+
+
+def without_work(reason: str | None) -> Score:
+    """Return the score of an evaluator of outcomes without what the agent has left behind; see Submission."""
+    return Score(error=reason) if reason is not None else Score(unmeasured="what the agent left behind")
 
 
 class EvaluatorServices(Struct):

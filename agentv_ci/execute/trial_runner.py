@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import (
     Ask,
-    Change,
     Grade,
     JudgeQuestion,
     ProviderError,
@@ -22,8 +21,8 @@ from agentv_ci.contracts.exchange import (
     Response,
     about_case,
 )
-from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
+from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
+from agentv_ci.contracts.results import NO_OUTCOME, NO_REFERENCE_ANSWER, Change, ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
@@ -80,6 +79,14 @@ class TrialRunner(Protocol):
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """Return a row with its stored answer scored again."""
+
+
+def _unknown(case: PlanCase, grade: Grade) -> str | None:
+    """Return why a dry run cannot score a case; None if it can."""
+    if not has_reference(case):
+        return NO_REFERENCE_ANSWER
+    broken = {each.name for each in grade.results if each.status == "error"}
+    return NO_OUTCOME if broken and broken <= outcomes_of(case) else None
 
 
 class LocalTrials:
@@ -171,10 +178,10 @@ class LocalTrials:
             return failed_row(trial, effort, response, now=now())
         if not (response.answer.strip() or self._options.dry_run):
             self._services.warn(about_case(f"{trial.target.name}: an answer is empty", trial.case.id))
-        # Also in a dry run without a reference answer, to see whether its scripts run.
+        # Also in a dry run without anything to score, to see whether its scripts run.
         grade = await self._grade(trial, request, response, label)
-        if self._options.dry_run and not has_reference(trial.case):
-            return failed_row(trial, effort, ProviderError("request", NO_REFERENCE_ANSWER), now=now())
+        if self._options.dry_run and (reason := _unknown(trial.case, grade)) is not None:
+            return failed_row(trial, effort, ProviderError("request", reason), now=now())
         trace = self._options.include_trace
         row = graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
         return row if response.changes is None else await self._with_changes(row, trial.case, response.changes)
@@ -237,7 +244,7 @@ class LocalTrials:
         for each in grade.results:
             found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
             log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
-            if each.status == "error":
+            if each.status == "error" and not (self._options.dry_run and each.name in outcomes_of(trial.case)):
                 reasoning = shortened(each.reasoning, MAX_WARNING)
                 self._services.warn(about_case(f"evaluator '{each.name}' could not score: {reasoning}", trial.case.id))
         return grade

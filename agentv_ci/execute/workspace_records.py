@@ -6,15 +6,18 @@ import asyncio
 from collections.abc import Callable
 
 from agentv_ci.contracts.plan import PlanWorkspace
-from agentv_ci.contracts.results import WorkspaceRecord
+from agentv_ci.contracts.results import Change, WorkspaceRecord
 from agentv_ci.text import counted, printable, well_formed_text
 from agentv_ci.workspaces.diffs import diff_of
 from agentv_ci.workspaces.places import Work
 from agentv_ci.workspaces.submission import submitted
+from agentv_ci.workspaces.trees import content_of
 
 MAX_DIFF = 20_000
 """Characters."""
 MAX_PATHS = 1_000
+MAX_KEPT = 64 * 1024
+"""Bytes of changed files up to which a row holds them, for `rescore`."""
 
 
 def unopened_record(workspace: PlanWorkspace) -> WorkspaceRecord:
@@ -30,8 +33,17 @@ async def record_of(work: Work, redact: Callable[[str], str]) -> WorkspaceRecord
             "changed": tuple(_shown(each.path, redact) for each in work.changes[:MAX_PATHS]),
             "withheld": tuple(_shown(each, redact) for each in withheld[:MAX_PATHS]),
             "diff": await asyncio.to_thread(_diff, work, redact),
+            "changes": _kept(work.changes, redact),
         }
     )
+
+
+def _kept(changes: tuple[Change, ...], redact: Callable[[str], str]) -> tuple[Change, ...] | None:
+    """Return changes that are small and have no secrets; None for others, since a part of them is another outcome."""
+    if len(changes) > MAX_PATHS or sum(len(each.base64 or "") for each in changes) > MAX_KEPT * 4 // 3:
+        return None
+    texts = (f"{each.path}\n{each.link}\n{(content_of(each) or b'').decode('utf-8', 'replace')}" for each in changes)
+    return changes if all(redact(text) == text for text in texts) else None
 
 
 def _shown(text: str, redact: Callable[[str], str]) -> str:

@@ -30,8 +30,8 @@ from agentv_ci.contracts.report import (
     Stop,
     Validation,
 )
-from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, ResultRow
-from agentv_ci.text import counted, on_one_line
+from agentv_ci.contracts.results import NO_OUTCOME, NO_REFERENCE_ANSWER, UNKNOWN, ResultRow
+from agentv_ci.text import counted, listed, on_one_line
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.proof import Proof  # few runs have one
@@ -59,6 +59,10 @@ STOPS: Mapping[Stop, str] = {
 }
 """Why a run ended early."""
 
+UNKNOWN_TEXTS = {
+    NO_REFERENCE_ANSWER: ("case has no reference answer", "cases have no reference answer"),
+    NO_OUTCOME: ("case is judged by what an agent leaves behind", "cases are judged by what an agent leaves behind"),
+}
 DRY_RUN = "reference answers were scored, judges mocked; no target was asked"
 
 MAX_NAMED = 10
@@ -129,11 +133,11 @@ class RunView(Struct, frozen=True, dict=True):
 
     @property
     def unknown(self) -> list[CaseOutcome]:
-        """The cases of a dry run that have no reference answer."""
+        """The cases of a dry run that have nothing to score."""
         return [each for each in self.outcomes if self._is_unknown(each)]
 
     def _is_unknown(self, outcome: CaseOutcome) -> bool:
-        says_so = outcome.verdict == "error" and outcome.summary.endswith(f": {NO_REFERENCE_ANSWER}")
+        says_so = outcome.verdict == "error" and outcome.summary.endswith(tuple(f": {each}" for each in UNKNOWN))
         return self.report.dry_run and says_so
 
     @property
@@ -166,13 +170,24 @@ class RunView(Struct, frozen=True, dict=True):
 
 
 def unknown_text(run: RunView) -> str | None:
-    """Return which cases of a dry run have no reference answer, if any."""
-    cases = run.unknown
+    """Return which cases of a dry run have nothing to score, and why, if any."""
+    texts = (_unknown_text(run, *each) for each in UNKNOWN_TEXTS.items())
+    return "; ".join(filter(None, texts)) or None
+
+
+def _unknown_text(run: RunView, reason: str, nouns: tuple[str, str]) -> str | None:
+    cases = [each for each in run.unknown if each.summary.endswith(f": {reason}")]
     if not cases:
         return None
     names = ", ".join(run.name(each.key) for each in cases[:MAX_NAMED])
     more = "".join(f" {text}" for text in more_text(len(cases), MAX_NAMED))
-    return f"unknown: {counted(len(cases), 'case has', 'cases have')} no reference answer: {names}{more}"
+    return f"unknown: {counted(len(cases), *nouns)}: {names}{more}"
+
+
+def left_out_text(report: RunReport) -> str | None:
+    """Return the evaluators that had nothing to measure in a dry run, if any."""
+    skipped = [f"{each.name} ({each.type})" for each in report.evaluators if each.skipped]
+    return f"not scored in a dry run: {listed(skipped)}" if report.dry_run and skipped else None
 
 
 def counts_text(run: RunView) -> str:

@@ -107,6 +107,7 @@ def stored_response(row: ResultRow) -> Response:
         cost_usd=row.cost_usd,
         request=row.request,
         masked=row.masked,
+        changes=row.workspace.changes if row.workspace is not None else None,
     )
 
 

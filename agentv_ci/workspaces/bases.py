@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from agentv_ci.contracts.plan import PlanCommit, PlanFile, PlanFolder, PlanWorkspace
+from agentv_ci.contracts.results import Change
 from agentv_ci.process import ProcessFailed, run
 from agentv_ci.text import shortened
-from agentv_ci.workspaces.trees import Entry, cleared, copy_files, digest_of_files, entries, files_in
+from agentv_ci.workspaces.trees import Entry, changes, cleared, copy_files, digest_of_files, entries, files_in
 
 GIT_TIMEOUT_S = 600.0
 MAX_DETAIL = 500
@@ -75,6 +77,21 @@ async def _check_out(commit: PlanCommit, tree: Path, root: Path, environ: Mappin
 async def apply_patch(patch: bytes, tree: Path, environ: Mapping[str, str]) -> None:
     """Apply a patch to a tree; raises UnusableWorkspace."""
     await git(("apply", "--whitespace=nowarn", "-"), tree, environ, stdin=patch)
+
+
+async def changes_by(patch: bytes, base: Base, environ: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return what a patch changes in a base; raises OSError, UnusableWorkspace."""
+    with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
+        tree = await asyncio.to_thread(_copied, base, scratch)
+        await apply_patch(patch, tree, environ)
+        return await asyncio.to_thread(changes, base.entries, tree)
+
+
+def _copied(base: Base, scratch: str) -> Path:
+    tree = Path(scratch).resolve() / "tree"
+    tree.mkdir()
+    copy_files(base.folder, base.entries, tree)
+    return tree
 
 
 async def git(arguments: tuple[str, ...], tree: Path, environ: Mapping[str, str], *, stdin: bytes = b"") -> None:

@@ -19,8 +19,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.atomic import keep_out_of_git
-from agentv_ci.contracts.exchange import Change, Log, ProcessResult
+from agentv_ci.contracts.exchange import Log, ProcessResult
 from agentv_ci.contracts.plan import PlanFile, PlanWorkspace
+from agentv_ci.contracts.results import Change
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
 from agentv_ci.process import Listener, ProcessFailed, kill_marked, run
@@ -176,7 +177,7 @@ class Workspaces:
     _lock: IO[bytes] | None = None
     _numbers: count[int] = field(default_factory=lambda: count(1))
     _bases: dict[str, asyncio.Task[Base]] = field(default_factory=dict)
-    _means: dict[Isolation, Means] = field(default_factory=dict)
+    _means: dict[Isolation, Means] = field(default_factory=lambda: {"none": Means("none", None)})
     _ended: dict[Hashable, TrialPlace] = field(default_factory=dict)
     """By trial, the workspace of its last attempt, until it is known whether to keep it."""
 
@@ -308,7 +309,8 @@ class Workspaces:
         home = self.environ.get("HOME", "")
         hidden = (self.root, at, *((Path(home),) if home.startswith("/") else ()))
         box = Box(
-            means=self._means.get(workspace.isolation) or Means(workspace.isolation, None),
+            # Never less than what was asked for: what is not required first is an error.
+            means=self._means[workspace.isolation],
             network=network or workspace.isolation == "none",
             writable=tuple(at / each for each in ("work", "home", "tmp", "scratch")),
             visible=(

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from posixpath import dirname, join, normpath
 
-from agentv_ci.contracts.exchange import Change
 from agentv_ci.contracts.plan import PlanWorkspace
+from agentv_ci.contracts.results import Change
 from agentv_ci.workspaces.globs import matches
 
 GUARDED = (

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import Change
+from agentv_ci.contracts.results import Change
 from agentv_ci.text import well_formed_text
 from agentv_ci.workspaces.globs import matches
 

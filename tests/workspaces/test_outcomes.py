@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.exchange import Change
 from agentv_ci.contracts.plan import PlanWorkspace
+from agentv_ci.contracts.results import Change
 from agentv_ci.workspaces.submission import submitted
 from tests.workspaces.builders import KINDS, Agent
 

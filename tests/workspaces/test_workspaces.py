@@ -108,6 +108,12 @@ def test_network_can_be_switched_off(agent: Agent) -> None:
 
 def test_row_says_what_has_changed(agent: Agent) -> None:
     row = agent.row("echo 'total = 42' > total.py; rm notes.md; echo x > .env; ln -s /etc/passwd out", **SHOP)
+    assert [(each["path"], each["kind"]) for each in row["workspace"].pop("changes")] == [
+        (".env", "added"),
+        ("notes.md", "deleted"),
+        ("out", "added"),
+        ("total.py", "modified"),
+    ]
     assert row["workspace"] == {
         "isolation": "none",
         "network": "on",

@@ -12,12 +12,12 @@ from msgspec import Struct
 from agentv_ci.contracts.exchange import ProcessResult, Score
 from agentv_ci.contracts.plan import PlanCommandEvaluator, PlanJunitEvaluator
 from agentv_ci.evaluate.scoring import share_met
-from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
 from agentv_ci.patterns import InvalidPattern, compiled, occurs
 from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProgramNotStarted
 from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import UnusableWorkspace
-from agentv_ci.workspaces.places import TrialPlace
+from agentv_ci.workspaces.places import TrialPlace, Work
 from agentv_ci.workspaces.trees import cleared, read_file
 
 REPORT = "{REPORT}"
@@ -117,12 +117,13 @@ def _tests(report: bytes) -> dict[str, bool]:
 
 async def _run(settings: PlanCommandEvaluator | PlanJunitEvaluator, submission: Submission) -> _Ended | Score:
     """Run the command; returns a score only if it cannot be graded at all."""
-    if submission.work is None:
-        return Score(unmeasured=NO_WORKSPACE)
+    work = submission.work
+    if not isinstance(work, Work):
+        return without_work(work)
     files = {path: submission.files[each.sha256].content for path, each in settings.files.items()}
     timeout_s = settings.timeout_seconds or submission.case.timeout_seconds
     try:
-        async with submission.work.clean_tree(files) as place:
+        async with work.clean_tree(files) as place:
             return await _in(place, settings, timeout_s)
     except ProgramNotStarted as error:
         return Score(error=f"the command {error}")

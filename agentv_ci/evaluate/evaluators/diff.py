@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanDiffEvaluator
 from agentv_ci.evaluate.scoring import share_met
-from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
 from agentv_ci.text import counted
-from agentv_ci.workspaces.bases import UnusableWorkspace, apply_patch
+from agentv_ci.workspaces.bases import UnusableWorkspace, changes_by
 from agentv_ci.workspaces.diffs import diff_of
 from agentv_ci.workspaces.globs import matches
 from agentv_ci.workspaces.places import Work
-from agentv_ci.workspaces.trees import changes, content_of, copy_files
+from agentv_ci.workspaces.trees import content_of
 
 Finding = tuple[bool, str]
 
@@ -24,8 +22,8 @@ Finding = tuple[bool, str]
 async def diff(settings: PlanDiffEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """Return the share of the rules that the changes keep."""
     work = submission.work
-    if work is None:
-        return Score(unmeasured=NO_WORKSPACE)
+    if not isinstance(work, Work):
+        return without_work(work)
     findings = [*_paths(settings, [each.path for each in work.changes])]
     try:
         if settings.max_lines is not None:
@@ -59,10 +57,7 @@ def _paths(settings: PlanDiffEvaluator, changed: list[str]) -> Iterator[Finding]
 
 async def _compared(patch: bytes, work: Work, environ: Mapping[str, str]) -> list[Finding]:
     """Compare with what a patch makes of the base, file by file; white space does not count."""
-    with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
-        tree = await asyncio.to_thread(_copied, work, scratch)
-        await apply_patch(patch, tree, environ)
-        wanted = {each.path: each for each in await asyncio.to_thread(changes, work.base.entries, tree)}
+    wanted = {each.path: each for each in await changes_by(patch, work.base, environ)}
     found = {each.path: each for each in work.changes}
     findings: list[Finding] = []
     for path in sorted({*wanted, *found}):
@@ -73,13 +68,6 @@ async def _compared(patch: bytes, work: Work, environ: Mapping[str, str]) -> lis
             is_equal = one.link == other.link and _words(content_of(one)) == _words(content_of(other))
             findings.append((is_equal, f"{path} is {'' if is_equal else 'not '}as in the golden patch"))
     return findings
-
-
-def _copied(work: Work, scratch: str) -> Path:
-    tree = Path(scratch).resolve() / "tree"
-    tree.mkdir()
-    copy_files(work.base.folder, work.base.entries, tree)
-    return tree
 
 
 def _words(content: bytes | None) -> list[bytes] | None:

@@ -10,7 +10,7 @@ from agentv_ci.contracts.evaluators import field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.outcome_evaluators import FileEvaluator
 from agentv_ci.evaluate.scoring import share_met
-from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
 from agentv_ci.json_access import found_at, read_unique
 from agentv_ci.json_values import is_same
 from agentv_ci.patterns import InvalidPattern, compiled, occurs
@@ -21,11 +21,12 @@ Finding = tuple[bool, str]
 
 async def file(settings: FileEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """Return the share of the checks that the file meets; without the file all of them are missed."""
-    if submission.work is None:
-        return Score(unmeasured=NO_WORKSPACE)
+    work = submission.work
+    if not isinstance(work, Work):
+        return without_work(work)
     try:
         # In a thread: files may be large, and patterns slow.
-        return await asyncio.to_thread(_score, settings, submission.work)
+        return await asyncio.to_thread(_score, settings, work)
     except TimeoutError:
         return Score(error=f"the pattern took too long: '{settings.regex}'")
     except (InvalidPattern, OSError) as error:

@@ -14,9 +14,10 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.outcome_evaluators import StateEvaluator
-from agentv_ci.evaluate.submission import NO_WORKSPACE, EvaluatorServices, Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
 from agentv_ci.json_access import found_at, read_unique
 from agentv_ci.text import counted, shortened
+from agentv_ci.workspaces.places import Work
 
 TIMEOUT_S = 10.0
 MAX_ROWS = 10_000
@@ -27,11 +28,12 @@ STEPS = 10_000
 
 async def state(settings: StateEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """Return the share of expected rows that are there; rows that are not expected count as missed ones."""
-    if submission.work is None:
-        return Score(unmeasured=NO_WORKSPACE)
+    work = submission.work
+    if not isinstance(work, Work):
+        return without_work(work)
     path = settings.database or settings.document or ""
     try:
-        content = await asyncio.to_thread(submission.work.file, path)
+        content = await asyncio.to_thread(work.file, path)
         if content is None:
             return Score(0.0, misses=(f"{path} does not exist",))
         if settings.database is not None:

@@ -168,6 +168,8 @@ def _verdict(run: RunView, last: PastRun | None) -> str:
         lines += ["", f"{view.DRY_RUN.capitalize()}."]
     if (unknown := view.unknown_text(run)) is not None:
         lines += ["", code(unknown)]
+    if (left_out := view.left_out_text(report)) is not None:
+        lines += ["", code(left_out)]
     if gate.reasons:
         lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
     return "\n".join(lines)

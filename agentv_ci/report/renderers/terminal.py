@@ -24,6 +24,7 @@ from agentv_ci.report.view import (
     RunView,
     counts_text,
     duration_text,
+    left_out_text,
     more_text,
     score_text,
     stored_text,
@@ -70,6 +71,8 @@ def _lines(run: RunView) -> Iterator[Line]:
         yield Line(stored)
     if (unknown := unknown_text(run)) is not None:
         yield Line(unknown, "warn")
+    if (left_out := left_out_text(report)) is not None:
+        yield Line(left_out, "warn")
     yield from matrix_lines(matrix_cases(run))
     yield from figure_lines(report)
     yield from _time(run)
