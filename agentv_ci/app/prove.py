@@ -36,6 +36,7 @@ from agentv_ci.prove.gate import gate_of, summary_of
 from agentv_ci.publish.checkout import credentials
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import NO_EARLIER_RUN
+from agentv_ci.workspaces.places import Workspaces
 
 
 class ProofOptions(Struct, frozen=True):
@@ -68,7 +69,8 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
     plan, root = compiled.plan, compiled.origin.root
     cases = [*_once(plan.cases)]
     tried = [case for case in cases if case.skip is None]
-    require_folders(prepare(plan, answering=False).suites, root)
+    needs = prepare(plan, answering=False)
+    require_folders(needs.suites, root)
     others = _references(neighbours)
     accepted = {suite.path: suite.gate.accept or () for suite in plan.suites}
     lines = EvaluatorLines(root, root, math.inf)
@@ -76,11 +78,14 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
         materials = stack.enter_context(Materials(plan.files, root))
         clean, judges = await _judges(compiled, options, services, stack)
         clean = replace(clean, warn=ignore, log=ignore)  # the proof says what scripts do with wrong answers
+        variables = services.environment.variables
+        workspaces = stack.enter_context(Workspaces(plan.files, root, variables, services.log))
+        await workspaces.require(needs.of_graders)
 
         async def graded(case: PlanCase) -> CaseProof:
             ask = judges.of(case) if judges is not None else no_judge
             scoring = scoring_services(ask, root, materials, clean)
-            grading = CaseGrading(case, plan, root, scoring, asks_judges=judges is not None)
+            grading = CaseGrading(case, plan, root, scoring, workspaces, asks_judges=judges is not None)
             grades = await grading.all_grades(others.get(case.suite, ALONE), options.seed, accepted[case.suite])
             proof = case_proof(grades, lines.template(case.suite, case.id))
             if judges is not None:

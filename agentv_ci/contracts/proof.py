@@ -12,7 +12,7 @@ from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.wrong_answers import NullAgent, Operator, WrongAnswer
 
 Outcome = Literal["passes", "caught", "undecided"]
-"""What becomes of a wrong answer; `undecided` if it depends on a judge that did not score it."""
+"""What becomes of a wrong answer; `undecided` if it depends on a judge, or an outcome, that was not scored."""
 Judges = Literal["skip", "replay", "live"]
 
 
@@ -20,7 +20,7 @@ class NullAgentRecord(Recorded):
     """A null agent and its answer to a case."""
 
     agent: NullAgent = Field(description="The null agent.")
-    outcome: Outcome = Field(description="`undecided` if it depends on a judge that did not score it.")
+    outcome: Outcome = Field(description="`undecided` if it depends on what was not scored.")
     evaluators: Items[Name] = Field((), description="Of an answer that passes: the evaluators that let it through.")
     answer: str | None = Field(None, description="The answer that passes, shortened.")
 

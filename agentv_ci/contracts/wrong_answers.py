@@ -14,6 +14,7 @@ NullAgent = Literal[
     "other-reference",
     "empty-object",
     "empty-array",
+    "changes-nothing",
 ]
 """Agents that do nothing for the question."""
 Operator = Literal[
@@ -28,6 +29,8 @@ Operator = Literal[
     "tool-dropped",
     "tool-swapped",
     "tool-arguments",
+    "change-dropped",
+    "change-damaged",
 ]
 """Ways to damage a reference answer."""
 NullAgentsGate = Literal["forbid", "report"]
@@ -41,6 +44,7 @@ WRONG_ANSWERS: Mapping[WrongAnswer, str] = {
     "other-reference": "The reference answer of another case.",
     "empty-object": "An empty object, where JSON is expected.",
     "empty-array": "An empty list, where JSON is expected.",
+    "changes-nothing": "The reference answer, in a workspace in which nothing has changed.",
     "number": "Another number.",
     "entity": "A name, an identifier or a quotation is missing.",
     "negation": "The opposite.",
@@ -52,5 +56,7 @@ WRONG_ANSWERS: Mapping[WrongAnswer, str] = {
     "tool-dropped": "A tool call is missing.",
     "tool-swapped": "Calls of two tools change places.",
     "tool-arguments": "All arguments of tools are others.",
+    "change-dropped": "A part of the golden patch is missing.",
+    "change-damaged": "A sign or a number in the golden patch is another one.",
 }
 """What each of them answers, or what is wrong in it."""

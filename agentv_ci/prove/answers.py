@@ -13,8 +13,9 @@ from msgspec import Struct
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.evaluators import EqualsEvaluator, TokenUsageEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.plan import PlanCase, flat
-from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
+from agentv_ci.contracts.outcome_evaluators import FileEvaluator
+from agentv_ci.contracts.plan import PlanCase, PlanCompositeEvaluator, PlanDiffEvaluator, PlanEvaluator, flat
+from agentv_ci.contracts.results import Change, OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.wrong_answers import NullAgent, Operator
 from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import is_same
@@ -28,10 +29,12 @@ _SENTENCE_END = re.compile(r"(?:(?<=[.!?])(?<!\b[Nn]o\.)|(?<=\b[Nn]o\.)(?!\s+\d)
 
 
 class WrittenAnswer(Struct, frozen=True):
-    """The text of an answer, and its tool calls."""
+    """The text of an answer, its tool calls, and what it leaves behind."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
+    changes: tuple[Change, ...] | None = ()
+    """In the workspace; None if nothing says what would be right."""
 
     def is_like(self, other: WrittenAnswer) -> bool:
         """Whether both say the same, apart from white space; of JSON, if the values are equal."""
@@ -74,6 +77,8 @@ class Mutant(Struct, frozen=True):
     operator: Operator
     change: str
     answer: WrittenAnswer
+    diff: str | None = None
+    """Of what it leaves behind; None if the mistake is in the answer."""
 
 
 def reference_of(case: PlanCase) -> WrittenAnswer | None:
@@ -113,6 +118,36 @@ def right_answers(case: PlanCase) -> tuple[WrittenAnswer, ...]:
     calls = reference.calls if reference is not None else ()
     equal = (each for each in flat(case.evaluators) if isinstance(each, EqualsEvaluator) and not each.negate)
     return (*filter(None, [reference]), *(WrittenAnswer(each.value, calls) for each in equal))
+
+
+def reads_answers(case: PlanCase) -> bool:
+    """Whether an evaluator of a case scores more than what is left behind, and limits."""
+    leaves = (each for each in flat(case.evaluators) if not isinstance(each, PlanCompositeEvaluator))
+    return any(not (each.needs_workspace or each.is_limit) for each in leaves)
+
+
+def golden_of(case: PlanCase) -> PlanDiffEvaluator | None:
+    """Return the evaluator whose patch solves a case; None without one."""
+    found = (each for each in flat(case.evaluators) if isinstance(each, PlanDiffEvaluator) and not each.negate)
+    return next((each for each in found if each.golden is not None), None)
+
+
+def leaves_all(case: PlanCase) -> bool:
+    """Whether a right answer changes nothing: all evaluators of outcomes forbid changes."""
+    of_outcomes = [each for each in flat(case.evaluators) if each.needs_workspace]
+    return all(not each.negate and _forbids_all(each) for each in of_outcomes)
+
+
+def _forbids_all(evaluator: PlanEvaluator) -> bool:
+    if isinstance(evaluator, FileEvaluator):
+        return evaluator.unchanged is True
+    if not isinstance(evaluator, PlanDiffEvaluator) or evaluator.must_change or evaluator.golden:
+        return False
+    return (
+        0 in (evaluator.max_files, evaluator.max_lines)
+        or evaluator.may_change == ()
+        or bool(evaluator.must_not_change and evaluator.may_change is None)
+    )
 
 
 def response_of(answer: WrittenAnswer, *, least_tokens: int = 0) -> Response:

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agentv_ci.contracts.evaluators import ToolTrajectoryEvaluator
-from agentv_ci.contracts.plan import PlanCase, PlanEvaluator, needs_judge
+from agentv_ci.contracts.plan import PlanCase, PlanDiffEvaluator, PlanEvaluator, needs_judge
 from agentv_ci.contracts.proof import CaseProof, EvaluatorRecord, LeftOut, NullAgentRecord, Outcome, Survivor
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.prove.answers import Mutant, NullAnswer, WrittenAnswer, reference_of
@@ -132,10 +132,10 @@ def _null_agent(answer: NullAnswer, graded: Graded, case: PlanCase) -> NullAgent
 
 
 def _survivors(grades: CaseGrades) -> Iterator[Survivor]:
-    reference = reference_of(grades.case)
+    reference = reference_of(grades.case) or WrittenAnswer("")
     for mutant, graded in grades.mutants:
-        if graded.outcome == "passes" and reference is not None:
-            diff = shortened("\n".join(_diff(reference, mutant.answer)), LONGEST_DIFF)
+        if graded.outcome == "passes":
+            diff = shortened(mutant.diff or "\n".join(_diff(reference, mutant.answer)), LONGEST_DIFF)
             through = _accepting(grades.case, graded)
             yield Survivor(operator=mutant.operator, change=mutant.change, diff=diff, evaluators=through)
 
@@ -181,8 +181,8 @@ def _same_as(index: int, every: Sequence[tuple[str, Graded]], grades: CaseGrades
 
 
 def _state(index: int, evaluator: PlanEvaluator, every: Sequence[Graded], grades: CaseGrades) -> State:
-    if evaluator.is_limit:
-        return "untried"  # nothing ran
+    if evaluator.is_limit or _only_shows(evaluator):
+        return "untried"  # nothing ran, or it is not to matter
     results = [each.results[index] for each in every]
     given = {"none" if each is None else each.verdict for each in results}
     if given <= {"none", "error"}:
@@ -195,10 +195,17 @@ def _state(index: int, evaluator: PlanEvaluator, every: Sequence[Graded], grades
     is_missed = any(each.outcome != each.without[index] for each in every)
     if is_missed or any(each.outcome == "caught" and each.without[index] != "caught" for each in grades.probes):
         return "needed"
-    is_open = needs_judge(evaluator) and not given.isdisjoint({"none", "error"})
+    is_open = "none" in given or (needs_judge(evaluator) and "error" in given)
     return "redundant" if grades.mutants and not is_open and not _only_forbids(evaluator) else "untried"
 
 
 def _only_forbids(evaluator: PlanEvaluator) -> bool:
+    """Whether wrong answers need not fail it: it forbids something, or keeps what works before an agent begins."""
     is_subset = isinstance(evaluator, ToolTrajectoryEvaluator) and evaluator.mode == "subset"
-    return evaluator.negate or is_subset
+    return evaluator.negate or is_subset or evaluator.needs_workspace
+
+
+def _only_shows(evaluator: PlanEvaluator) -> bool:
+    """Whether an evaluator has no weight because its golden patch is one solution of many."""
+    has_golden = isinstance(evaluator, PlanDiffEvaluator) and evaluator.golden is not None
+    return has_golden and not evaluator.weight and not evaluator.required

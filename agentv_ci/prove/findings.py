@@ -8,12 +8,14 @@ from agentv_ci.contracts.diagnostics import PROOF_RULES
 from agentv_ci.contracts.plan import PlanCase, PlanEvaluator
 from agentv_ci.contracts.proof import CaseProof, EvaluatorRecord, ProofFinding
 from agentv_ci.contracts.wrong_answers import NullAgent, Operator
+from agentv_ci.prove.answers import golden_of
 from agentv_ci.text import counted, listed
 
 LineOf = Callable[[str], int | None]
 """Return the line of an evaluator of a case in its eval file, None if it is not known."""
 
 REQUIRE = "add an evaluator that requires what a good answer says"
+OUTCOME = "require what is not there before, such as a test in fail_to_pass, or a file in must_change"
 ECHO = "the question contains what is looked for: require what only the answer says"
 NULL_AGENTS: Mapping[NullAgent, str] = {
     "empty": REQUIRE,
@@ -23,6 +25,7 @@ NULL_AGENTS: Mapping[NullAgent, str] = {
     "echo-last-message": ECHO,
     "other-reference": "require what only the answer to this question says",
     "empty-object": "list the fields in 'required' of the schema, or compare them with field_accuracy",
+    "changes-nothing": OUTCOME,
     "empty-array": "say with a schema which fields the answer has, or compare them with field_accuracy",
 }
 """What would have caught them; of several that pass, the first one decides."""
@@ -30,6 +33,8 @@ OPERATORS: Mapping[Operator, str] = {
     "tool-arguments": "give the 'input' of the expected calls, and leave 'args_match' out or set it to subset",
     "json-text": "compare the field with field_accuracy, or list its values in an 'enum' of the schema",
     "first-sentence": "require what the rest of the answer says, too",
+    "change-dropped": "add a test that needs it, or leave it out of the golden patch",
+    "change-damaged": "add a test of this line",
 }
 IN_ANY_ORDER: tuple[Operator, ...] = ("sentence-order", "tool-swapped", "first-sentence")
 """Mistakes that are often none."""
@@ -38,6 +43,8 @@ VACUOUS: Mapping[str, str] = {
     "code": "let the script begin with a score of 0, and earn it",
 }
 NO_EFFECT = "it notices wrong answers, but does not fail the case: set 'required: true', or raise the threshold"
+UNREAD = "print a score of 0 for an answer that it cannot read"
+ON_BASE = "see that it runs on the base of the workspace"
 SAME = "remove it, or let it check what no other evaluator does"
 
 
@@ -125,9 +132,10 @@ class CaseFindings:
         proof = self._proof
         by = listed(f"'{each}'" for each in proof.failed_by) or "the threshold"
         reason = f": {proof.reference_error}" if proof.reference_error else ""
+        answer = "the reference answer" + (" with the golden patch" if golden_of(self._case) is not None else "")
         if any("reference" in self._records[each].errors for each in proof.failed_by):
-            return f"the reference answer cannot be scored by {by}{reason}"
-        return f"the reference answer fails {by}{reason}"
+            return f"{answer} cannot be scored by {by}{reason}"
+        return f"{answer} fails {by}{reason}"
 
     def _noticing(self) -> str:
         """Return what nothing notices, and what would."""
@@ -147,7 +155,7 @@ class CaseFindings:
 
         if record.errors and "reference" not in record.errors:
             message = f"evaluator '{name}' cannot score the answers of {listed(record.errors)}: {record.reason}"
-            yield found("AV404", message, "print a score of 0 for an answer that it cannot read")
+            yield found("AV404", message, ON_BASE if self._evaluators[name].needs_workspace else UNREAD)
         if record.state == "vacuous":
             answers = counted(len(proof.null_agents) + proof.mutants, "wrong answer")
             hint = VACUOUS.get(self._evaluators[name].type, "let it require something, or remove it")

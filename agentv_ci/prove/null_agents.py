@@ -8,9 +8,18 @@ from itertools import islice
 
 from agentv_ci.contracts.evaluators import FieldAccuracyEvaluator, IsJsonEvaluator
 from agentv_ci.contracts.exchange import Request
-from agentv_ci.contracts.plan import PlanCase, PlanSchemaEvaluator, flat
+from agentv_ci.contracts.plan import PlanCase, PlanSchemaEvaluator, flat, outcomes_of
 from agentv_ci.contracts.proof import LeftOut
-from agentv_ci.prove.answers import NullAnswer, WrittenAnswer, right_answers, rotated, structure_of
+from agentv_ci.prove.answers import (
+    NullAnswer,
+    WrittenAnswer,
+    leaves_all,
+    reads_answers,
+    reference_of,
+    right_answers,
+    rotated,
+    structure_of,
+)
 
 REFUSAL = "I'm sorry, but I can't help with that request."
 DONT_KNOW = "I don't know."
@@ -38,11 +47,14 @@ def null_answers(
     right = right_answers(case)
     declines = _is_to_decline(case)
     tried, left_out = list[NullAnswer](), list[LeftOut]()
-    for each in (*_of_any_case(request, case), *_of_others(others, right, seed)):
+    every = (*_of_any_case(request, case), *_of_others(others, right, seed)) if reads_answers(case) else ()
+    for each in (*every, *_of_workspaces(case)):
         if each.agent in accepted:
             continue
         reason = None
-        if declines and each.agent in ("refusal", "dont-know"):
+        if each.agent == "changes-nothing":
+            reason = "nothing is to change" if leaves_all(case) else None
+        elif declines and each.agent in ("refusal", "dont-know"):
             reason = "the expected outcome or the reference answer seems to be a refusal"
         elif any(each.answer.is_like(known) for known in right):
             reason = "the answer is right"
@@ -65,6 +77,12 @@ def _of_any_case(request: Request, case: PlanCase) -> Iterator[NullAnswer]:
     if is_of_json or structure_of(case.reference_answer) is not None:
         yield NullAnswer("empty-object", WrittenAnswer("{}"))
         yield NullAnswer("empty-array", WrittenAnswer("[]"))
+
+
+def _of_workspaces(case: PlanCase) -> Iterator[NullAnswer]:
+    """Yield the answer of an agent that only says that it has done its work."""
+    if outcomes_of(case):
+        yield NullAnswer("changes-nothing", reference_of(case) or WrittenAnswer(""))
 
 
 def _is_to_decline(case: PlanCase) -> bool:

@@ -32,6 +32,7 @@ def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
             name: text,
             "orders.csv": "order_id,total\n1001,12.50\n",
             "drafts/strict.md": "Be strict",
+            "golden/total.patch": "--- a/total.sh\n",
             "prompts/strict.md": "Judge {{ candidate_answer }}",
         },
     )

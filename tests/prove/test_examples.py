@@ -38,6 +38,7 @@ def test_what_the_documentation_shows_is_printed(tmp_path: Path) -> None:
         ("side-by-side", 2, {}),
         ("rows", 6, {}),
         ("rag", 4, {}),
+        ("coding", 18, {"search": 1, "roman": 2}),
     ],
 )
 def test_bundled_example(name: str, killed: int, survives: dict[str, int], tmp_path: Path) -> None:
