@@ -6,6 +6,7 @@ command sees the system's programs, its own folders at their places, and nothing
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,9 @@ SETTINGS = (
 """Files of /etc that programs need; not those with passwords or keys."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
 PROBE_S = 10.0
+
+FOLDERS = ("HOME", "TMPDIR")
+"""Variables with folders of a trial."""
 
 Backend = Literal["bubblewrap", "unshare", "docker", "podman"]
 GIVES: Mapping[Isolation, str] = {
@@ -102,6 +106,8 @@ class Box(Struct, frozen=True):
     """An empty folder."""
     name: str = ""
     """The name of its container."""
+    engine_env: Mapping[str, str] = {}
+    """The environment of docker or podman, which find their images and settings in it."""
 
     def confined(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
         """Return the command that runs `argv` in this box; `env` is its environment."""
@@ -165,11 +171,21 @@ class Box(Struct, frozen=True):
             yield from ("--volume", f"{path}:{path}:ro")
         for path in self.writable:
             yield from ("--volume", f"{path}:{path}")
-        for name in sorted(env):
-            # The engine takes the values from its own environment: they are in no list of processes.
-            yield from ("--env", name)
+        for name in sorted(env.keys() - {"PATH"}):
+            # Secrets are in no list of processes: the engine takes them from its environment, in which it has its own
+            # folders. Programs are those of the image.
+            yield from ("--env", f"{name}={env[name]}" if name in FOLDERS else name)
+        if engine == "docker" and os.getuid() != 0:
+            # Its root is that of the machine, and without capabilities could not write to the folders of others.
+            yield from ("--user", f"{os.getuid()}:{os.getgid()}")
         assert self.image is not None, "a container has an image"
         yield from ("--workdir", str(cwd), self.image)
+
+    def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the environment of the command that `confined` returns; `env` is that of the command in this box."""
+        if self.means.isolation != "container":
+            return env
+        return {**self.engine_env, **{name: value for name, value in env.items() if name not in (*FOLDERS, "PATH")}}
 
     @property
     def removal(self) -> tuple[str, ...] | None:

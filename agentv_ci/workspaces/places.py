@@ -24,7 +24,7 @@ from agentv_ci.contracts.plan import PlanFile, PlanWorkspace
 from agentv_ci.contracts.results import Change
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
-from agentv_ci.process import Listener, ProcessFailed, kill_marked, run
+from agentv_ci.process import Listener, ProcessFailed, child_environment, kill_marked, run
 from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import Base, UnusableWorkspace, base_in, fill, lay
 from agentv_ci.workspaces.contents import key_of
@@ -93,7 +93,7 @@ class TrialPlace(Struct, frozen=True):
             return await run(
                 box.confined(argv, whole, self.folder),
                 cwd=self.folder,
-                env=whole,
+                env=box.environment(whole),
                 timeout_s=timeout_s,
                 stdin=stdin,
                 listener=listener,
@@ -106,7 +106,8 @@ class TrialPlace(Struct, frozen=True):
         """End what the command has left behind: a container, or processes that have detached from it."""
         if (removal := self.box.removal) is not None:
             with suppress(ProcessFailed):
-                await asyncio.shield(run(removal, cwd=self.at, env={"PATH": self.path}, timeout_s=SETUP_TIMEOUT_S))
+                env = self.box.environment({})
+                await asyncio.shield(run(removal, cwd=self.at, env=env, timeout_s=SETUP_TIMEOUT_S))
         elif self.box.means.isolation == "none":
             # Twice: one may have started another in between.
             for _ in range(2):
@@ -314,7 +315,7 @@ class Workspaces:
             network=network or workspace.isolation == "none",
             writable=tuple(at / each for each in ("work", "home", "tmp", "scratch")),
             visible=(
-                *toolchains(path, hidden),
+                *(toolchains(path, hidden) if workspace.isolation != "container" else ()),
                 *(self.root / Path(os.path.expanduser(each)) for each in workspace.visible),  # noqa: PTH111
             ),
             image=workspace.image,
@@ -322,6 +323,7 @@ class Workspaces:
             masked=(self.root,) if is_system(self.root) else (),
             root=at / "root",
             name=f"{at.parent.name}-{number}",
+            engine_env=child_environment(self.environ) if workspace.isolation == "container" else {},
         )
         return TrialPlace(at, box, path, self.root)
 

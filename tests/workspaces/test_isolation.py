@@ -89,7 +89,8 @@ if arguments[0] == "run":
         if name == "--workdir":
             cwd = value
         if name == "--env":
-            env[value] = os.environ[value]
+            name, _, given = value.partition("=")
+            env[name] = given or os.environ[name]
     assert arguments[place] == "debian:12", arguments
     sys.exit(subprocess.run(arguments[place + 1 :], cwd=cwd, env=env).returncode)
 """
