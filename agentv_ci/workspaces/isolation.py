@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from agentv_ci.contracts.workspaces import Isolation, WorkspaceLimits
 from agentv_ci.process import ProcessFailed, run
+from agentv_ci.workspaces.programs import SYSTEM
 
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 SETTINGS = (
     *("alternatives", "ca-certificates", "ca-certificates.conf", "group", "host.conf", "hosts", "java-17-openjdk"),
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "passwd", "pki"),
@@ -288,38 +288,3 @@ async def _containers(environ: Mapping[str, str]) -> Means:
 
 def _last_line(text: str) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no reason given")
-
-
-def toolchains(path: str, hidden: Iterable[Path]) -> Iterator[Path]:
-    """Yield what the folders of PATH need outside the system: themselves, or the installation that they belong to.
-
-    `hidden` are folders that must not appear, such as the repository; none of their parents is yielded.
-    """
-    hidden = tuple(hidden)
-    for each in dict.fromkeys(path.split(":")):
-        folder = Path(each)
-        if not each.startswith("/") or is_system(folder) or not folder.is_dir():
-            continue
-        yield from installation(folder, hidden)
-        for name in ("python3", "python", "node"):
-            program = folder / name
-            if program.is_symlink() and not is_system(real := program.resolve()) and real.is_file():
-                yield from installation(real.parent, hidden)
-
-
-def installation(folder: Path, hidden: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folder of an installation: the parent of `bin`, unless something hidden may be in it."""
-    parent = folder.parent
-    # `~/.local` and its like hold far more than programs.
-    is_named = not parent.name.startswith(".") or (parent / "pyvenv.cfg").exists()
-    # Shims of pyenv and its like start programs of `versions` beside them.
-    is_whole = (folder.name == "bin" and is_named) or folder.name == "shims"
-    for each in (parent, folder) if is_whole else (folder,):
-        if not any(other == each or each in other.parents for other in hidden):
-            yield each
-            return
-
-
-def is_system(path: Path) -> bool:
-    """Whether a path is among the system's programs, which are always visible."""
-    return any(path.is_relative_to(each) for each in SYSTEM)

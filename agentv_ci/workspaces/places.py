@@ -28,15 +28,15 @@ from agentv_ci.process import Listener, ProcessFailed, child_environment, kill_m
 from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import Base, UnusableWorkspace, base_in, fill, lay
 from agentv_ci.workspaces.contents import key_of
-from agentv_ci.workspaces.isolation import Box, Means, installation, is_system, means_of, toolchains
+from agentv_ci.workspaces.isolation import Box, Means, means_of
+from agentv_ci.workspaces.leftovers import LOCK, PREFIX, remove_run, sweep
+from agentv_ci.workspaces.programs import is_system, needed_by, program_of, toolchains
 from agentv_ci.workspaces.submission import submitted
 from agentv_ci.workspaces.trees import apply, changes, content_of, copy_tree, copying, remove_tree
 from agentv_ci.workspaces.watching import watch
 
 Keep = Literal["none", "failed", "all"]
 
-PREFIX = "agentv-ci-run-"
-LOCK = "lock"
 KEPT = ".agentv/workspaces"
 SETUP_TIMEOUT_S = 1800.0
 COPY_TIMEOUT_S = 1800.0
@@ -74,7 +74,7 @@ class TrialPlace(Struct, frozen=True):
         reads: Sequence[Path] = (),
     ) -> ProcessResult:
         """See Place."""
-        argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
+        argv = ("/bin/sh", "-c", command) if isinstance(command, str) else (program_of(command[0]), *command[1:])
         whole = {
             "PATH": self.path,
             "LANG": LANGUAGE,
@@ -87,7 +87,7 @@ class TrialPlace(Struct, frozen=True):
         }
         program = Path(argv[0])
         own = [*reads, *((program,) if program.is_absolute() and not is_system(program) else ())]
-        box = _with_visible(self.box, own, self.repository)
+        box = replace(self.box, visible=tuple(dict.fromkeys((*self.box.visible, *needed_by(own, self.repository)))))
         watching = watch(box.limits, (self.folder, self.at / "home", self.at / "tmp")) if box.limits else None
         try:
             return await run(
@@ -112,18 +112,6 @@ class TrialPlace(Struct, frozen=True):
             # Twice: one may have started another in between.
             for _ in range(2):
                 kill_marked(f"HOME={self.at}/")
-
-
-def _with_visible(box: Box, more: Iterable[Path], repository: Path) -> Box:
-    visible: list[Path] = []
-    for each in more:
-        visible.append(each)
-        real = each.resolve()
-        if real != each:
-            visible.append(real)
-        if real.parent.name == "bin" and not is_system(real):
-            visible += installation(real.parent, (repository,))
-    return replace(box, visible=tuple(dict.fromkeys((*box.visible, *visible))))
 
 
 class Work(Struct, frozen=True):
@@ -187,7 +175,7 @@ class Workspaces:
 
     def __exit__(self, *_: object) -> None:
         if self.folder is not None and self._lock is not None:
-            _remove_run(self.folder)
+            remove_run(self.folder)
             self._lock.close()
             self.folder = self._lock = None
 
@@ -326,30 +314,3 @@ class Workspaces:
             engine_env=child_environment(self.environ) if workspace.isolation == "container" else {},
         )
         return TrialPlace(at, box, path, self.root)
-
-
-def _remove_run(folder: Path) -> None:
-    """Remove the folder of a run, its lock last: with it, what could not be removed is found again."""
-    with suppress(OSError):
-        for each in folder.iterdir():
-            if each.name != LOCK:
-                remove_tree(each)
-        if [each.name for each in folder.iterdir()] == [LOCK]:
-            remove_tree(folder)
-
-
-def sweep(parent: Path) -> list[Path]:
-    """Remove the folders, and end the processes, of runs of this user whose process is gone; returns the folders."""
-    removed: list[Path] = []
-    for folder in parent.glob(f"{PREFIX}*"):
-        with suppress(OSError):
-            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-                continue
-            with (folder / LOCK).open("rb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                kill_marked(f"HOME={folder}/")
-                _remove_run(folder)
-                # What was about to start either finds no folder now, or can be seen by now.
-                kill_marked(f"HOME={folder}/")
-                removed.append(folder)
-    return removed

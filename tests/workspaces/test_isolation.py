@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.process import run
-from agentv_ci.workspaces.isolation import Box, Means, installation, means_of
+from agentv_ci.workspaces.isolation import Box, Means, means_of
+from agentv_ci.workspaces.programs import installation, packages_of, program_of
 from tests.support import write
 from tests.workspaces.builders import PATH, Agent, isolated
 
@@ -60,6 +61,17 @@ async def test_namespaces_give_the_same_with_either_backend(backend: str, tmp_pa
 def test_installation_of_a_folder_of_path(tmp_path: Path, folder: str, found: str) -> None:
     write(tmp_path, {f"{folder}/python": "", ".venv/pyvenv.cfg": ""})
     assert list(installation(tmp_path / folder, ())) == [tmp_path / found]
+
+
+def test_packages_of_npm_are_there_as_a_whole(tmp_path: Path) -> None:
+    write(tmp_path, {"lib/node_modules/a/cli.js": "", "lib/node_modules/b/node_modules/c/x.js": "", "bin/tool": ""})
+    packages = tmp_path / "lib/node_modules"
+    link = tmp_path / "bin" / "a"
+    link.symlink_to(packages / "a/cli.js")
+    assert packages_of(packages / "b/node_modules/c/x.js") == [packages]
+    assert packages_of(tmp_path / "bin/tool") == []
+    assert program_of(str(link)) == str(packages / "a/cli.js")
+    assert [program_of(each) for each in (str(tmp_path / "bin/tool"), "python3")] == [f"{tmp_path}/bin/tool", "python3"]
 
 
 def test_installation_never_shows_what_is_hidden(tmp_path: Path) -> None:

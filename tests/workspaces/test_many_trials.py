@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.workspaces.places import PREFIX
+from agentv_ci.workspaces.leftovers import PREFIX
 from tests.workspaces.builders import KINDS, Agent
 
 TRIALS = 500
