@@ -24,6 +24,7 @@ EXAMPLES: Mapping[SchemaName, str] = {
     "baseline-v1": "compared/one-trial-a-side/expected/baseline.json",
     "judge-set-v1": "judged/a-strict-judge/judge-set.yaml",
     "proof-v1": "proven/refunds/expected/proof.json",
+    "ledger-v1": "ledgers/example/2026-11/20261124T021500Z-a63486094916.jsonl",
 }
 """Documents of the corpus that stand in the schemas as examples."""
 
@@ -35,7 +36,8 @@ def rendered(name: SchemaName) -> str:
 
 def example(name: SchemaName) -> JsonValue:
     """Return a document that a published schema accepts."""
-    return read_yaml((CORPUS / EXAMPLES[name]).read_text("utf-8"))
+    text = (CORPUS / EXAMPLES[name]).read_text("utf-8")
+    return read_yaml(text.splitlines()[-1] if name == "ledger-v1" else text)
 
 
 def stale() -> list[str]:

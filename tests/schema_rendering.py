@@ -9,6 +9,7 @@ from functools import reduce
 from operator import getitem
 from typing import TYPE_CHECKING, Any, get_args
 
+from msgspec.json import schema as schema_of
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core.core_schema import definition_reference_schema
@@ -19,6 +20,7 @@ from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.ledger import LedgerLine
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.proof import Proof
 from agentv_ci.contracts.report import RunReport
@@ -47,6 +49,24 @@ CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
 
 def render(name: SchemaName, examples: Sequence[JsonValue]) -> str:
     """Return the text of a published schema; `examples` are documents that it accepts."""
+    body = _lines() if name == "ledger-v1" else _document(name)
+    schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body, "examples": list(examples)}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _lines() -> JsonSchemaValue:
+    """Return the schema of lines that are read by msgspec."""
+    body = schema_of(LedgerLine)
+    del body["discriminator"]
+    for definition in body["$defs"].values():
+        definition["description"], *_ = definition["description"].split("\n\n")
+        for field in definition["properties"].values():
+            if field.get("default", ...) is None:
+                del field["default"]
+    return body
+
+
+def _document(name: SchemaName) -> JsonSchemaValue:
     model = CONTRACTS[name]
     mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
     body = model.model_json_schema(mode=mode, schema_generator=_Renderer)
@@ -65,8 +85,7 @@ def render(name: SchemaName, examples: Sequence[JsonValue]) -> str:
     _describe_values(body, shown=mode == "validation")
     for way, snippet in SNIPPETS.items() if name == "eval-v2" else ():
         reduce(getitem, way, body)["defaultSnippets"] = [snippet]
-    schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body, "examples": list(examples)}
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    return body
 
 
 def _unions(part: Any) -> Iterator[JsonSchemaValue]:

@@ -24,6 +24,7 @@ SchemaName = Literal[
     "baseline-v1",
     "judge-set-v1",
     "proof-v1",
+    "ledger-v1",
 ]
 
 TITLES: Mapping[SchemaName, str] = {
@@ -37,6 +38,7 @@ TITLES: Mapping[SchemaName, str] = {
     "baseline-v1": "agentv-ci baseline",
     "judge-set-v1": "agentv-ci judge set",
     "proof-v1": "agentv-ci proof",
+    "ledger-v1": "agentv-ci line of a ledger",
 }
 
 
