@@ -7,6 +7,7 @@
     ├── NothingToRun      3   the paths and filters select no case
     ├── TargetUnavailable 4   a target cannot be asked at all
     ├── NotContained      4   an agent may have changed what later steps use
+    ├── LedgerUnavailable 4   a ledger cannot be read, or a run cannot be added
     └── Interrupted     130   the run was interrupted
 
 A run with a verdict ends with 0 or one of the constants below.
@@ -119,6 +120,12 @@ class TargetUnavailable(CannotGoOn):
 
 class NotContained(CannotGoOn):
     """An agent of the action may have changed what later steps use."""
+
+    exit_code = 4
+
+
+class LedgerUnavailable(CannotGoOn):
+    """A ledger cannot be read, or a run cannot be added to it."""
 
     exit_code = 4
 

@@ -1,0 +1,69 @@
+"""Git commands that leave the work tree, the index and HEAD as they are, and run nothing that a repository names."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from agentv_ci.contracts.exchange import ProcessResult
+from agentv_ci.errors import LedgerUnavailable
+from agentv_ci.process import ProcessFailed, child_environment, run
+from agentv_ci.text import on_one_line, shortened
+
+TIMEOUT_S = 120.0
+ELSEWHERE = frozenset(
+    {
+        *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_PREFIX"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+    }
+)
+"""Variables of hooks that would lead to another repository."""
+SETTINGS = (
+    # In a container the checkout belongs to another user, which git refuses to read by default.
+    *("safe.directory=*", "safe.bareRepository=explicit"),
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"),
+    *("user.name=agentv-ci", "user.email=agentv-ci@noreply.invalid"),
+)
+
+
+class Git(Struct, frozen=True):
+    """Runs git in a repository."""
+
+    folder: Path
+    variables: Mapping[str, str]
+    """The environment; credentials are those that git is configured with."""
+
+    async def run(self, *words: str, stdin: bytes = b"", index: Path | None = None, out: Path | None = None) -> str:
+        """Return what a command prints; raises LedgerUnavailable if it fails.
+
+        `index` is used instead of the repository's; with `out`, the output goes to that file.
+        """
+        done = await self.attempt(*words, stdin=stdin, index=index, out=out)
+        if done.status != 0:
+            raise failure(words[0], done)
+        return done.stdout
+
+    async def attempt(
+        self, *words: str, stdin: bytes = b"", index: Path | None = None, out: Path | None = None
+    ) -> ProcessResult:
+        """Run a command that may fail; raises LedgerUnavailable if it cannot start or takes too long."""
+        settings = (each for setting in SETTINGS for each in ("-c", setting))
+        command = ("git", *settings, "-C", str(self.folder), *words)
+        # Output is kept in memory up to a limit.
+        redirected = ("/bin/sh", "-c", f"exec {shlex.join(command)} > {shlex.quote(str(out))}")
+        env = {name: value for name, value in child_environment(self.variables).items() if name not in ELSEWHERE}
+        env |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"} | ({"GIT_INDEX_FILE": str(index)} if index else {})
+        argv = redirected if out is not None else command
+        try:
+            return await run(argv, cwd=self.folder, env=env, timeout_s=TIMEOUT_S, stdin=stdin)
+        except ProcessFailed as error:
+            raise LedgerUnavailable(f"git {words[0]}: {error}") from error
+
+
+def failure(command: str, done: ProcessResult) -> LedgerUnavailable:
+    """Return the error of a command that failed, with what it printed."""
+    said = shortened(on_one_line(done.stderr or done.stdout), 300)
+    return LedgerUnavailable(f"git {command} failed: {said or f'exit code {done.status}'}")
