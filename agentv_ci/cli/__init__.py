@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "adopt": "Turn results of other tools into results of agentv-ci.",
     "compare": "Show what got worse between two runs.",
     "baseline": "Accept a run as the baseline for later runs.",
+    "history": "Keep what every case did in every run, and find unhealthy cases.",
     "check": "Run validators over finished results.",
     "judge-check": "Measure how well a judge agrees with human labels.",
     "cache": "Inspect or clear the response cache.",

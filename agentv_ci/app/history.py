@@ -1,0 +1,115 @@
+"""Results → the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from glob import glob, has_magic
+from pathlib import Path
+
+from msgspec import Struct
+
+from agentv_ci.analysis.recording import Recording
+from agentv_ci.app.report_files import read_run_report
+from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.exchange import Environment
+from agentv_ci.errors import CannotGoOn, NothingToRun, UsageError
+from agentv_ci.ledger.lines import file_of
+from agentv_ci.ledger.place import LedgerPlace, add_to_ledger
+from agentv_ci.results.files import RESULTS_SUFFIXES, read_rows
+
+MERGE = "merge the shards with `agentv-ci report --out`"
+
+
+def results_named(patterns: Sequence[str], cwd: Path) -> list[Path]:
+    """Return the files that paths and globs name, in order, each once; raises UsageError for one that names none."""
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        names = sorted(glob(str(cwd / pattern), recursive=True)) if has_magic(pattern) else [str(cwd / pattern)]  # noqa: PTH207  # of any path
+        files = [path for each in names if (path := Path(each)).is_file()]
+        if not files:
+            raise UsageError(f"no results file '{pattern}'")
+        found |= dict.fromkeys(path.resolve() for path in files if path.suffix in RESULTS_SUFFIXES)
+    return [*found]
+
+
+class Added(Struct, frozen=True):
+    """What became of results that are added to a ledger."""
+
+    new: tuple[str, ...]
+    """Paths of the runs in the ledger."""
+    known: int
+    """Runs that the ledger had already."""
+    refused: tuple[str, ...] = ()
+    """Why results were left out."""
+
+
+class _Run(Struct, frozen=True):
+    path: str
+    content: bytes
+
+
+async def add_results(
+    results: Sequence[Path], place: LedgerPlace, environment: Environment, *, run_url: str | None = None
+) -> Added:
+    """Add each of these results files to a ledger as a run.
+
+    Raises UsageError for results that cannot be a run, NothingToRun for empty ones, LedgerUnavailable.
+    """
+    return await _add([_run_of(path, run_url) for path in results], place, environment)
+
+
+async def import_results(results: Sequence[Path], place: LedgerPlace, environment: Environment) -> Added:
+    """Add older results files to a ledger; those that cannot be a run are left out, with the reason.
+
+    Raises NothingToRun if none can, LedgerUnavailable.
+    """
+    runs, refused = [], []
+    for path in results:
+        try:
+            runs.append(_run_of(path, None))
+        except CannotGoOn as error:
+            refused.append(error.message)
+    if not runs:
+        raise NothingToRun("none of these files can be added to the ledger", hint="\n".join(refused[:5]))
+    return await _add(runs, place, environment, refused)
+
+
+async def _add(
+    runs: Sequence[_Run], place: LedgerPlace, environment: Environment, refused: Sequence[str] = ()
+) -> Added:
+    files = {run.path: run.content for run in runs}
+    new = await add_to_ledger(place, files, environment)
+    return Added(tuple(new), len(runs) - len(new), tuple(refused))
+
+
+def _run_of(path: Path, run_url: str | None) -> _Run:
+    """Return results as the file of a run; raises UsageError, and NothingToRun if no case ran to its end."""
+    report = read_run_report(path)
+    if report is not None and report.shard is not None:
+        raise UsageError(f"'{path}' is shard {report.shard.index} of {report.shard.total}", hint=MERGE)
+    recording, seen = Recording(), set[tuple[CaseKey, int]]()
+    for row in read_rows(path, allow_torn=report is None):
+        if row.dry_run:
+            raise UsageError(f"'{path}' is of a dry run: its answers are those of the mock")
+        trial = row.case_key, row.trial
+        if trial in seen:
+            raise UsageError(f"'{path}' contains trial {row.trial} of case '{row.eval_id}' twice")
+        seen.add(trial)
+        recording.add(row)
+    cases = recording.lines()
+    if not cases:
+        raise NothingToRun(f"no case of '{path}' ran to its end")
+    commit = report.origin.commit if report is not None and report.origin is not None else None
+    return _Run(*file_of(cases, time=_time(path, recording.ended), commit=commit, run_url=run_url))
+
+
+def _time(path: Path, timestamp: str) -> datetime:
+    """Return the time of a row; raises UsageError."""
+    try:
+        time = datetime.fromisoformat(timestamp)
+    except ValueError as error:
+        raise UsageError(f"'{path}': '{timestamp}' is not a time in ISO 8601") from error
+    if time.tzinfo is None:
+        raise UsageError(f"'{path}': '{timestamp}' has no time zone")
+    return time
