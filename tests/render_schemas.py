@@ -24,7 +24,8 @@ EXAMPLES: Mapping[SchemaName, str] = {
     "baseline-v1": "compared/one-trial-a-side/expected/baseline.json",
     "judge-set-v1": "judged/a-strict-judge/judge-set.yaml",
     "proof-v1": "proven/refunds/expected/proof.json",
-    "ledger-v1": "ledgers/example/2026-11/20261124T021500Z-a63486094916.jsonl",
+    "health-v1": "nights/a-new-model/expected/health.json",
+    "ledger-v1": "valid/criteria-one-by-one/expected/ledger.jsonl",
 }
 """Documents of the corpus that stand in the schemas as examples."""
 

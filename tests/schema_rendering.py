@@ -19,6 +19,7 @@ from agentv_ci.contracts.comparison import BaselineDocument
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.health import HealthReport
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.ledger import LedgerLine
 from agentv_ci.contracts.plan import Plan
@@ -44,6 +45,7 @@ CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
     "baseline-v1": BaselineDocument,
     "judge-set-v1": JudgeSetDocument,
     "proof-v1": Proof,
+    "health-v1": HealthReport,
 }
 
 

@@ -6,6 +6,7 @@
     compared/<case>/          base/ and head/: documents of two runs → expected/: the baseline, what has changed
     proven/<case>/            eval files → expected/: the findings, the proof
     imported/<case>/          files of other tools, and the command that imports them → expected/: what it writes
+    nights/<case>/            what cases did, night after night → expected/: what is wrong with them
     judged/<case>/            a judge set and its judge → expected/: the summary, the agreement
     invalid/<rule>-<slug>/    documents → diagnostics.txt
 
@@ -24,10 +25,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from msgspec import convert
 
 from agentv_ci import __version__
 from agentv_ci.contracts import packed_cases
 from agentv_ci.contracts.diagnostics import RULES
+from agentv_ci.ledger.folder import add_to_folder
+from agentv_ci.load.parse import parse_yaml
+from tests.support.nights import Stretch, files_of
 from tests.support.projects import Project
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -137,10 +142,24 @@ def test_valid_document_runs_as_expected(case: Case) -> None:
     case.expect("expected/junit.xml", re.sub(r' timestamp="[\dT:-]{19}"', ' timestamp="2030-01-02T03:04:05"', junit))
     case.expect("expected/summary.md", case.steady("out/summary.md"))
     case.expect("expected/results.sarif", case.steady("out/results.sarif").replace(__version__, "<version>"))
+    case.store("out/steady.jsonl", *rows)
+    if any(row["status"] != "skipped" for row in rows):
+        case.does("history", "add", "out/steady.jsonl", "--dir", "ledger")
+        (night,) = case.path("ledger").rglob("*.jsonl")
+        case.expect("expected/ledger.jsonl", night.read_text("utf-8"))
     # A plan runs like the documents it was compiled from, and one of many cases like one of few.
     with mock.patch.multiple(packed_cases, MANY=0, BLOCK=2):
         case.does("eval", "plan.json", "--out", "again.jsonl", code=done.code)
     assert case.steady_rows("again.jsonl") == rows
+
+
+@each("nights")
+def test_health_of_many_nights_is_as_expected(case: Case) -> None:
+    cases = convert(parse_yaml(case.text("nights.yaml")).data, dict[str, tuple[Stretch, ...]])
+    add_to_folder(case.path("ledger"), files_of(cases))
+    health = ("history", "health", "--dir", "ledger", "--days", "36500")
+    for name, *form in (("txt",), ("json", "--format", "json"), ("github.txt", "--format", "github")):
+        case.expect(f"expected/health.{name}", case.steadied(case.does(*health, *form)))
 
 
 @each("proven")

@@ -1,21 +1,24 @@
-"""Results → the ledger."""
+"""Results → the ledger → the health of the eval set."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from glob import glob, has_magic
 from pathlib import Path
 
 from msgspec import Struct
 
+from agentv_ci.analysis.health.report import health_of
 from agentv_ci.analysis.recording import Recording
+from agentv_ci.app.proof_file import read_proof
 from agentv_ci.app.report_files import read_run_report
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.exchange import Environment
+from agentv_ci.contracts.health import HealthReport
 from agentv_ci.errors import CannotGoOn, NothingToRun, UsageError
 from agentv_ci.ledger.lines import file_of
-from agentv_ci.ledger.place import LedgerPlace, add_to_ledger
+from agentv_ci.ledger.place import LedgerPlace, add_to_ledger, read_ledger
 from agentv_ci.results.files import RESULTS_SUFFIXES, read_rows
 
 MERGE = "merge the shards with `agentv-ci report --out`"
@@ -42,6 +45,18 @@ class Added(Struct, frozen=True):
     """Runs that the ledger had already."""
     refused: tuple[str, ...] = ()
     """Why results were left out."""
+
+
+async def health(place: LedgerPlace, proof: Path | None, environment: Environment, *, since: date) -> HealthReport:
+    """Return what a ledger says of its cases since a day.
+
+    Raises LedgerUnavailable, NothingToRun if there is no run since then, and UsageError for a file that is not a proof.
+    """
+    proven = read_proof(proof) if proof is not None else None
+    ledger = await read_ledger(place, environment, since)
+    if not ledger.runs and not ledger.damaged:
+        raise NothingToRun(f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`")
+    return health_of(ledger, proven)
 
 
 class _Run(Struct, frozen=True):

@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
+from typing import Literal, assert_never
 
 import click
 
 from agentv_ci.app.environment import system_environment
-from agentv_ci.app.history import Added, add_results, import_results, results_named
-from agentv_ci.cli.console import show_line, show_warning
+from agentv_ci.app.history import Added, add_results, health, import_results, results_named
+from agentv_ci.cli.console import show_line, show_summary, show_warning
 from agentv_ci.cli.defaults import repository, require_latest
-from agentv_ci.cli.options import FILE, Command, argument, option, part, takes
-from agentv_ci.errors import UsageError
+from agentv_ci.cli.options import FILE, Command, Count, argument, option, part, takes
+from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.ledger.place import BRANCH, LedgerPlace
 from agentv_ci.publish.workflow import read_workflow
+from agentv_ci.report.health import health_annotations, health_lines, health_text
 from agentv_ci.text import counted
+
+DAYS = 180
+MAX_DAYS = 36_500
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,31 @@ class ImportOptions:
     results: tuple[str, ...] = argument(nargs=-1, required=True, type=FILE, metavar="RESULTS...")
 
 
+@dataclass(frozen=True)
+class HealthOptions:
+    """Options of `history health`."""
+
+    place: PlaceOptions = field(metadata=part(PlaceOptions))
+    days: int = option(
+        "--days",
+        type=Count(min=1, max=MAX_DAYS),
+        default=DAYS,
+        show_default=True,
+        metavar="N",
+        help="Look at the last N days.",
+    )
+    proof: str | None = option(
+        "--proof", type=FILE, help="Say by this proof of `prove` whether null agents pass saturated cases, too."
+    )
+    form: Literal["text", "json", "github"] = option(
+        "--format",
+        type=click.Choice(["text", "json", "github"]),
+        default="text",
+        show_default=True,
+        help="Print text for people, JSON for programs, or annotations for a GitHub workflow.",
+    )
+
+
 @click.group("history")
 def command() -> None:
     """Keep what every case did in every run, in a branch of git or a folder, and find unhealthy cases.
@@ -92,7 +123,7 @@ def add(options: AddOptions) -> int:
         raise UsageError(f"--run-url: '{run_url}' is not an address of the web")
     work = add_results(results, place, system_environment(os.environ), run_url=run_url)
     _show(asyncio.run(work), place)
-    return 0
+    return PASSED
 
 
 @command.command("import", cls=Command, short_help="Add older results files to the ledger.")
@@ -111,7 +142,39 @@ def import_(options: ImportOptions) -> int:
     place = options.place.at(cwd)
     results = results_named(options.results, cwd)
     _show(asyncio.run(import_results(results, place, system_environment(os.environ))), place)
-    return 0
+    return PASSED
+
+
+@command.command("health", cls=Command, short_help="Find unhealthy cases, and who changed.")
+@takes(HealthOptions)
+def health_(options: HealthOptions) -> int:
+    """Find cases that say nothing, and changes that no author made.
+
+    A case is judged by the runs since it was changed last, at least 20: it is saturated, dead, flaky or redundant, its
+    judge or provider drifts, its model changed, it is slow or expensive. Each finding says what to do. The exit code
+    does not depend on findings; it is 3 if there are no runs, 4 if the ledger cannot be read.
+
+    \b
+    Examples:
+      agentv-ci history health
+      agentv-ci history health --proof .agentv/proof.json --days 90
+      agentv-ci history health --dir ledger/ --format json
+    """
+    cwd = Path.cwd()
+    environment = system_environment(os.environ)
+    since = environment.now().date() - timedelta(days=options.days)
+    proof = cwd / options.proof if options.proof is not None else None
+    report = asyncio.run(health(options.place.at(cwd), proof, environment, since=since))
+    match options.form:
+        case "text":
+            show_summary(health_lines(report))
+        case "json":
+            click.echo(health_text(report), nl=False)
+        case "github":
+            click.echo(health_annotations(report), nl=False)
+        case _:
+            assert_never(options.form)
+    return PASSED
 
 
 def _show(added: Added, place: LedgerPlace) -> None:

@@ -25,6 +25,7 @@ SchemaName = Literal[
     "judge-set-v1",
     "proof-v1",
     "ledger-v1",
+    "health-v1",
 ]
 
 TITLES: Mapping[SchemaName, str] = {
@@ -39,6 +40,7 @@ TITLES: Mapping[SchemaName, str] = {
     "judge-set-v1": "agentv-ci judge set",
     "proof-v1": "agentv-ci proof",
     "ledger-v1": "agentv-ci line of a ledger",
+    "health-v1": "agentv-ci health of an eval set",
 }
 
 

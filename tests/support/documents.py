@@ -18,6 +18,8 @@ GENERATED: Mapping[str, SchemaName] = {
     "report.json": "report-v1",
     "results.jsonl": "result-v1",
     "proof.json": "proof-v1",
+    "health.json": "health-v1",
+    "ledger.jsonl": "ledger-v1",
 }
 Place = tuple[Hashable, ...]
 OTHERS: Sequence[Any] = (None, 0, -1, 1.5, True, "", "x", [], {})
@@ -26,7 +28,10 @@ KINDS = ("type", "provider", "mode", "role")
 
 
 def corpus_documents() -> Iterator[tuple[SchemaName, Any]]:
-    """Yield every document of the valid corpus, authored and generated; of results only the first row."""
+    """Yield every document of the valid corpus, authored and generated.
+
+    Of results only the first row, of a ledger the first two lines.
+    """
     for path in sorted(
         path
         for folder in (
@@ -34,6 +39,7 @@ def corpus_documents() -> Iterator[tuple[SchemaName, Any]]:
             "tests/corpus/checked",
             "tests/corpus/judged",
             "tests/corpus/proven",
+            "tests/corpus/nights",
             "docs/examples/plugin",
         )
         for path in (REPOSITORY / folder).rglob("*")
@@ -44,8 +50,9 @@ def corpus_documents() -> Iterator[tuple[SchemaName, Any]]:
             if isinstance(schema, str) and schema in KNOWN_SCHEMAS:
                 yield SCHEMAS[KNOWN_SCHEMAS[schema]], data
         elif name := GENERATED.get(path.name):
-            lines = path.read_text("utf-8")
-            yield name, json.loads(lines.splitlines()[0] if path.suffix == ".jsonl" else lines)
+            text = path.read_text("utf-8")
+            lines = text.splitlines()[: 2 if name == "ledger-v1" else 1] if path.suffix == ".jsonl" else [text]
+            yield from ((name, json.loads(line)) for line in lines)
 
 
 def mutants(value: Any, known: AbstractSet[str] = frozenset()) -> Iterator[tuple[Place, Callable[[], Any]]]:

@@ -1,0 +1,1 @@
+"""What a ledger says of cases, and of those who answer and judge them."""

@@ -1,0 +1,55 @@
+"""The history of each case: what it did in the runs since it was changed last."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.ledger import CaseLine, LedgerRun, RunLine
+
+MIN_RUNS = 20
+"""Runs that a case needs, since it was changed last, to be judged."""
+GONE_AFTER_DAYS = 14
+"""Days before the newest run within which a case must have run; others are gone."""
+
+
+class CaseRun(Struct, frozen=True, gc=False):
+    """A case in a run."""
+
+    run: RunLine
+    case: CaseLine
+
+
+class CaseHistory(Struct, frozen=True):
+    """The runs of a case with its present digest, the oldest first."""
+
+    key: CaseKey
+    runs: tuple[CaseRun, ...]
+
+    @property
+    def graded(self) -> tuple[CaseRun, ...]:
+        """Runs with a score of a new answer; a recorded one says nothing of who answers."""
+        return tuple(each for each in self.runs if each.case.graded and not each.case.cached)
+
+
+def histories(runs: Sequence[LedgerRun]) -> list[CaseHistory]:
+    """Return the history of each case that still runs, in the order of the cases' names."""
+    if not runs:
+        return []
+    seen: defaultdict[CaseKey, list[CaseRun]] = defaultdict(list)
+    for run in runs:
+        for case in run.cases:
+            known = seen[case.key]
+            if known and known[-1].case.digest != case.digest:
+                known.clear()
+            known.append(CaseRun(run.head, case))
+    oldest = datetime.fromisoformat(runs[-1].head.time) - timedelta(days=GONE_AFTER_DAYS)
+    return [
+        CaseHistory(key, tuple(each))
+        for key, each in sorted(seen.items())
+        if datetime.fromisoformat(each[-1].run.time) >= oldest
+    ]

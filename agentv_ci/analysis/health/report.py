@@ -1,0 +1,76 @@
+"""Ledger → the health of its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import get_args
+
+from agentv_ci.analysis.health.across import by_target, other_model, outliers, redundant
+from agentv_ci.analysis.health.drifts import (
+    Series,
+    drifting_judge,
+    drifting_provider,
+    is_flakiness,
+    series_of,
+    shifts_of,
+)
+from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, histories
+from agentv_ci.analysis.health.verdicts import Proofs, dead, flaky, is_unsteady, saturated
+from agentv_ci.contracts.health import HealthFinding, HealthKind, HealthReport
+from agentv_ci.contracts.ledger import Ledger
+from agentv_ci.contracts.proof import Proof
+from agentv_ci.jsonschema.schemas import schema_id
+
+FALSE_ALARMS = 0.01
+"""Accepted probability that any change of level in a report is chance."""
+KINDS: tuple[HealthKind, ...] = get_args(HealthKind)
+
+
+def health_of(ledger: Ledger, proof: Proof | None = None) -> HealthReport:
+    """Return what a ledger says of its cases; with a proof, also whether saturated ones would notice anything."""
+    cases = histories(ledger.runs)
+    found = _findings(cases, {(each.suite, each.id): each for each in proof.cases} if proof is not None else None)
+    return HealthReport(
+        schema_=schema_id("health-v1"),
+        source=ledger.source,
+        runs=len(ledger.runs),
+        first=ledger.runs[0].head.time if ledger.runs else None,
+        last=ledger.runs[-1].head.time if ledger.runs else None,
+        cases=len(cases),
+        unjudged=sum(len(each.runs) < MIN_RUNS for each in cases),
+        false_alarms=FALSE_ALARMS,
+        findings=tuple(sorted(found, key=lambda each: KINDS.index(each.kind))),
+        damaged=tuple(f"{each.place}: {each.reason}" for each in ledger.damaged),
+    )
+
+
+def _findings(cases: Sequence[CaseHistory], proofs: Proofs | None) -> Iterator[HealthFinding]:
+    series = [series_of(each) for each in cases]
+    level = FALSE_ALARMS / max(1, sum(each.tests for each in series))
+    for case, each in zip(cases, series, strict=True):
+        yield from _of_case(case, each, level, proofs)
+    for of_target in by_target(cases).values():
+        yield from redundant(of_target)
+        yield from outliers(of_target)
+        if (changed := other_model(of_target)) is not None:
+            yield changed
+
+
+def _of_case(case: CaseHistory, series: Series, level: float, proofs: Proofs | None) -> Iterator[HealthFinding]:
+    """Yield what is wrong with a case; of changes that explain each other, the first."""
+    if (never := dead(case)) is not None:
+        yield never
+    shifts = shifts_of(series, level)
+    if shifts.judged is not None:
+        yield drifting_judge(case, series, shifts.judged)
+        return
+    is_new = is_flakiness(series, shifts.pass_rates, level)
+    if shifts.scores is not None and not is_new:
+        yield drifting_provider(case, series, shifts.scores)
+        start = shifts.scores.start
+        if not all(map(is_unsteady, (series.runs[:start], series.runs[start:]))):
+            return
+    if (unsteady := flaky(series.runs, case, shifts.pass_rates)) is not None:
+        yield unsteady
+    elif shifts.scores is None and (always := saturated(case, proofs)) is not None:
+        yield always

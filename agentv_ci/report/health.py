@@ -1,0 +1,58 @@
+"""The health of an eval set for people and for GitHub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+
+from agentv_ci.contracts.action import Annotation
+from agentv_ci.contracts.health import HealthFinding, HealthReport
+from agentv_ci.report.lines import Line
+from agentv_ci.text import counted
+from agentv_ci.workflow_commands import annotation_command
+
+
+def health_lines(report: HealthReport) -> Iterator[Line]:
+    """Yield the findings by kind, and what they were found in."""
+    for kind, findings in groupby(report.findings, key=lambda each: each.kind):
+        of_kind = list(findings)
+        yield Line(f"{kind.replace('-', ' ')} ({len(of_kind)})", "title")
+        for each in of_kind:
+            yield Line(f"  {name_of(each)}: {each.message}", "warn" if each.severity == "warning" else "plain")
+        # Findings of a kind may differ in what to do.
+        yield from (Line(f"    {action}", "faint") for action in dict.fromkeys(each.action for each in of_kind))
+    yield from (Line(f"not used: {each}", "warn") for each in report.damaged)
+    days = f", {report.first[:10]} to {report.last[:10]}" if report.first and report.last else ""
+    few = f", {report.unjudged} with too few runs to judge" if report.unjudged else ""
+    yield Line(f"ledger: {report.source}")
+    yield Line(f"{counted(report.runs, 'run')}{days}; {counted(report.cases, 'case')}{few}")
+    chance = f"a drift is chance in at most {report.false_alarms:.0%} of reports"
+    found = counted(len(report.findings), "finding")
+    yield Line(f"health: {found}; {chance}", "plain" if report.findings else "good")
+
+
+def name_of(finding: HealthFinding) -> str:
+    """Return what a finding is about."""
+    if finding.id is None:
+        return f"target {finding.target}"
+    return f"{finding.suite}: {finding.id} [{finding.target}]"
+
+
+def health_text(report: HealthReport) -> str:
+    """Return a report as JSON."""
+    return json.dumps(report.model_dump(by_alias=True), indent=2, ensure_ascii=False) + "\n"
+
+
+def health_annotations(report: HealthReport) -> str:
+    """Return commands to GitHub's runner, the most urgent first."""
+    return "".join(f"{annotation_command(_annotation(each))}\n" for each in report.findings)
+
+
+def _annotation(finding: HealthFinding) -> Annotation:
+    return Annotation(
+        level="warning" if finding.severity == "warning" else "notice",
+        title=f"{finding.kind.replace('-', ' ')}: {finding.id or finding.target}",
+        message=f"{name_of(finding)} {finding.message}\n{finding.action}",
+        path=finding.suite,
+    )
