@@ -23,6 +23,7 @@ EXAMPLES: Mapping[SchemaName, str] = {
     "diagnostics-v1": "diagnostics.json",
     "baseline-v1": "compared/one-trial-a-side/expected/baseline.json",
     "judge-set-v1": "judged/a-strict-judge/judge-set.yaml",
+    "quarantine-v1": "valid/cases-in-quarantine/.agentv/quarantine.yaml",
     "proof-v1": "proven/refunds/expected/proof.json",
     "health-v1": "nights/a-new-model/expected/health.json",
     "ledger-v1": "valid/criteria-one-by-one/expected/ledger.jsonl",

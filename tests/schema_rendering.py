@@ -24,6 +24,7 @@ from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.ledger import LedgerLine
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.proof import Proof
+from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import TargetsDocument
@@ -44,6 +45,7 @@ CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
     "diagnostics-v1": DiagnosticsDocument,
     "baseline-v1": BaselineDocument,
     "judge-set-v1": JudgeSetDocument,
+    "quarantine-v1": QuarantineDocument,
     "proof-v1": Proof,
     "health-v1": HealthReport,
 }

@@ -85,7 +85,8 @@ def compare_sides(
 ) -> Comparison:
     """Compare two runs."""
     by_target = any(in_matrix(each.key for each in side.cases) for side in (base, head))
-    pairs = _paired(base, head)
+    every = _paired(base, head)
+    pairs = [(one, other) for one, other in every if other is None or other.quarantine is None]
     cases = [_compared(one, other, confidence) for one, other in pairs]
     if not compares_digests:
         cases = [each.model_copy(update={"stale": False}) for each in cases]
@@ -103,6 +104,7 @@ def compare_sides(
         by_target=by_target,
         compared=len(graded),
         lost=sum(bool(one and one.graded and other and _is_lost(other)) for one, other in pairs),
+        quarantined=len(every) - len(pairs),
         counts={change: changes[change] for change in CHANGES_WORST_FIRST},
         pass_rate=pass_rate,
         mean_score=mean_score,

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import apart, describe
 from agentv_ci.contracts.case_key import in_matrix
 from agentv_ci.contracts.comparison import Comparison
@@ -81,13 +82,13 @@ def decide_gate(
     causes = [*_ended_badly(settings, outcomes, ending)]
     if ending.dry_run:
         return _result(None if causes else "dry-run", causes, settings, ending)
-    is_skipped = bool(outcomes) and all(outcome.verdict == "skipped" for outcome in outcomes)
-    if not causes and (not settings or (is_skipped and ending.shard is not None)):
+    idle = _all_idle(outcomes)
+    if not causes and (not settings or (idle is not None and ending.shard is not None)):
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
-        nothing = "all cases of the shard are skipped" if is_skipped else nothing
+        nothing = f"all cases of the shard are {idle}" if idle is not None else nothing
         return _result("nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], settings, ending)
-    if is_skipped:
-        causes.append(_cause(FAILED, "nothing-graded", "no case was graded: all are skipped"))
+    if idle is not None:
+        causes.append(_cause(FAILED, "nothing-graded", f"no case was graded: all are {idle}"))
     ended = {code for code, _ in causes}
     causes += _costs(settings, tally, ending)
     causes += _judge_suites(settings, outcomes, tally, ending, scenarios)
@@ -104,6 +105,15 @@ def decide_gate(
     code = _of_shard(result.exit_code, outcomes, ending)
     verdict = result.verdict if code == PASSED else VERDICTS[code]
     return result.model_copy(update={"exit_code": code, "verdict": verdict})
+
+
+def _all_idle(outcomes: Sequence[CaseOutcome]) -> str | None:
+    """Return what all cases are, if none of them can decide anything."""
+    counting = gating(outcomes)
+    if not outcomes or any(each.verdict != "skipped" for each in counting):
+        return None
+    what = ["skipped"] if counting else []
+    return " or ".join([*what, *(["in quarantine"] if len(counting) < len(outcomes) else [])])
 
 
 def _result(
@@ -147,7 +157,8 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
     """Return the exit code of a shard: it is an error only when merging the shards cannot help."""
     if worst in (INTERRUPTED, BUDGET):
         return worst
-    nothing_graded = all(outcome.verdict == "error" for outcome in outcomes)
+    counting = gating(outcomes)
+    nothing_graded = bool(counting or not outcomes) and all(outcome.verdict == "error" for outcome in counting)
     is_lost = ending.write_error is not None or ending.unrecorded > 0
     return INFRASTRUCTURE if nothing_graded or is_lost else PASSED
 
@@ -169,7 +180,7 @@ def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcom
         case "budget":
             yield _cause(BUDGET, "stopped", f"the budget is used up: {left}")
         case "fail-fast":
-            has_failed = any(each.verdict in ("fail", "borderline") and not each.is_open for each in outcomes)
+            has_failed = any(each.verdict in ("fail", "borderline") and not each.is_open for each in gating(outcomes))
             code = FAILED if has_failed else INFRASTRUCTURE
             yield _cause(code, "stopped", f"stopped at the first failure: {left}")
         case None:
@@ -219,7 +230,7 @@ def _in_matrix(outcomes: Sequence[CaseOutcome]) -> Sequence[str]:
 
 def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
     reasons = list(comparison.reasons)
-    if outcomes and not comparison.is_part and not comparison.shares_cases:
+    if gating(outcomes) and not comparison.is_part and not comparison.shares_cases:
         reasons.append("no case of this run is in it")
     for reason in reasons:
         yield _cause(FAILED, "regression", f"against {comparison.base}: {reason}")
@@ -228,20 +239,21 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
 def _judge_suite(
     suite: GateSettings, outcomes: Sequence[CaseOutcome], cost: float | None, ending: Ending
 ) -> Iterator[_Cause]:
-    yield from _quality(suite, [each for each in outcomes if _is_decided(each, ending)])
+    counting = gating(outcomes)
+    yield from _quality(suite, [each for each in counting if _is_decided(each, ending)])
     if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
         message = f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} allowed"
         yield _cause(BUDGET, "cost", message, suite.suite)
     # Of cases without any row, merged results know only the number.
-    errors = sum(outcome.errors for outcome in outcomes) + max(0, suite.cases - len(outcomes))
+    errors = sum(outcome.errors for outcome in counting) + max(0, suite.cases - len(outcomes))
     if ending.stopped is not None:
         # Cases that did not run because the run was stopped are not errors; the stop has its own reason.
-        errors -= sum(outcome.missing for outcome in outcomes) + max(0, suite.cases - len(outcomes))
+        errors -= sum(outcome.missing for outcome in counting) + max(0, suite.cases - len(outcomes))
     if errors > suite.max_errors:
         what = "trial" if any(outcome.case.trials > 1 for outcome in outcomes) else "case"
         message = f"{counted(errors, f'errored {what}')}, at most {suite.max_errors} allowed"
         yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
-    run = [outcome for outcome in outcomes if outcome.verdict != "skipped"]
+    run = [outcome for outcome in counting if outcome.verdict != "skipped"]
     if ending.stopped is None and (run or not outcomes) and all(outcome.verdict == "error" for outcome in run):
         # Without any grade, nothing is known about quality.
         broke = errors > suite.max_errors or ending.unrecorded > 0

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, compare, first_few
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.quarantine import in_quarantine, quarantine_in
 from agentv_ci.analysis.run_report import run_report_of
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.report import (
@@ -58,15 +59,15 @@ def merge(
     for part, row in rows:
         if merged.is_new(part, row):
             tally.add(row)
-    outcomes = tally.outcomes()
     reports = [part.report for part in parts if part.report is not None]
+    ending = _ending(reports)
+    outcomes = in_quarantine(tally.outcomes(), ending.quarantine)
     settings = _settings(parts, merged, outcomes)
     expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
     scenarios = validate(settings)
     problems = [f"{name} is named twice" for name in repeated]
     problems += [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *merged.problems(parts)]
     problems += [*(reason for report in reports for reason in report.incomplete), *_unrepeated(reports, scenarios)]
-    ending = _ending(reports)
     comparison = None
     if against is not None and not ending.dry_run:
         comparison = compare(against, outcomes)
@@ -166,6 +167,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         else (),
         unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
         concurrency=tuple(change for each in reports for change in each.concurrency),
+        quarantine=quarantine_in(reports),
         origin=_origin([each.origin for each in reports if each.origin is not None]),
         duration_s=max((each.duration_s for each in reports if each.duration_s is not None), default=None),
     )

@@ -16,6 +16,7 @@ from agentv_ci.contracts.case_head import Case, RowPlace
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow
 from agentv_ci.results.trials import Result, is_settled, verdict_of_trials
 from agentv_ci.text import shortened
@@ -92,6 +93,8 @@ class CaseOutcome(Struct, frozen=True, gc=False):
     trials: tuple[TrialOutcome, ...]
     not_run: bool = False
     """Whether the run was stopped before its first trial; its verdict is `error`."""
+    quarantine: Quarantine | None = None
+    """What takes it out of the gate; None: it gates."""
 
     @property
     def key(self) -> CaseKey:

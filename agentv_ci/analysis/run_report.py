@@ -8,6 +8,7 @@ from typing import Literal
 from agentv_ci.analysis.comparison import BaselineComparison, compare
 from agentv_ci.analysis.gate import decide_gate, gate_settings
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.quarantine import in_quarantine
 from agentv_ci.analysis.spending import Spending
 from agentv_ci.analysis.statistics import count, describe, figures_by_tag, group, repeated
 from agentv_ci.contracts.comparison import Comparison
@@ -33,7 +34,7 @@ def report(
     tally = Tally.of(plan)
     for row in rows:
         tally.add(row)
-    outcomes = tally.outcomes(leaves_cases=ending.leaves_cases)
+    outcomes = in_quarantine(tally.outcomes(leaves_cases=ending.leaves_cases), ending.quarantine)
     comparison = compare(against, outcomes) if against is not None and not ending.dry_run else None
     run_report = run_report_of(
         tally,
@@ -86,6 +87,7 @@ def run_report_of(
         tags=figures_by_tag(outcomes),
         evaluators=tally.evaluators.figures(),
         repeated=tuple(repeated(each) for each in outcomes if len(each.trials) > 1),
+        quarantine=ending.quarantine,
         comparison=comparison,
         scenario_reports=tuple(scenarios),
         usage=spent.all_usage,

@@ -17,6 +17,7 @@ from agentv_ci.analysis.inference import (
     wilcoxon,
 )
 from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.spending import Spending, dollars
 from agentv_ci.contracts.comparison import Figure
 from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics, TagFigures
@@ -41,7 +42,8 @@ def count(
     """Count cases by verdict, of `cases` in total; `leaves_cases`: whether those without an outcome did not run."""
     unknown = max(0, cases - len(outcomes))
     not_run = sum(outcome.not_run for outcome in outcomes) + (unknown if leaves_cases else 0)
-    verdicts = [outcome.verdict for outcome in outcomes]
+    counting = gating(outcomes)
+    verdicts = [outcome.verdict for outcome in counting]
     return Counts(
         cases=len(outcomes) + unknown,
         passed=verdicts.count("pass"),
@@ -49,15 +51,16 @@ def count(
         errored=verdicts.count("error") + unknown - not_run,
         not_run=not_run,
         skipped=verdicts.count("skipped"),
-        flaky=sum(outcome.flaky for outcome in outcomes),
+        quarantined=len(outcomes) - len(counting),
+        flaky=sum(outcome.flaky for outcome in counting),
         rows=rows,
         cached=cached,
     )
 
 
 def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
-    """Describe the scores of graded cases, with the population standard deviation."""
-    scores = [outcome.score for outcome in outcomes if outcome.is_graded]
+    """Describe the scores of graded cases that gate, with the population standard deviation."""
+    scores = [outcome.score for outcome in gating(outcomes) if outcome.is_graded]
     if not scores:
         return Statistics(mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS)
     mean = math.fsum(scores) / len(scores)

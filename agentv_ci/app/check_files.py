@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 
 from agentv_ci.app.clean_files import CheckedFile
@@ -23,13 +24,13 @@ CHUNKS_A_PROCESS = 4
 
 
 def check_files(
-    discovered: Sequence[DiscoveredFile], *, targets: str | None, cwd: Path, jobs: int
+    discovered: Sequence[DiscoveredFile], *, targets: str | None, cwd: Path, jobs: int, today: date | None
 ) -> Sequence[CheckedFile]:
     """Check at least one file, in up to `jobs` processes."""
     processes = min(jobs, len(discovered), _size_bytes(discovered) // WORTH_A_PROCESS_BYTES + 1) if jobs > 1 else 1
     if processes == 1:
-        return _check(discovered, targets, cwd)
-    return _check_in_processes(discovered, targets, cwd, processes)
+        return _check(discovered, targets, cwd, today)
+    return _check_in_processes(discovered, targets, cwd, today, processes)
 
 
 def _size_bytes(discovered: Sequence[DiscoveredFile]) -> int:
@@ -42,13 +43,15 @@ def _size_bytes(discovered: Sequence[DiscoveredFile]) -> int:
     return size_bytes * len(discovered) // len(some)
 
 
-def _check(discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path) -> list[CheckedFile]:
-    documents = Documents(cwd, targets)
+def _check(
+    discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, today: date | None
+) -> list[CheckedFile]:
+    documents = Documents(cwd, targets, today=today)
     return [documents.check_file(each) for each in discovered]
 
 
 def _check_in_processes(
-    discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, processes: int
+    discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, today: date | None, processes: int
 ) -> list[CheckedFile]:
     # Only large sets of files need it.
     from concurrent.futures import ProcessPoolExecutor
@@ -61,7 +64,7 @@ def _check_in_processes(
     chunks = [discovered[start : start + size] for start in range(0, len(discovered), size)]
     pool = ProcessPoolExecutor(processes, get_context(start_method()), initializer=_leave_interrupts_to_the_parent)
     try:
-        parts = pool.map(_check, chunks, [targets] * len(chunks), [cwd] * len(chunks))
+        parts = pool.map(_check, chunks, *([each] * len(chunks) for each in (targets, cwd, today)))
         return [each for part in parts for each in part]
     finally:
         pool.shutdown(cancel_futures=True)

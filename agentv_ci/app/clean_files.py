@@ -40,7 +40,7 @@ class CheckedFile(Struct, frozen=True):
     result: FileDiagnostics | None
     """None for a YAML file that is not a document of agentv-ci."""
     needs: tuple[str, ...] = ()
-    """The paths that the result depends on, whether they exist or not."""
+    """The paths that the result depends on, whether they exist or not; empty: on more than files."""
 
     @property
     def is_clean(self) -> bool:
@@ -95,7 +95,7 @@ class CleanFiles:
 
     def keep(self, checked: Iterable[CheckedFile]) -> None:
         """Remember the clean ones of files that were just checked."""
-        clean = [each for each in checked if each.is_clean and all(map(self._is_settled, each.needs))]
+        clean = [each for each in checked if each.is_clean and each.needs and all(map(self._is_settled, each.needs))]
         for each in clean:
             facts: tuple[object, ...] = (None, None, False)
             if each.result is not None:

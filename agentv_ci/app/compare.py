@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from agentv_ci.analysis.baseline import baseline_of, baseline_text, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides, compare_targets
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.quarantine import in_quarantine
 from agentv_ci.app.report_files import read_run_report, report_path, require_writable
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.case_key import CaseKey
@@ -154,7 +155,7 @@ def _read(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], str, RunRe
     if report is not None and report.counts.rows != tally.rows:
         expected = report.counts.rows
         raise UsageError(f"'{name}' has {counted(tally.rows, 'row')}; its run report expects {expected}")
-    return tally.outcomes(), measured, report
+    return in_quarantine(tally.outcomes(), report.quarantine if report is not None else ()), measured, report
 
 
 def _baseline(path: Path) -> BaselineDocument:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 from agentv_ci.analysis.outcomes import Tally
+from agentv_ci.analysis.quarantine import in_quarantine
 from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.github_base import with_base
 from agentv_ci.app.github_run import action_run, refuse_links, this_use
@@ -180,7 +181,7 @@ def _reported(results: Path, links: Links, proof: Proof | None) -> RunView | Non
     tally = Tally()
     for row in read_rows(results):
         tally.add(row)
-    outcomes = tally.outcomes(leaves_cases=report.leaves_cases)
+    outcomes = in_quarantine(tally.outcomes(leaves_cases=report.leaves_cases), report.quarantine)
     return RunView(report, outcomes, lambda: read_rows(results), links, proof)
 
 

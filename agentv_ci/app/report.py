@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from agentv_ci.analysis.merging import Part, merge
+from agentv_ci.analysis.quarantine import quarantine_in
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.report_files import (
@@ -21,6 +22,7 @@ from agentv_ci.app.report_files import (
     write_reports,
 )
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
+from agentv_ci.contracts.quarantine import quarantine_of
 from agentv_ci.contracts.report import GateSettings, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun
@@ -57,6 +59,8 @@ def report_results(
     distinct = [index for index in range(len(names)) if index not in again]
     parts = {Part(names[index], read_run_report(results[index])): results[index] for index in distinct}
 
+    quarantine = quarantine_in(part.report for part in parts if part.report is not None)
+
     def located() -> Iterator[tuple[Part, ResultRow]]:
         for part, path in parts.items():
             # Without a run report, the run may not have finished.
@@ -66,7 +70,11 @@ def report_results(
         return (row for _, row in located())
 
     def validate(settings: Sequence[GateSettings]) -> Sequence[ScenarioReport]:
-        digests = ((row, part.report.plan_digest if part.report else None) for part, row in located())
+        digests = (
+            (row, part.report.plan_digest if part.report else None)
+            for part, row in located()
+            if quarantine_of(quarantine, row.case_key) is None
+        )
         return validate_runs(settings, digests)
 
     def decide(lost: str | None = None) -> RunOutcome:

@@ -30,6 +30,7 @@ from agentv_ci.contracts.case_key import matching
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, outcomes_of, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
+from agentv_ci.contracts.quarantine import quarantine_of
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target
@@ -73,9 +74,10 @@ async def run_plan(
     results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
     earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
     try:
-        ending = replace(await run_trials(plan, options, files, services, earlier=earlier), shard=shard)
+        ending = await run_trials(plan, options, files, services, earlier=earlier)
     except MissingVariables as error:
         raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
+    ending = replace(ending, shard=shard, quarantine=() if ending.dry_run else options.quarantine)
     if earlier is None:
         return conclude(plan, files, ending, against=against)
     # An interrupted run may have been started by mistake: keep all earlier rows.
@@ -316,7 +318,8 @@ def conclude(
         return RunOutcome(*report(plan, read(), ended, scenarios=scenarios, against=against))
 
     try:
-        scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in read()))
+        gates = (row for row in read() if quarantine_of(ending.quarantine, row.case_key) is None)
+        scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in gates))
         outcome = decide(None)
     except UnreadableResults as error:
         # Another program changed the file.

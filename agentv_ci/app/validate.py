@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,12 +22,18 @@ class Checks(Struct, frozen=True):
 
 
 def check_paths(
-    patterns: Sequence[str], *, targets: str | None, cwd: Path, jobs: int = 1, cached: bool = False
+    patterns: Sequence[str],
+    *,
+    targets: str | None,
+    cwd: Path,
+    today: date | None = None,
+    jobs: int = 1,
+    cached: bool = False,
 ) -> Checks:
     """Check every document that matches `patterns`, in up to `jobs` processes.
 
-    With `cached`, files that were clean and are unchanged are not checked again. Keeps only the diagnostics in memory.
-    Raises UsageError for a path that does not exist.
+    `today` is the day on which quarantines have expired or not. With `cached`, files that were clean and are unchanged
+    are not checked again. Keeps only the diagnostics in memory. Raises UsageError for a path that does not exist.
     """
     discovered = discover(patterns, cwd)
     clean = CleanFiles(cwd, targets) if cached else None
@@ -34,7 +41,7 @@ def check_paths(
     if others := [each for each in discovered if each not in known]:
         from agentv_ci.app.check_files import check_files  # slow to import, and needless if all files are unchanged
 
-        checked = check_files(others, targets=targets, cwd=cwd, jobs=jobs)
+        checked = check_files(others, targets=targets, cwd=cwd, jobs=jobs, today=today)
         known |= {each.file: each for each in checked}
         if clean is not None:
             clean.keep(checked)

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from agentv_ci.app.clean_files import CheckedFile
+from agentv_ci.case_rows import ids_of_rows, is_template
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.diagnostics import FileDiagnostics, Kind
 from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext, ReferencedFile
-from agentv_ci.contracts.source import NOWHERE, Source
+from agentv_ci.contracts.source import NOWHERE, Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import InvalidInput, UsageError
-from agentv_ci.json_access import read_json
+from agentv_ci.json_access import objects_at, read_json, text_at
 from agentv_ci.load.data_rows import read_rows
-from agentv_ci.load.discover import DiscoveredFile, find_configs, find_root, find_targets, looked_for, targets_in
+from agentv_ci.load.discover import (
+    DiscoveredFile,
+    discover,
+    find_configs,
+    find_root,
+    find_targets,
+    looked_for,
+    targets_in,
+)
 from agentv_ci.load.document import load
 from agentv_ci.load.files import file_inspector
 from agentv_ci.load.parse import parse_yaml
@@ -39,10 +51,16 @@ class Documents:
         more_targets: tuple[Target, ...] = (),
         given: Sequence[Source] = (),
         is_selected: Callable[[CaseFacts], bool] = lambda _: True,
+        today: date | None = None,
+        cases: Iterable[CaseKey] = (),
     ) -> None:
-        """`is_selected` returns whether a case will run."""
+        """`is_selected` returns whether a case will run; `cases` are known cases, which need not be looked for."""
         self._cwd = cwd
         self._is_selected = is_selected
+        self._today = today
+        self._known_cases = cases
+        self._cases: dict[Path, tuple[CaseKey, ...]] = {}
+        """Those of repositories."""
         self._more_targets = more_targets
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_names = target_names
@@ -68,14 +86,37 @@ class Documents:
     def _validated(self, source: Source, *, named: bool) -> CheckedDocument:
         if source.kind in NEED_TARGETS:
             return self._validate(source, self.context(source.path))
-        configs = self._configs(source.path) if source.kind == "targets" else ()
-        context = DocumentContext(read_yaml, self._inspect_file, path_exists=self._path_exists, configs=configs)
+        configs = self._configs(source.path) if source.kind in ("targets", "quarantine") else ()
+        context = DocumentContext(
+            read_yaml,
+            self._inspect_file,
+            path_exists=self._path_exists,
+            configs=configs,
+            today=self._today,
+            cases_around=partial(self._cases_around, source.root),
+        )
         checked = self._checked[source.path, named] = self._validate(source, context)
         return checked
 
     def _validate(self, source: Source, context: DocumentContext) -> CheckedDocument:
         self._reading = self._read[source.path] = {source.path}
         return validate(source, context)
+
+    def _cases_around(self, root: Path) -> Iterator[CaseKey]:
+        """Yield the known cases, then all of a repository."""
+        yield from self._known_cases
+        if root not in self._cases:
+            self._cases[root] = tuple(self._cases_in(root))
+        yield from self._cases[root]
+
+    def _cases_in(self, root: Path) -> Iterator[CaseKey]:
+        """Yield the cases of all eval files of a repository, for each target that may answer."""
+        for file in discover([str(root)], self._cwd):
+            source = load(file.path, root, named=False)
+            for case in objects_at(source.data, "evalcases") if source.kind == "eval" else ():
+                case_id = text_at(case, "id") or ""
+                for target in self.context(file.path).target_list:
+                    yield relative(file.path, root), ids_of_rows(case_id) if is_template(case) else case_id, target.name
 
     def _inspect_file(self, path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
         self._reading.add(path)
@@ -106,6 +147,8 @@ class Documents:
         """Return the paths that the diagnostics of a document depend on, also those where there is nothing."""
         if source.kind is None:
             return (str(source.path),)
+        if source.kind == "quarantine":
+            return ()  # all eval files, and the date
         own = map(str, self._read[source.path])
         if source.kind not in NEED_TARGETS:
             return (*own, *self._around(source, self._configs(source.path)))

@@ -6,14 +6,17 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import click
+from msgspec.structs import replace
 
 from agentv_ci.app.compile import CompiledPlan, Origin, compile_paths, only_changed
 from agentv_ci.app.latest import LATEST, RESULTS, latest_results
+from agentv_ci.app.quarantine import NO_QUARANTINE, ReadQuarantine, find_quarantine, read_quarantine
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import list_run, only_failed, run_plan
 from agentv_ci.cli.again import options_again
@@ -184,6 +187,12 @@ class EvalOptions:
         help="Stop and fail when the run, judges included, costs more than USD.",
     )
     baseline: str | None = gate_option("--baseline", type=FILE, help=BASELINE_HELP)
+    quarantine: str | None = gate_option(
+        "--quarantine",
+        type=FILE,
+        help="Do not gate on the cases that this quarantine names (default: .agentv/quarantine.yaml).",
+    )
+    no_quarantine: bool = gate_option("--no-quarantine", is_flag=True, help="Gate on all cases.")
     reports: ReportOptions = field(metadata=part(ReportOptions))
     dump_prompts: bool = debug_option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
     dump_traces: bool = debug_option("--dump-traces", is_flag=True, help="Write all messages to .agentv/traces/.")
@@ -196,6 +205,7 @@ class EvalOptions:
         """Raise UsageError for options that cannot be combined."""
         _refuse_together(("--record", self.record), ("--replay", self.replay), ("--dry-run", self.dry_run))
         _refuse_together(("--replay", self.replay), ("--cache", self.wants_cache))
+        _refuse_together(("--quarantine", self.quarantine), ("--no-quarantine", self.no_quarantine))
         _refuse_alone("--cache-dir", self.cache_dir, "--cache", wants=self.wants_cache)
         _refuse_alone("--format", self.list_form, "--list", wants=self.wants_list or self.list_form == "text")
         _refuse_alone("--balance", self.balance, "--shard", wants=self.shard)
@@ -284,6 +294,13 @@ class EvalOptions:
             is_filtered=bool(self.selection.only() or self.old_plan or self.failed or origin.left_out),
         )
 
+    def read_quarantine(self, compiled: CompiledPlan, cwd: Path) -> ReadQuarantine:
+        """Return the quarantine of the work tree; raises UsageError and InvalidInput."""
+        path = cwd / self.quarantine if self.quarantine else find_quarantine(compiled.origin.root)
+        if path is None or self.no_quarantine or self.dry_run:
+            return NO_QUARANTINE
+        return read_quarantine(path, compiled.plan, cwd=cwd, today=datetime.now(UTC).date())
+
     def _earlier(self, root: Path, cwd: Path) -> Path | None:
         """Return the results to resume, which need not exist."""
         if self.resume == str(LATEST):
@@ -324,6 +341,7 @@ def command(options: EvalOptions) -> int:
       agentv-ci eval evals/ --record recordings/
       agentv-ci eval evals/ --replay recordings/
       agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json
+      agentv-ci eval evals/ --no-quarantine
     """
     cwd = Path.cwd()
     options.require_consistency(cwd)
@@ -341,14 +359,21 @@ def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> in
     return PASSED
 
 
-def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
-    """Run a compiled plan with these options, report, and return the exit code."""
+def run_compiled(
+    options: EvalOptions, compiled: CompiledPlan, cwd: Path, quarantine: ReadQuarantine | None = None
+) -> int:
+    """Run a compiled plan with these options, report, and return the exit code.
+
+    `quarantine` is that of a base branch; without it, that of the work tree counts.
+    """
+    if quarantine is None:
+        quarantine = options.read_quarantine(compiled, cwd)
     quiet = options.verbosity.quiet
     if not quiet:
         with ignoring_lost_output():
-            show_diagnostics(compiled.origin.warnings, err=True)
-    compiled, left_out = _narrowed(options, compiled, cwd)
-    run_options = options.run_options(compiled.origin, cwd)
+            show_diagnostics((*compiled.origin.warnings, *quarantine.diagnostics), err=True)
+    compiled, left_out = _narrowed(options, quarantine.beside(compiled), cwd)
+    run_options = replace(options.run_options(compiled.origin, cwd), quarantine=quarantine.entries)
     files = options.files(run_options.root, cwd)
     work = partial(run_plan, compiled, options.overrides(), run_options, files)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)

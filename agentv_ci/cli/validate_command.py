@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -41,7 +42,7 @@ class ValidateOptions:
 @click.command("validate")
 @takes(ValidateOptions)
 def command(options: ValidateOptions) -> int:
-    """Check eval, targets and config files and show the line of every mistake.
+    """Check eval, targets, config and quarantine files and show the line of every mistake.
 
     PATH is a file, a folder or a glob (default: evals/). Exit code 0: valid; 1: errors, or warnings with --strict;
     2: a path does not exist; 3: nothing to check.
@@ -75,7 +76,8 @@ def check(options: ValidateOptions) -> Checks:
     """Check all documents in the paths."""
     cached = not (options.no_cache or os.environ.get("CI"))
     jobs = options.jobs or _cores()
-    return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), jobs=jobs, cached=cached)
+    today = datetime.now(UTC).date()
+    return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), today=today, jobs=jobs, cached=cached)
 
 
 def show_checks(checks: Checks, options: ValidateOptions) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.case_key import is_suite, matches
 from agentv_ci.contracts.documents import CaseFacts
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.errors import UsageError
@@ -27,7 +26,7 @@ _TOKEN = re.compile(r"""\s*(?:([()])|((?:"[^"]*"|[^\s()"])+)|(\S))""")
 
 def matches_id(case_id: str, eval_ids: Sequence[str]) -> bool:
     """Whether an id is one of these, or matches one of these globs."""
-    return any(_matches(case_id, each) for each in eval_ids)
+    return any(matches(case_id, each) for each in eval_ids)
 
 
 def facts_of(case: PlanCase) -> CaseFacts:
@@ -76,12 +75,7 @@ EVERY_CASE = CaseFilter()
 
 
 def _has_one(tags: Collection[str], patterns: Sequence[str]) -> bool:
-    return any(_matches(tag, pattern) for tag in tags for pattern in patterns)
-
-
-def _matches(text: str, pattern: str) -> bool:
-    """Whether a text is this one or matches this glob: `[wip]` is a glob, too."""
-    return text == pattern or fnmatchcase(text, pattern)
+    return any(matches(tag, pattern) for tag in tags for pattern in patterns)
 
 
 class _Parser:
@@ -147,7 +141,7 @@ class _Parser:
         if key.startswith("meta."):
             path = key.split(".")[1:]
             return lambda case: any(
-                _matches(text, value) for found in found_at(case.metadata, *path) for text in _texts(found)
+                matches(text, value) for found in found_at(case.metadata, *path) for text in _texts(found)
             )
         match key:
             case "tag":
@@ -155,7 +149,7 @@ class _Parser:
             case "id":
                 return lambda case: matches_id(case.id, [value])
             case "suite":
-                return lambda case: _is_suite(case.suite, value)
+                return lambda case: is_suite(case.suite, value)
             case _:
                 raise self._error(f"unknown condition '{key}'{did_you_mean(key, KEYS)}")
 
@@ -164,11 +158,6 @@ class _Parser:
 
     def _error(self, message: str) -> UsageError:
         return UsageError(f"--filter '{self._text}': {message}", hint=SYNTAX)
-
-
-def _is_suite(path: str, pattern: str) -> bool:
-    """Whether a pattern matches the path of an eval file, or its name without suffixes."""
-    return _matches(path, pattern) or _matches(PurePosixPath(path).name.split(".")[0], pattern)
 
 
 def _texts(value: JsonValue) -> Iterator[str]:

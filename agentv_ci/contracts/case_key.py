@@ -1,9 +1,11 @@
-"""The identity of a case in a plan, in rows and in reports."""
+"""The identity of a case in a plan, in rows and in reports, and the globs that select it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 
 CaseKey = tuple[str, str, str]
 """Suite, case id and the name of the target that answers."""
@@ -28,3 +30,22 @@ def matching(*sides: Iterable[CaseKey]) -> Callable[[CaseKey], tuple[str, ...]]:
     """
     several = {case for keys in sides for case in in_matrix(keys)}
     return lambda key: key if key[:2] in several else key[:2]
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a text is this one or matches this glob: `[wip]` is a glob, too."""
+    return text == pattern or fnmatchcase(text, pattern)
+
+
+def is_suite(path: str, pattern: str) -> bool:
+    """Whether a pattern matches the path of an eval file, or its name without suffixes."""
+    return matches(path, pattern) or matches(PurePosixPath(path).name.split(".")[0], pattern)
+
+
+def fits(key: CaseKey, case_id: str, suite: str | None, target: str | None) -> bool:
+    """Whether a case matches these globs; None matches everything."""
+    return (
+        matches(key[1], case_id)
+        and (suite is None or is_suite(key[0], suite))
+        and (target is None or matches(key[2], target))
+    )

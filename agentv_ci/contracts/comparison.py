@@ -71,6 +71,7 @@ class Comparison(Recorded):
     )
     compared: int = Field(description="Cases graded on both sides.")
     lost: int = Field(description="Cases that lost their verdict.")
+    quarantined: int = Field(0, description="Cases of the newer side in quarantine, which are not compared.")
     counts: dict[Change, int] = Field(description="Change → number of cases.")
     pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
     mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["eval", "targets", "config", "judge-set"]
+Kind = Literal["eval", "targets", "config", "judge-set", "quarantine"]
 """A kind of document."""
 Severity = Literal["info", "warning", "error"]
 RuleSetting = Literal["error", "warning", "off"]
@@ -82,6 +82,9 @@ RULES: Mapping[str, Rule] = {
     "AV361": Rule("no-workspace", "error", "an evaluator of what an agent leaves behind, without a workspace"),
     "AV362": Rule("unusable-workspace", "error", "contradictory settings of a workspace, or an unknown commit"),
     "AV363": Rule("workspace-refused", "error", "a target that cannot work in a workspace"),
+    "AV371": Rule("expired-quarantine", "error", "a quarantine that has expired, or a date that does not exist"),
+    "AV372": Rule("unmatched-quarantine", "error", "a quarantine of cases that do not exist"),
+    "AV373": Rule("long-quarantine", "warning", "a quarantine that expires in more than 90 days"),
 }
 
 PROOF_RULES: Mapping[str, Rule] = {

@@ -28,7 +28,9 @@ class FileRecord(Recorded):
     """One checked file."""
 
     path: str = Field(description="The file's absolute path.")
-    kind: Literal["eval", "targets", "config", "judge-set"] | None = Field(description="Kind of the file.")
+    kind: Literal["eval", "targets", "config", "judge-set", "quarantine"] | None = Field(
+        description="Kind of the file."
+    )
     valid: bool = Field(description="Whether it has no errors (with --strict, no warnings either).")
     diagnostics: Items[DiagnosticRecord] = Field(description="Diagnostics in the order of the file.")
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from datetime import date
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.data_rows import ReadRows
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
 
-Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument
+Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument | QuarantineDocument
 
 ReadYaml = Callable[[str], JsonValue]
 """Parse YAML or JSON; raises ValueError."""
@@ -80,7 +83,7 @@ def facts_of(document: EvalDocument, case: EvalCase, source: Source) -> CaseFact
 
 
 class DocumentContext(Struct, frozen=True):
-    """The context of an eval file."""
+    """The context of a document; most of it is for eval files."""
 
     read_yaml: ReadYaml
     inspect_file: InspectFile
@@ -97,6 +100,10 @@ class DocumentContext(Struct, frozen=True):
     """Whether a case will run; a judge that only others need may be missing."""
     plugin_validators: Callable[[], frozenset[str]] = frozenset
     """Return the validators of installed packages; called if a document uses one."""
+    today: date | None = None
+    """The day (UTC) on which a quarantine has expired or not; None: any day."""
+    cases_around: Callable[[], Iterable[CaseKey]] = tuple
+    """Return the cases of the repository, with a glob for the ids of cases made from rows; called for a quarantine."""
 
     @property
     def others(self) -> tuple[CheckedDocument, ...]:

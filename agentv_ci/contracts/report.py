@@ -11,6 +11,7 @@ from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, V
 from agentv_ci.contracts.comparison import Comparison, OfCase
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.plan import Sha256
+from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.results import Dollars, Usage, sum_of_known
 
 
@@ -23,6 +24,7 @@ class Counts(Recorded):
     errored: int = Field(description="Cases that ran and have no verdict.")
     not_run: int = Field(description="Cases that a stopped run did not begin.")
     skipped: int = Field(0, description="Cases that are skipped.")
+    quarantined: int = Field(0, description="Cases that ran in quarantine, which no other number counts.")
     flaky: int = Field(description="Cases whose trials disagree.")
     rows: int = Field(description="Trials, and one row for each skipped case.")
     cached: int = Field(0, description="Trials whose answer comes from the cache or a recording.")
@@ -51,8 +53,14 @@ class CaseFigures(Recorded):
     errored: int = Field(description="Cases that ran and have no verdict.")
     not_run: int = Field(0, description="Cases that a stopped run did not begin.")
     skipped: int = Field(0, description="Cases that are skipped.")
+    quarantined: int = Field(0, description="Cases that ran in quarantine, which no other number counts.")
     flaky: int = Field(description="Cases whose trials disagree.")
     mean: float | None = Field(description="Mean score of graded cases.")
+
+    @property
+    def counting(self) -> int:
+        """Cases that may pass or not: neither skipped nor in quarantine."""
+        return self.cases - self.skipped - self.quarantined
 
 
 class TagFigures(CaseFigures):
@@ -287,6 +295,8 @@ class Ending(Struct, frozen=True):
     """Maximum cost of the whole run."""
     unpriced_models: tuple[str, ...] = ()
     concurrency: tuple[ConcurrencyChange, ...] = ()
+    quarantine: tuple[Quarantine, ...] = ()
+    """Which cases do not gate."""
     duration_s: float | None = None
     origin: RunOrigin | None = None
 
@@ -317,6 +327,7 @@ class RunReport(Recorded):
     tags: Items[TagFigures] = Field((), description="Results by tag.")
     evaluators: Items[EvaluatorFigures] = Field((), description="Results by evaluator.")
     repeated: Items[RepeatedCase] = Field((), description="Cases with several trials.")
+    quarantine: Items[Quarantine] = Field((), description="The quarantine of cases of this run.")
     comparison: Comparison | None = Field(None, description="Comparison with the baseline (`--baseline`).")
     scenario_reports: Items[ScenarioReport] = Field((), description="Results of validators by suite.")
     usage: Usage = Field(description="Tokens of answers and judges.")

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.exchange import OF_CASE, Ask, Environment, Grade, Log, Request, Response, Warn
 from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard
 from agentv_ci.redaction import NO_SECRETS, Redactor
@@ -71,6 +72,8 @@ class RunOptions(Struct, frozen=True):
     """Results of an earlier run to continue."""
     baseline: Path | None = None
     """The baseline to compare with."""
+    quarantine: tuple[Quarantine, ...] = ()
+    """Cases that do not gate."""
     command: str | None = None
     """The command that runs it; None: the run report has no origin."""
     again: tuple[str, ...] = ()

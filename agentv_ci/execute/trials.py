@@ -17,6 +17,7 @@ from agentv_ci.contracts.case_head import CaseHead
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, targets_of
+from agentv_ci.contracts.quarantine import quarantine_of
 from agentv_ci.contracts.report import Stop
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
@@ -197,7 +198,7 @@ class TrialSchedule:
         unneeded = self._decide(case, key, row) if key in self._undecided else 0
         if row.verdict != "pass":
             self._missed[key] += 1
-            if self._options.fail_fast and not can_pass(case, self._missed[key]):
+            if self._options.fail_fast and self._has_failed(case, key):
                 self._stop()
         return unneeded
 
@@ -224,10 +225,12 @@ class TrialSchedule:
 
     def stop_if_failed(self) -> None:
         """With --fail-fast, begin nothing when a case of an earlier run can no longer pass."""
-        if self._options.fail_fast and not all(
-            can_pass(case, self._missed[self._plan.key_of(case)]) for case in self._heads
-        ):
+        if self._options.fail_fast and any(self._has_failed(case, self._plan.key_of(case)) for case in self._heads):
             self._stop()
+
+    def _has_failed(self, case: CaseHead, key: CaseKey) -> bool:
+        """Whether a case that gates can no longer pass."""
+        return not can_pass(case, self._missed[key]) and quarantine_of(self._options.quarantine, key) is None
 
     def _stop(self) -> None:
         """Hand out nothing more."""

@@ -23,6 +23,7 @@ SchemaName = Literal[
     "diagnostics-v1",
     "baseline-v1",
     "judge-set-v1",
+    "quarantine-v1",
     "proof-v1",
     "ledger-v1",
     "health-v1",
@@ -38,6 +39,7 @@ TITLES: Mapping[SchemaName, str] = {
     "diagnostics-v1": "agentv-ci diagnostics",
     "baseline-v1": "agentv-ci baseline",
     "judge-set-v1": "agentv-ci judge set",
+    "quarantine-v1": "agentv-ci quarantine",
     "proof-v1": "agentv-ci proof",
     "ledger-v1": "agentv-ci line of a ledger",
     "health-v1": "agentv-ci health of an eval set",
@@ -49,6 +51,7 @@ SCHEMAS: Mapping[Kind, SchemaName] = {
     "targets": "targets-v2",
     "config": "config-v2",
     "judge-set": "judge-set-v1",
+    "quarantine": "quarantine-v1",
 }
 """Kind of document → its schema."""
 

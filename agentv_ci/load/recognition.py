@@ -12,6 +12,7 @@ from agentv_ci.contracts.config import CONFIG_SCHEMA
 from agentv_ci.contracts.diagnostics import Kind
 from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
+from agentv_ci.contracts.quarantine import QUARANTINE_SCHEMA
 from agentv_ci.contracts.source import locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.jsonschema.schemas import BASE_ID, SCHEMAS, schema_id
@@ -24,6 +25,7 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
     **dict.fromkeys(TARGETS_SCHEMAS, "targets"),
     CONFIG_SCHEMA: "config",
     JUDGE_SET_SCHEMA: "judge-set",
+    QUARANTINE_SCHEMA: "quarantine",
     **{schema_id(name): kind for kind, name in SCHEMAS.items()},
 }
 
@@ -34,7 +36,8 @@ TEST_NAME = re.compile(r".+\.test\.ya?ml")
 """The usual name of eval files; other programs have tests, too."""
 
 OURS = re.compile(
-    r"""\bagentv-(?:eval|targets|config|judge-set)-|/schemas/(?:eval|targets|config|judge-set)-v\d"""
+    r"""\bagentv-(?:eval|targets|config|judge-set|quarantine)-"""
+    r"""|/schemas/(?:eval|targets|config|judge-set|quarantine)-v\d"""
     r"""|^[ \t{\ufffd]*["']?(?:evalcases|guideline_patterns|guidelinePatterns)["']?\s*:""",
     re.MULTILINE,
 )
@@ -119,6 +122,8 @@ def kind_by_name(path: Path) -> Kind | None:
         return "targets"
     if path.name == ".agentv.yaml" or (path.name == "config.yaml" and path.parent.name == ".agentv"):
         return "config"
+    if path.name in ("quarantine.yaml", "quarantine.yml") and path.parent.name == ".agentv":
+        return "quarantine"
     return None
 
 

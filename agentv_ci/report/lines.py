@@ -61,7 +61,8 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
 def flaky_lines(run: view.RunView) -> Iterator[Line]:
     """Yield the cases whose trials disagree, the least certain first."""
     # Rows of other programs may be flaky without a graded trial.
-    flaky = [each for each in run.report.repeated if each.flaky and each.graded]
+    quarantined = {each.key for each in run.quarantined}
+    flaky = [each for each in run.report.repeated if each.flaky and each.graded and each.key not in quarantined]
     flaky.sort(key=lambda each: abs(each.passed / each.graded - 0.5))
     if not flaky:
         return
@@ -190,10 +191,11 @@ def _group(group: CaseFigures) -> str:
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
     left = f", {group.not_run} not run" if group.not_run else ""
     left += f", {group.skipped} skipped" if group.skipped else ""
+    left += f", {group.quarantined} in quarantine" if group.quarantined else ""
     total_usd, seconds = (group.total_usd, group.duration_s or 0.0) if isinstance(group, Group) else (None, 0.0)
     cost = "" if total_usd is None else f", {view.dollars(total_usd)}"
     time = f", {view.duration_text(seconds)}" if seconds >= WORTH_A_TIME_S else ""
-    return f"{group.passed}/{group.cases - group.skipped} passed{mean}{errors}{left}{cost}{time}"
+    return f"{group.passed}/{group.counting} passed{mean}{errors}{left}{cost}{time}"
 
 
 def _evaluator(figures: EvaluatorFigures) -> str:

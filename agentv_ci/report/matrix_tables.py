@@ -20,7 +20,7 @@ MAX_NAME = 100
 def target_table(run: RunView) -> str:
     """Return the figures of each target."""
     targets, verdicts = run.report.targets[:MAX_TARGETS], run.report.gate.targets
-    others = [name for name in ("not_run", "skipped") if any(getattr(each, name) for each in targets)]
+    others = [name for name in ("not_run", "skipped", "quarantined") if any(getattr(each, name) for each in targets)]
     head = ["", "target", "cases", "passed", "failed", "errors", *(name.replace("_", " ") for name in others)]
     head += ["mean", "cost", "time"]
 
@@ -57,7 +57,8 @@ def _cell(outcome: CaseOutcome | None) -> str:
         return outcome.verdict
     score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
     trials = f" ({outcome.passed}/{len(outcome.trials)})" if len(outcome.trials) > 1 else ""
-    return f"{SIGNS[outcome.verdict]}{score}{trials}"
+    mark = " 🔒" if outcome.quarantine is not None else ""
+    return f"{SIGNS[outcome.verdict]}{score}{trials}{mark}"
 
 
 def _name(target: str) -> str:

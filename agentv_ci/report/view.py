@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from agentv_ci.analysis.comparison import first_few
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
+from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import p_text
-from agentv_ci.contracts.base import UNGRADED
 from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rate
 from agentv_ci.contracts.diagnostics import Severity
@@ -123,13 +123,18 @@ class RunView(Struct, frozen=True, dict=True):
     @property
     def errors(self) -> list[CaseOutcome]:
         """The cases that ran and have no verdict."""
-        errors = (each for each in self.outcomes if each.verdict == "error" and not each.not_run)
+        errors = (each for each in gating(self.outcomes) if each.verdict == "error" and not each.not_run)
         return [each for each in errors if not self._is_unknown(each)]
 
     @property
     def skipped(self) -> list[CaseOutcome]:
         """The cases that are skipped."""
         return [each for each in self.outcomes if each.verdict == "skipped"]
+
+    @property
+    def quarantined(self) -> list[CaseOutcome]:
+        """The cases that do not gate."""
+        return [each for each in self.outcomes if each.quarantine is not None]
 
     @property
     def unknown(self) -> list[CaseOutcome]:
@@ -144,7 +149,7 @@ class RunView(Struct, frozen=True, dict=True):
     def failures(self) -> list[CaseOutcome]:
         """The failed and borderline cases, worst first, except those that a stopped run left undecided."""
         is_stopped = self.report.stopped is not None
-        failed = [each for each in self.outcomes if each.verdict in ("fail", "borderline")]
+        failed = [each for each in gating(self.outcomes) if each.verdict in ("fail", "borderline")]
         return sorted((each for each in failed if not (is_stopped and each.is_open)), key=lambda each: each.score)
 
     @cached_property
@@ -165,7 +170,7 @@ class RunView(Struct, frozen=True, dict=True):
     @property
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
         """The trials without a verdict of cases that have one; they count as errors, too."""
-        cases = [each for each in self.outcomes if each.is_graded]
+        cases = [each for each in gating(self.outcomes) if each.is_graded]
         return [(case, trial) for case in cases for trial in case.trials if trial.verdict == "error"]
 
 
@@ -198,8 +203,9 @@ def counts_text(run: RunView) -> str:
     texts += [f"{unknown} unknown"] if unknown else []
     texts += [f"{counts.not_run} not run"] if counts.not_run else []
     texts += [f"{counts.skipped} skipped"] if counts.skipped else []
+    texts += [f"{counts.quarantined} in quarantine"] if counts.quarantined else []
     texts += [f"{counts.flaky} flaky"] if counts.flaky else []
-    lost = sum(each.trials - each.graded for each in report.repeated if each.verdict not in UNGRADED)
+    lost = len(run.lost_trials)
     texts += [f"{counted(lost, 'trial')} without a verdict"] if lost else []
     shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
     return f"{counted(counts.cases, 'case')}{shard}: {', '.join(texts)}"
@@ -261,7 +267,7 @@ def cost_remarks(report: RunReport) -> Iterator[str]:
 
 def badness(figures: CaseFigures | EvaluatorFigures) -> tuple[float, int, str]:
     """Return a sort key that puts the lowest pass rate first."""
-    seen = figures.cases - figures.skipped if isinstance(figures, CaseFigures) else figures.scored + figures.errors
+    seen = figures.counting if isinstance(figures, CaseFigures) else figures.scored + figures.errors
     return figures.passed / seen if seen else 1.0, -seen, figures.name
 
 
@@ -273,7 +279,11 @@ def issues_text(validation: Validation) -> str:
 
 def changes_text(comparison: Comparison) -> str:
     """Return the number of cases by change."""
-    return ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number) or "no cases"
+    left_out = [f"{comparison.quarantined} in quarantine"] if comparison.quarantined else []
+    return (
+        ", ".join([f"{number} {change}" for change, number in comparison.counts.items() if number] + left_out)
+        or "no cases"
+    )
 
 
 def one_sided(comparison: Comparison) -> Iterator[str]:

@@ -11,6 +11,7 @@ from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic, Rule
 from agentv_ci.contracts.documents import CheckedDocument, Document, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.text import did_you_mean
@@ -22,6 +23,7 @@ from agentv_ci.validate.rules import (
     evaluators,
     file_references,
     judges,
+    quarantine,
     target_use,
     targets,
     texts,
@@ -62,6 +64,8 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
             yield from _check_rule_settings(document, find)
         case JudgeSetDocument():
             yield from judges.check_judge_set(document, find)
+        case QuarantineDocument():
+            yield from quarantine.check(document, find)
         case None:
             pass
 

@@ -16,6 +16,7 @@ from agentv_ci.contracts.diagnostics import Diagnostic, Kind
 from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Pointer, spell
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.jsonschema.schemas import SCHEMAS
@@ -30,6 +31,7 @@ CONTRACTS: Mapping[Kind, type[Document]] = {
     "targets": TargetsDocument,
     "config": ConfigDocument,
     "judge-set": JudgeSetDocument,
+    "quarantine": QuarantineDocument,
 }
 
 TOO_MANY = 10_000

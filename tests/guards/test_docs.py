@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_examples_of_a_rule_give_that_rule_and_nothing(section: dict[str, str], 
         written = whole(match["text"])
         write(folder, BESIDE | written)
         (folder / "latin-1.md").write_bytes("Grüße".encode("latin-1"))
-        checks = check_paths(list(written), targets=None, cwd=folder)
+        checks = check_paths(list(written), targets=None, cwd=folder, today=date(2026, 2, 1))
         found[match["kind"]] = {each.rule for file in checks.files for each in file.diagnostics}
     assert found == {"wrong": {section["rule"]}, "right": set()}
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.quarantine import gating
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.report import GateReasonKind, GateResult
+from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.view import DRY_RUN, GATE, RunView, more_text, score_text, trials_text
 from agentv_ci.text import counted, on_one_line, shortened
 
@@ -44,7 +46,11 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
     for outcome, trial in run.lost_trials:
         title = f"{_name(outcome, run)}: trial {trial.number} of {outcome.case.trials} has no verdict"
         yield _on_case(outcome, "warning", title, _line(trial.summary))
-    for outcome in run.outcomes:
+    for outcome in run.quarantined:
+        if outcome.quarantine is not None and outcome.verdict != "pass":
+            title = f"{_name(outcome, run)}: {score_text(outcome.verdict, outcome.score)}, in quarantine"
+            yield _on_case(outcome, "notice", title, _line(sentence(outcome.quarantine)))
+    for outcome in gating(run.outcomes):
         if outcome.flaky:
             rate = f"{outcome.passed} of {counted(len(outcome.graded), 'trial')} passed"
             yield _on_case(outcome, "notice", f"{_name(outcome, run)}: flaky", rate)

@@ -4,9 +4,9 @@ JUnit XML is not standardized. This is what GitLab, Jenkins, CircleCI, Azure and
 names, file and line on every test case, message and content on every failure, counts on both levels.
 
 A test case is a trial. A trial that did not pass is a `failure` unless its case passed: then it is a remark and not
-counted. Trials that did not run are `skipped`, once per case. Every suite has the verdict of the gate as a property. If
-the gate is not passed and no test shows it, such as for a mean score, a budget or a missing shard, an extra suite does:
-a run that did not pass never has a green file.
+counted. Trials that did not run are `skipped`, once per case; those in quarantine that did not pass are, too. Every
+suite has the verdict of the gate as a property. If the gate is not passed and no test shows it, such as for a mean
+score, a budget or a missing shard, an extra suite does: a run that did not pass never has a green file.
 
 If the file gets too large, answers are shortened, those of passed trials first; no test is left out.
 """
@@ -22,12 +22,15 @@ from typing import Literal
 
 from junit_xml import TestCase, TestSuite
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import PASSED
 from agentv_ci.report import xml_text
+from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.view import STOPS, RunView, started
 from agentv_ci.report.xml_text import MAX_TEXT, Excerpt
 
@@ -151,8 +154,11 @@ def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
 def _entries(run: RunView) -> Iterator[_Entry]:
     """Yield a test for every trial, and one for all missing trials of a case."""
     made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.flaky}
+    quarantined = {each.key: each.quarantine for each in run.quarantined}
     for row in run.rows():
-        yield _of_row(row, is_made_up_for=row.case_key in made_up_for)
+        entry = _of_row(row, is_made_up_for=row.case_key in made_up_for)
+        quarantine = quarantined.get(row.case_key)
+        yield entry if quarantine is None else _excused(entry, quarantine)
     for outcome in run.outcomes:
         if outcome.missing > 0:
             yield _of_missing(outcome, run.report)
@@ -181,6 +187,15 @@ def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
             **_properties(row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run),
         },
     )
+
+
+def _excused(entry: _Entry, quarantine: Quarantine) -> _Entry:
+    """Return the test of a case in quarantine, which is not red."""
+    properties = {**entry.properties, "quarantine": xml_text.line(quarantine.expires)}
+    if entry.blame is None:
+        return replace(entry, properties=properties)
+    blame = _Blame.of("skipped", "quarantine", [sentence(quarantine), *str(entry.blame.text).splitlines()])
+    return replace(entry, blame=blame, properties=properties)
 
 
 def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:

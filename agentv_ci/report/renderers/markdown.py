@@ -33,6 +33,7 @@ from agentv_ci.report.inert_markdown import (
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
 from agentv_ci.report.matrix_tables import case_table, target_table
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
+from agentv_ci.report.quarantine import quarantine_section
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, shortened
 
@@ -138,6 +139,8 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
         yield Block(Rank.TABLE, "</details>")
     if lost := run.lost_trials:
         yield Block(Rank.CASE, folded("Trials without a verdict", _lost(lost, run)))
+    if (section := quarantine_section(run)) is not None:
+        yield Block(Rank.COMPARISON, section)
     if skipped := run.skipped:
         named = [_skipped(each, run) for each in skipped]
         yield Block(Rank.CASE, folded("Skipped cases", "\n".join(_some(named, MAX_REASONS))))

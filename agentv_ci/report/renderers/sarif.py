@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import FAILED, PASSED
+from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule, without_links
 from agentv_ci.report.view import DRY_RUN, RunView, trials_text
 from agentv_ci.text import counted, printable
@@ -35,14 +37,17 @@ ORDER = tuple(RULES)
 def render(run: RunView) -> Iterable[bytes]:
     """Return a log with one run; a dry run has no results."""
     report = run.report
-    cases, lost = ([], []) if report.dry_run else ([*run.errors, *run.failures], run.lost_trials)
+    excused = [each for each in run.quarantined if each.verdict in RULE_OF]
+    cases, lost = ([], []) if report.dry_run else ([*run.errors, *run.failures, *excused], run.lost_trials)
     cases.sort(key=lambda each: ORDER.index(RULE_OF[each.verdict]))
     seen: Counter[str] = Counter()
     # In the plan's order, so that the fingerprints of identical cases do not depend on scores.
     known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
     results = [_result(each, known[each.key], run.again(each)) for each in cases[:MAX_RESULTS]]
     results += [_lost(case, trial, known[case.key]) for case, trial in lost[:MAX_RESULTS]]
-    if report.gate.exit_code != PASSED and not any(each["level"] == "error" for each in results):
+    if report.gate.exit_code != PASSED and not any(
+        each["level"] == "error" and "suppressions" not in each for each in results
+    ):
         results.append(_gate(report, run.outcomes))
     rules = [rule(rule_id, rule_id, says, level) for rule_id, (level, says) in RULES.items()]
     yield log(rules, results, invocations=[_invocation(report, len(cases) - MAX_RESULTS)]).encode()
@@ -66,7 +71,13 @@ def _result(outcome: CaseOutcome, known: JsonObject, again: str) -> JsonObject:
             "passed": outcome.passed,
             "flaky": outcome.flaky,
         },
+        **({"suppressions": [_suppression(outcome.quarantine)]} if outcome.quarantine is not None else {}),
     }
+
+
+def _suppression(quarantine: Quarantine) -> JsonObject:
+    """Return why a result does not count (section 3.35)."""
+    return {"kind": "external", "status": "accepted", "justification": printable(sentence(quarantine))}
 
 
 def _of_rule(rule_id: str) -> JsonObject:

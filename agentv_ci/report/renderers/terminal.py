@@ -18,6 +18,7 @@ from agentv_ci.report.lines import (
     scenario_lines,
 )
 from agentv_ci.report.matrix import matrix_cases
+from agentv_ci.report.quarantine import quarantine_lines
 from agentv_ci.report.view import (
     DRY_RUN,
     GATE,
@@ -66,6 +67,7 @@ def _lines(run: RunView) -> Iterator[Line]:
     yield from _cases("failures, worst first", run.failures, run)
     yield from flaky_lines(run)
     yield from _skipped(run)
+    yield from quarantine_lines(run)
     yield Line(counts_text(run), "strong")
     if (stored := stored_text(report)) is not None:
         yield Line(stored)

@@ -22,6 +22,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
 from agentv_ci.report import view
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
+from agentv_ci.report.quarantine import expired, expired_text
 from agentv_ci.report.renderers.html.blocks import fitting_block
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
@@ -78,7 +79,11 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         numbers=trials.numbers,
         columns=columns(run.outcomes),
         plot=scatter(trials.points),
-        remarks=[*view.cost_remarks(report), *([stored] if (stored := view.stored_text(report)) else [])],
+        remarks=[
+            *map(expired_text, expired(run)),
+            *view.cost_remarks(report),
+            *filter(None, [view.stored_text(report)]),
+        ],
         judges_cost=view.judges_cost(report),
         proof=run.proof,
         proof_lines=[each.text for each in (headline(run.proof), *facts(run.proof))] if run.proof is not None else [],

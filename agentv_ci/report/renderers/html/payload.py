@@ -16,6 +16,7 @@ from agentv_ci.analysis.spending import dollars, parts
 from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.results import OutputMessage, ResultRow, sum_of_known
+from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.renderers.html.blocks import block, encoded, fitting_block
 from agentv_ci.report.renderers.html.bounded import BoundedPieces
 from agentv_ci.report.view import RunView, started
@@ -205,7 +206,7 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
             "misses": [evaluators[each] for each in sorted(brief.misses) if each in evaluators] or None,
             **totals.get(number, {}),
             "interval": [*intervals.get(outcome.key, ())] or None,
-            **compared.get(outcome.key, unchanged),
+            **compared.get(outcome.key, unchanged if outcome.quarantine is None else {}),
         }
         line = encoded({name: value for name, value in entry.items() if value is not None and value is not False})
         lines.add(kind_of(outcome), number, 0, f"{line},\n".encode())
@@ -260,6 +261,7 @@ def _verdict(outcome: CaseOutcome) -> JsonObject:
         "score": outcome.score if outcome.graded else None,
         "why": None if outcome.not_run else outcome.summary or None,
         "flaky": outcome.flaky,
+        "quarantine": sentence(outcome.quarantine) if outcome.quarantine is not None else None,
         "trials": trials if several or not is_first else None,
         "missing": outcome.missing or None,
         "require": outcome.case.require if several else None,

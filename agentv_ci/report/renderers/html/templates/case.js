@@ -48,6 +48,7 @@ function caseHead(run, each, others) {
   ]);
   const facts = [
     badge(each.verdict, "large"), each.flaky && make("span", { class: "flag" }, "≈ flaky"),
+    each.quarantine && make("span", {}, inline(each.quarantine)),
     each.score !== undefined && make("span", {}, "score ", make("b", {}, score(each.score))),
     each.link ? make("a", { href: each.link, rel: "noreferrer" }, place) : make("span", { class: "mono" }, place),
     make("span", {}, "target ", make("b", {}, inline(run.targets[each.target])), siblings),

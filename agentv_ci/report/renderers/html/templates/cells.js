@@ -58,11 +58,12 @@ function verdictCell(each) {
   return [badge(each.verdict), flagsOf(each)];
 }
 
-/** Whether a case is flaky, and how it differs from the baseline. */
+/** Whether a case is flaky or does not gate, and how it differs from the baseline. */
 function flagsOf(each) {
   const isFlaky = each.flaky && each.change !== "flaky";
   return [
     isFlaky && make("span", { class: "flag" }, "≈ flaky"),
+    each.quarantine && make("span", { class: "flag" }, "in quarantine"),
     each.change && each.change !== "unchanged" && changeBadge(each.change),
   ];
 }

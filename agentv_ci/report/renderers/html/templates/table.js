@@ -7,7 +7,7 @@ const ROWS_AT_ONCE = 100;
 const MAX_PRINTED = 5000;
 const CHOICES = ["suite", "target", "tag", "evaluator", "change", "view"];
 const NOTHING = {
-  q: "", verdict: [], ...Object.fromEntries(CHOICES.map((name) => [name, ""])), flaky: false, errors: false,
+  q: "", verdict: [], ...Object.fromEntries(CHOICES.map((name) => [name, ""])), flaky: false, quarantine: false, errors: false,
   sort: "verdict", down: false,
 };
 
@@ -84,6 +84,10 @@ class CaseTable {
       ]),
       ["errors in trials", "error", hasErrors, (state) => state.errors, (isOn) => this.change({ errors: isOn })],
       ["flaky", "borderline", (each) => each.flaky, (state) => state.flaky, (isOn) => this.change({ flaky: isOn })],
+      [
+        "in quarantine", "skipped", (each) => each.quarantine, (state) => state.quarantine,
+        (isOn) => this.change({ quarantine: isOn }),
+      ],
     ];
     return marks.map(([name, tone, is, isOn, listener]) => [name, tone, this.cases.filter(is).length, isOn, listener])
       .filter(([, , number]) => number > 0)
@@ -146,6 +150,7 @@ class CaseTable {
       && (state.evaluator === "" || (each.misses || []).some((name) => this.run.evaluators[name] === state.evaluator))
       && (state.change === "" || each.change === state.change)
       && (!state.flaky || each.flaky)
+      && (!state.quarantine || each.quarantine)
       && (!state.errors || hasErrors(each))
       && (words.length === 0 || this.mentions(each, words)));
     const order = this.orders.find(({ key }) => key === state.sort) || this.orders[0];
@@ -320,6 +325,7 @@ function stateOf(parameters) {
     verdict: (parameters.get("verdict") || "").split(",").filter((each) => VERDICTS.includes(each)),
     ...Object.fromEntries(CHOICES.map((name) => [name, parameters.get(name) || ""])),
     flaky: parameters.get("flaky") === "1",
+    quarantine: parameters.get("quarantine") === "1",
     errors: parameters.get("errors") === "1",
     sort: parameters.get("sort") || NOTHING.sort,
     down: parameters.get("down") === "1",
@@ -333,6 +339,7 @@ function parametersOf(state) {
   if (state.verdict.length > 0) parameters.set("verdict", state.verdict.join(","));
   for (const name of CHOICES) if (state[name] !== "") parameters.set(name, state[name]);
   if (state.flaky) parameters.set("flaky", "1");
+  if (state.quarantine) parameters.set("quarantine", "1");
   if (state.errors) parameters.set("errors", "1");
   if (state.sort !== NOTHING.sort || state.down) parameters.set("sort", state.sort);
   if (state.down) parameters.set("down", "1");
