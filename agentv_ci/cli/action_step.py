@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from click.core import ParameterSource
 
 from agentv_ci.app import compile as compiling
 from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, this_use, write_plan, write_run
+from agentv_ci.app.quarantine import NO_QUARANTINE, ReadQuarantine, read_base_quarantine
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli import adopt_command, eval_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 OWN_FILES = {"out": RESULTS, "html": HTML, "junit": JUNIT}
 """Options of `eval` that the action sets itself."""
+Quarantining = Callable[[eval_command.EvalOptions, compiling.CompiledPlan, Path], ReadQuarantine]
+"""Returns the quarantine of a run."""
 NO_SECRETS = "GitHub provides no secrets to pull requests from forks and Dependabot"
 
 
@@ -59,7 +63,11 @@ def run_step(options: StepOptions) -> int:
     prepare(folder, named, use)
     root = (_root_of(cwd / options.paths[0]) if options.paths else None) or cwd
     files: list[FileDiagnostics] = []
-    command: Callable[[Path, click.Context, list[FileDiagnostics]], int] = partial(_evaluate, prove=options.prove)
+    is_of_change = workflow is not None and workflow.is_of_change
+    quarantine = partial(_quarantine, options.quarantine, is_of_change=is_of_change)
+    command: Callable[[Path, click.Context, list[FileDiagnostics]], int] = partial(
+        _evaluate, prove=options.prove, quarantine=quarantine
+    )
     if options.validate_only:
         command = _validate
     elif options.adopts:
@@ -156,7 +164,9 @@ def _load(name: str | None) -> None:
         raise UsageError(f"env-file: invalid variable in '{env_file}': {error}") from error
 
 
-def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics], *, prove: Prove) -> int:
+def _evaluate(
+    folder: Path, context: click.Context, files: list[FileDiagnostics], *, prove: Prove, quarantine: Quarantining
+) -> int:
     """Compile, write the plan into the folder, then run; add the diagnostics to `files`.
 
     What is proven is proven before any agent runs, which could change the files of the evaluators.
@@ -177,12 +187,36 @@ def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics]
     write_plan(folder, compiled, changes)
     files += by_file(compiled.origin.warnings, compiled.origin.root)
     options.require_consistency(cwd)
+    excused = quarantine(options, compiled, cwd)
+    files += by_file(excused.diagnostics, compiled.origin.root)
     proof = _proven(options, compiled, folder, cwd) if proves else None
-    code = eval_command.run_compiled(options, compiled, cwd)
+    code = eval_command.run_compiled(options, compiled, cwd, excused)
     if prove == "gate" and proof is not None and not proof.gate.passed:
         show_line(f"prove: not passed: {'; '.join(proof.gate.reasons)}", "bad")
         return FAILED if code == PASSED else code
     return code
+
+
+def _quarantine(
+    of_base: str | None,
+    options: eval_command.EvalOptions,
+    compiled: compiling.CompiledPlan,
+    cwd: Path,
+    *,
+    is_of_change: bool,
+) -> ReadQuarantine:
+    """Return the quarantine of the work tree, or for a change that of its base branch."""
+    if options.quarantine is not None:
+        raise UsageError("args: --quarantine is set by the action", hint="write .agentv/quarantine.yaml")
+    if options.no_quarantine or options.dry_run or (is_of_change and not of_base):
+        return NO_QUARANTINE
+    if not of_base:
+        return options.read_quarantine(compiled, cwd)
+    try:
+        return read_base_quarantine(cwd / of_base, compiled.plan, cwd=cwd, today=datetime.now(UTC).date())
+    except UsageError as error:
+        show_line(f"nothing is in quarantine, since that of the base branch is invalid: {error.message}", "warn")
+        return NO_QUARANTINE
 
 
 def _adopt(folder: Path, context: click.Context, _: list[FileDiagnostics]) -> int:

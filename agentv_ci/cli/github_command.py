@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -141,6 +142,9 @@ class StepOptions:
         "--args", default="", metavar="FLAGS", help="Pass these flags to `eval` or `validate`, quoted as in a shell."
     )
     results_dir: str = results_dir_option()
+    quarantine: str | None = action_input(
+        "--quarantine", type=FILE, metavar="FILE", help="Use this quarantine, which `github base` has read."
+    )
     runner_files: tuple[str, ...] = option(FILE_OPTION, multiple=True, hidden=True)
     exit_zero: bool = option("--exit-zero", is_flag=True, help="Exit with 0; `github publish` has the exit code.")
     passed_on: PassedOn = field(metadata=part(PassedOn))
@@ -188,6 +192,13 @@ def _lines(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BaseOptions:
+    """Options of `github base`."""
+
+    baseline: str | None = action_input("--baseline", metavar="FILE", help="Read this baseline, too.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class PublishCommandOptions:
     """Options of `github publish`."""
 
@@ -229,13 +240,52 @@ class PublishCommandOptions:
 def command() -> None:
     """Run evaluations in GitHub Actions and publish the results.
 
-    The action has two steps: agents run in `run`, which has no token; `publish` has the token.
+    Agents run in `run`, which has no token; `base` before it and `publish` after it have the token.
 
     \b
     Examples:
+      agentv-ci github base --baseline .agentv/baseline.json
       agentv-ci github run --evals evals/ --workers 4
       agentv-ci github publish --comment never
     """
+
+
+@command.command("base", cls=Command, short_help="Read what counts from a pull request's base branch.")
+@takes(BaseOptions)
+def base_command(options: BaseOptions) -> int:
+    """Read the quarantine and the baseline of the base branch, for `github run` of a pull request.
+
+    A pull request may have edited its own. Sets the step's outputs `quarantine` and `baseline`, the paths of the files
+    that the base branch has. Needs GITHUB_TOKEN with `contents: read`.
+
+    \b
+    Examples:
+      agentv-ci github base
+      agentv-ci github base --baseline .agentv/baseline.json
+    """
+    from agentv_ci.app.environment import system_environment
+    from agentv_ci.app.github_base_files import read_base_files
+    from agentv_ci.publish.publishing import outputs
+    from agentv_ci.publish.workflow import read_workflow
+
+    workflow = read_workflow(os.environ)
+    if workflow is None or not workflow.is_of_change:
+        show_line("not a pull request: the quarantine and the baseline of the checkout count", "plain")
+        return PASSED
+    folder = Path(tempfile.mkdtemp(prefix="agentv-base-", dir=os.environ.get("RUNNER_TEMP") or None))
+    reading = read_base_files(
+        folder,
+        workflow,
+        options.baseline,
+        cwd=Path.cwd(),
+        environment=system_environment(os.environ),
+        say=click.echo,
+    )
+    found = asyncio.run(reading)
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(outputs(found, f"agentv_{secrets.token_hex(16)}"))
+    return PASSED
 
 
 @command.command("run", cls=Command, short_help="Run evals and keep the results in a directory.")

@@ -31,6 +31,8 @@ UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, OverflowE
 """ImportError: a SOCKS proxy without its package. ValueError: an invalid proxy or token."""
 MAX_BYTES = 16 * 1024 * 1024
 MAX_REDIRECTS = 5
+RAW = "application/vnd.github.raw+json"
+"""Asks for the content of a file instead of its description."""
 MAX_MESSAGE = 300
 
 
@@ -73,7 +75,6 @@ def address_of(answer: JsonValue) -> str:
 
 def _client(token: str) -> httpx.AsyncClient:
     headers = {
-        "Accept": "application/vnd.github+json",
         "Authorization": f"Bearer {token}",
         "User-Agent": f"agentv-ci/{__version__}",
         "X-GitHub-Api-Version": "2022-11-28",
@@ -98,9 +99,9 @@ class Api(Struct, frozen=True):
         """Return the response to a request; `path` is a REST path or a whole address."""
         return _json(await self._content(method, path, body, query, MAX_BYTES))
 
-    async def download(self, path: str, limit: int) -> bytes:
+    async def download(self, path: str, limit: int, query: Mapping[str, str] | None = None) -> bytes:
         """Return a file of at most `limit` bytes; empty if it is larger."""
-        return await self._content("GET", path, None, None, limit)
+        return await self._content("GET", path, None, query, limit, accept=RAW)
 
     async def pages(self, path: str, query: Mapping[str, str] | None = None) -> AsyncIterator[JsonObject]:
         """Yield the items of all pages of a list."""
@@ -116,11 +117,18 @@ class Api(Struct, frozen=True):
                 return
 
     async def _content(
-        self, method: str, path: str, body: JsonObject | None, query: Mapping[str, str] | None, limit: int
+        self,
+        method: str,
+        path: str,
+        body: JsonObject | None,
+        query: Mapping[str, str] | None,
+        limit: int,
+        accept: str = "application/vnd.github+json",
     ) -> bytes:
         address = path if "://" in path else f"{self.url}{path}"
+        headers = {"Accept": accept}
         try:
-            async with self.client.stream(method, address, json=body, params=query) as response:
+            async with self.client.stream(method, address, json=body, params=query, headers=headers) as response:
                 content = await _read(response, limit)
         except UNREACHABLE as error:
             # The error's text may contain the header with the token.

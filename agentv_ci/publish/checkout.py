@@ -100,6 +100,12 @@ async def _checkout(folder: Path, environ: Mapping[str, str]) -> _Checkout | Non
     return _Checkout(commit, origin or "", frozenset((refs or "").split()))
 
 
+async def source_of(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the `owner/name`, in lower case, that a checkout was fetched from; empty if it is unknown."""
+    found = await _checkout(folder, environ)
+    return found.source if found is not None and found.origin else ""
+
+
 async def commit_of(folder: Path, environ: Mapping[str, str]) -> str | None:
     """Return the commit of a checkout, with `-dirty` if files have changed since; None for other folders."""
     if not (folder / ".git").exists():

@@ -23,6 +23,10 @@ OF_PULL_REQUESTS = frozenset({"pull_request", "pull_request_review", "pull_reque
 """Events of pull requests; those from forks have no secrets."""
 OF_BRANCHES = frozenset({"push", "create", "deployment", "deployment_status"})
 """More events without secrets if Dependabot causes them (GitHub Docs, "Dependabot on GitHub Actions")."""
+OF_CHANGES = OF_PULL_REQUESTS | {"pull_request_target", "merge_group"}
+"""Events of what is to be merged, and may have changed any file."""
+OF_BRANCH_ITSELF = frozenset({"push", "schedule", "workflow_dispatch"})
+"""Events whose runs are about a branch as it is."""
 DEPENDABOT = "dependabot[bot]"
 
 
@@ -66,11 +70,25 @@ class Workflow(Struct, frozen=True):
     """Whether there is a pull request to comment on."""
     is_contradictory: bool = False
     """Whether the event's payload, a file that agents can write, names another pull request than the runner."""
+    base_branch: str | None = None
+    """The branch that a change is to be merged into, if this is a run of a change."""
+    branch: str | None = None
+    """The branch that it runs on; None for a tag, and for changes."""
 
     @property
     def shown_commit(self) -> str:
         """The commit to show: the head of a pull request, since its merge commit is not on a branch."""
         return self.head.sha if self.head is not None else self.commit
+
+    @property
+    def is_of_change(self) -> bool:
+        """Whether it runs what is to be merged, whose own quarantine, baseline and history do not count."""
+        return self.event in OF_CHANGES
+
+    @property
+    def is_of_default_branch(self) -> bool:
+        """Whether it runs what is on the default branch."""
+        return self.event in OF_BRANCH_ITSELF and self.branch is not None and self.branch == self.base_branches[-1]
 
     @property
     def is_from_fork(self) -> bool:
@@ -135,7 +153,19 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
         is_of_pull_request=number is not None
         or text_at(event, "workflow_run", "event") in ("pull_request", "pull_request_target"),
         is_contradictory=ref is not None and int(ref[1]) != number,
+        base_branch=_base_branch(name, environ, event),
+        branch=_branch(environ.get("GITHUB_REF", "")),
     )
+
+
+def _branch(ref: str) -> str | None:
+    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None
+
+
+def _base_branch(name: str, environ: Mapping[str, str], event: JsonValue) -> str | None:
+    if name == "merge_group":
+        return (text_at(event, "merge_group", "base_ref") or "").removeprefix("refs/heads/") or None
+    return environ.get("GITHUB_BASE_REF") or text_at(event, "pull_request", "base", "ref")
 
 
 def _head(name: str, event: JsonValue) -> Head | None:

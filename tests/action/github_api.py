@@ -1,4 +1,4 @@
-"""A double of the part of GitHub's API that the action uses: comments, pull requests, check runs and artifacts.
+"""A double of the part of GitHub's API that the action uses: comments, pull requests, check runs, artifacts, files.
 
 Every request and every answer is checked against GitHub's own description. Answers are the examples of the description
 with the double's values.
@@ -9,14 +9,16 @@ from __future__ import annotations
 import copy
 import json
 import re
+import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from openapi_core import Config, OpenAPI
 from openapi_core.exceptions import OpenAPIError
@@ -145,6 +147,8 @@ class FakeGitHub:
     """Check runs as they were created and updated; annotations add up."""
     runs: list[Run] = field(default_factory=list)
     """The newest first."""
+    repository: Path | None = None
+    """The Git repository whose files can be read; None: it has none."""
     raced: str | None = None
     """The comment of another run that is posted just before the next one."""
     failures: list[Failure] = field(default_factory=list)
@@ -240,6 +244,8 @@ class FakeGitHub:
             return self._check_run(method, path, body)
         if "/actions/" in path:
             return self._actions(path, query)
+        if "/contents/" in path:
+            return self._contents(path, query)
         if path == "/user":
             return self._user()
         if path.endswith("/pulls"):
@@ -294,6 +300,14 @@ class FakeGitHub:
             _as_artifact(run, place) for place, name in enumerate(run.artifacts) if name == query.get("name", name)
         ]
         return Answer(200, {"total_count": len(found), "artifacts": found})
+
+    def _contents(self, path: str, query: Mapping[str, str]) -> Answer:
+        file = unquote(path.partition("/contents/")[2])
+        shown = ["git", "-C", str(self.repository), "show", f"{query['ref']}:{file}"]
+        done = subprocess.run(shown, capture_output=True, check=False) if self.repository is not None else None
+        if done is None or done.returncode != 0:
+            return _refused(404, "Not Found")
+        return Answer(200, done.stdout, described=False)
 
     def _user(self) -> Answer:
         if self.login == BOT:

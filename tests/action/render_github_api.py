@@ -19,6 +19,9 @@ OPERATIONS = {
     "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs": ("get",),
     "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts": ("get",),
     "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": ("get",),
+    "/repos/{owner}/{repo}/contents/{path}": ("get",),
+    "/repos/{owner}/{repo}/issues": ("get", "post"),
+    "/repos/{owner}/{repo}/issues/{issue_number}": ("patch",),
     "/user": ("get",),
 }
 """Path → the methods that are kept."""

@@ -18,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from agentv_ci.cli.github_command import publish_command, run_command
+from agentv_ci.cli.github_command import base_command, publish_command, run_command
 from agentv_ci.contracts.action import ActionVerdict
 from tests import render_docs
 from tests.support import REPOSITORY
@@ -35,7 +35,7 @@ OUTPUTS = (
     "junit", "html", "plan",
 )  # fmt: skip
 NOT_OPTIONS = {"working-directory", "github-token", "python-path"}
-INTERNAL = {"AGENTV_CI", "AGENTV_INSTALLED", "AGENTV_RUN_OUTCOME"}
+INTERNAL = {"AGENTV_CI", "AGENTV_INSTALLED", "AGENTV_QUARANTINE", "AGENTV_RUN_OUTCOME"}
 """Variables that tell a step about the others and the job."""
 
 ACTION = REPOSITORY / "action.yml"
@@ -55,7 +55,7 @@ def read(path: Path) -> Any:
 
 action = read(ACTION)
 STEPS = {step["id"]: step for step in action["runs"]["steps"]}
-COMMANDS = {"run": run_command, "publish": publish_command}
+COMMANDS = {"base": base_command, "run": run_command, "publish": publish_command}
 
 
 def options(name: str) -> list[click.Option]:
@@ -73,12 +73,20 @@ def test_inputs_and_outputs() -> None:
     assert values == {name: f"${{{{ steps.publish.outputs.{name} }}}}" for name in values}
 
 
-def test_token_is_given_after_a_successful_run_alone() -> None:
+def test_token_is_given_before_the_run_and_after_a_successful_one_alone() -> None:
     with_token = {
-        name: value for step in STEPS.values() for name, value in step.get("env", {}).items() if "token" in value
+        (step_id, name): value
+        for step_id, step in STEPS.items()
+        for name, value in step.get("env", {}).items()
+        if "token" in value
     }
-    assert with_token == {"GITHUB_TOKEN": "${{ steps.run.outcome == 'success' && inputs.github-token || '' }}"}
-    assert STEPS["publish"]["shell"] == "/bin/sh {0}"
+    assert with_token == {
+        ("base", "GITHUB_TOKEN"): "${{ inputs.github-token }}",
+        ("publish", "GITHUB_TOKEN"): "${{ steps.run.outcome == 'success' && inputs.github-token || '' }}",
+    }
+    assert {STEPS[step_id]["shell"] for step_id, _ in with_token} == {"/bin/sh {0}"}
+    names = [*STEPS]
+    assert names.index("base") < names.index("run") < names.index("publish")
 
 
 @pytest.mark.parametrize("kind", ["inputs", "outputs"])
@@ -112,8 +120,8 @@ def test_options_of_a_step_are_inputs(name: str) -> None:
                 assert own["default"] == {None: "", False: "false"}.get(default, option.default)
 
 
-def test_only_the_publishing_step_has_the_token() -> None:
-    assert [name for name, step in STEPS.items() if "token" in str(step).lower()] == ["publish"]
+def test_step_of_agents_has_no_token() -> None:
+    assert [name for name, step in STEPS.items() if "token" in str(step).lower()] == ["base", "publish"]
     assert STEPS["run"]["run"].startswith("exec ")
 
 

@@ -1,0 +1,69 @@
+"""What counts for a change instead of its own files: the quarantine and the baseline of its base branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from agentv_ci.app.quarantine import QUARANTINE
+from agentv_ci.contracts.action import Annotation
+from agentv_ci.contracts.exchange import Environment
+from agentv_ci.contracts.source import normal, relative
+from agentv_ci.load.discover import find_root
+from agentv_ci.publish.checkout import source_of
+from agentv_ci.publish.refusals import NotPublished
+from agentv_ci.publish.workflow import Workflow
+from agentv_ci.text import without_commands
+from agentv_ci.workflow_commands import annotation_command
+
+Say = Callable[[str], None]
+
+
+async def read_base_files(
+    folder: Path, workflow: Workflow, baseline: str | None, *, cwd: Path, environment: Environment, say: Say
+) -> Mapping[str, str]:
+    """Write the quarantine and the baseline of the base branch into a new folder, and return their paths by name.
+
+    What the base branch does not have is left out: there is nothing that a change could hide. `say` prints commands to
+    the runner, such as a notice if GitHub refuses to give a file.
+    """
+    token = environment.variables.get("GITHUB_TOKEN") or None
+    found: dict[str, str] = {}
+    for name, path in [("quarantine", str(QUARANTINE)), *await _baseline(workflow, baseline, cwd, environment)]:
+        try:
+            content = await _fetched(path, workflow, token, environment)
+        except NotPublished as reason:
+            instead = "nothing is in quarantine" if name == "quarantine" else "this change's own is used"
+            message = f"the {name} of the base branch cannot be read, so {instead}: {reason}"
+            say(annotation_command(Annotation("notice", "agentv-ci", message)))
+            continue
+        if content is not None:
+            own = folder / name / Path(path).name
+            own.parent.mkdir()
+            own.write_bytes(content)
+            found[name] = str(own)
+            say(without_commands(f"{name}: {path} of {workflow.base_branch}"))
+    return found
+
+
+async def _fetched(path: str, workflow: Workflow, token: str | None, environment: Environment) -> bytes | None:
+    if token is None:
+        raise NotPublished("there is no token")
+    # httpx loads slowly.
+    from agentv_ci.publish.base_files import fetch_base_file
+
+    return await fetch_base_file(path, workflow, token, environment)
+
+
+async def _baseline(
+    workflow: Workflow, baseline: str | None, cwd: Path, environment: Environment
+) -> list[tuple[str, str]]:
+    """Return the path of a baseline in the workflow's own repository; files elsewhere are not of the change."""
+    if not baseline:
+        return []
+    path = normal(cwd / baseline)
+    root = find_root(path, cwd)
+    is_own = (root / ".git").exists() and path.is_relative_to(root)
+    if not is_own or await source_of(root, environment.variables) not in ("", workflow.repository.lower()):
+        return []
+    return [("baseline", relative(path, root))]
