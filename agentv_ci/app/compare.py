@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from agentv_ci.analysis.baseline import baseline_of, baseline_text, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides, compare_targets
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
-from agentv_ci.analysis.quarantine import in_quarantine
+from agentv_ci.analysis.quarantine import gating, in_quarantine
 from agentv_ci.app.report_files import read_run_report, report_path, require_writable
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.case_key import CaseKey
@@ -82,7 +82,8 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     require_writable([out], (results, report_path(results)))
     outcomes, measured, report = _read(results, results.name)
     plan_digest = report.plan_digest if report is not None else None
-    document = baseline_of(outcomes, plan_digest=plan_digest, measured=measured)
+    counting = gating(outcomes)
+    document = baseline_of(counting, plan_digest=plan_digest, measured=measured)
     if document is None:
         raise NothingToRun(f"no case of '{results}' was graded")
     if report is not None and report.filtered:
@@ -91,7 +92,9 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     warnings = []
     if report is None:
         warnings.append(f"the run report of '{results.name}' is missing: the run may be incomplete")
-    if left_out := len(outcomes) - len(document.cases):
+    if excused := len(outcomes) - len(counting):
+        warnings.append(f"{counted(excused, 'case')} in quarantine left out")
+    if left_out := len(counting) - len(document.cases):
         warnings.append(f"{counted(left_out, 'case')} without a verdict skipped")
     if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
         warnings.append("one trial per case: noise cannot be distinguished from change; use --repeat")

@@ -1,4 +1,4 @@
-"""Compare a run of a pull request with the results of the base branch, for information: the gate has decided."""
+"""Hold a run of a pull request against the results of the base branch, for information: the gate has decided."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv_ci.analysis.comparison import BaselineComparison, compare
+from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
+from agentv_ci.analysis.on_base import BaseBranch, in_results
 from agentv_ci.app.compare import side_of
 from agentv_ci.app.report_files import report_path
 from agentv_ci.contracts.action import RESULTS
@@ -28,38 +29,47 @@ MAX_FILE_BYTES = 256 * 1024 * 1024
 
 
 async def with_base(job: Job, artifact: str, workflow: Workflow, token: str | None, environment: Environment) -> Job:
-    """Return the job with a comparison with the base branch, if it is of a pull request and has none.
+    """Return the job of a pull request with what its base branch does.
 
-    Raises NotPublished if there are no results to compare with.
+    That is a comparison, unless there is one, and what the cases that did not pass do there. Raises NotPublished if
+    there are no results to compare with.
     """
     reported = job.reported
     if reported is None or token is None or not artifact or not workflow.is_of_pull_request:
         return job
     report = reported.report
-    if report.comparison is not None or report.dry_run or report.shard is not None:
+    red = [*reported.errors, *reported.failures]
+    if (report.comparison is not None and not red) or report.dry_run or report.shard is not None:
         return job
     # httpx loads slowly.
     from agentv_ci.publish.base_results import fetch_base_results
 
     base = await fetch_base_results(artifact, workflow, token, environment)
     try:
-        comparison = _compared(base, reported, environment)
+        older = _side(base)
     except Exception as error:  # what damaged archives raise is not documented, and the comparison is for information
         raise NotPublished(f"the results of {base.name} cannot be read: {type(error).__name__}") from error
-    if not comparison.shares_cases:
-        raise NotPublished(f"{base.name} has none of these cases")
-    return replace(job, reported=replace(reported, report=report.model_copy(update={"comparison": comparison})))
+    reported = replace(reported, base=BaseBranch(base.name, in_results(red, older.cases)))
+    if report.comparison is None:
+        comparison = _compared(older, reported, environment)
+        if not comparison.shares_cases:
+            raise NotPublished(f"{base.name} has none of these cases")
+        reported = replace(reported, report=report.model_copy(update={"comparison": comparison}))
+    return replace(job, reported=reported)
 
 
-def _compared(base: BaseResults, reported: RunView, environment: Environment) -> Comparison:
+def _compared(older: Side, reported: RunView, environment: Environment) -> Comparison:
+    against = BaselineComparison(older, "this run", environment.now(), is_part=reported.report.filtered)
+    return compare(against, reported.outcomes)
+
+
+def _side(base: BaseResults) -> Side:
     with TemporaryDirectory() as folder:
         results = Path(folder) / RESULTS
         with zipfile.ZipFile(io.BytesIO(base.archive)) as packed:
             for path in (results, report_path(results)):
                 path.write_bytes(_content(packed, path.name))
-        older = side_of(results, base.name)
-    against = BaselineComparison(older, "this run", environment.now(), is_part=reported.report.filtered)
-    return compare(against, reported.outcomes)
+        return side_of(results, base.name)
 
 
 def _content(packed: zipfile.ZipFile, name: str) -> bytes:

@@ -32,7 +32,7 @@ from agentv_ci.contracts.report import Counts, RunReport
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.publish.check import Conclusion
-from agentv_ci.publish.publishing import Publication, PublishOptions, publish
+from agentv_ci.publish.publishing import HistoryMode, Publication, PublishOptions, publish
 from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.report import diagnostics
@@ -40,7 +40,7 @@ from agentv_ci.report.job import Job, text
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.results.files import read_rows
-from agentv_ci.text import without_commands
+from agentv_ci.text import counted, without_commands
 from agentv_ci.workflow_commands import annotation_command
 
 M = TypeVar("M", bound=BaseModel)
@@ -56,6 +56,8 @@ NO_COMMIT = "0" * 40
 NO_CASES = Counts(cases=0, passed=0, failed=0, errored=0, not_run=0, flaky=0, rows=0)
 
 FailOn = Literal["gate", "errors", "never"]
+Say = Callable[[str], None]
+"""Prints a command to the runner, or a line to the log."""
 
 
 class Published(Struct, frozen=True):
@@ -74,7 +76,7 @@ async def publish_run(
     *,
     contained: bool,
     environment: Environment,
-    say: Callable[[str], None],
+    say: Say,
 ) -> Published:
     """Publish the results in a folder.
 
@@ -91,6 +93,7 @@ async def publish_run(
         job = await with_base(job, options.base_artifact, workflow, token, environment)
     except NotPublished as reason:
         say(without_commands(f"no comparison with the base branch: {reason}"))
+    job = await _with_history(job, options.history, workflow, token, environment, say)
     report = job.reported.report if job.reported is not None else None
     past = _past(job.run, report, workflow, environment.now())
     publication = Publication(
@@ -102,12 +105,44 @@ async def publish_run(
         conclusion=_conclusion(past.verdict, report, code := exit_code(job.run, fail_on)),
     )
     comment, url = await publish(publication, workflow, options, token=token, environment=environment, say=say)
+    if options.history == "write" and workflow.is_of_default_branch and not publication.is_part:
+        await _add_to_history(job, folder / action.RESULTS, workflow, token, environment, say)
     try:
         _write_comment(folder, comment)
     except OSError as error:
         problem = why(error, folder / action.COMMENT)
         say(annotation_command(Annotation("notice", f"cannot write {action.COMMENT}", problem)))
     return Published(job.run, code, url)
+
+
+async def _with_history(
+    job: Job, mode: HistoryMode, workflow: Workflow, token: str | None, environment: Environment, say: Say
+) -> Job:
+    if mode == "off":
+        return job
+    from agentv_ci.app.github_history import with_history  # few workflows have a history
+
+    try:
+        return await with_history(job, workflow, token, environment)
+    except NotPublished as reason:
+        say(without_commands(f"the history says nothing of these cases: {reason}"))
+        return job
+
+
+async def _add_to_history(
+    job: Job, results: Path, workflow: Workflow, token: str | None, environment: Environment, say: Say
+) -> None:
+    """Add a run to the ledger, unless nothing was asked; a refusal is a notice."""
+    if job.reported is None or job.reported.report.dry_run or not job.reported.outcomes:
+        return
+    from agentv_ci.app.github_history import add_to_history
+
+    try:
+        added = await add_to_history(results, workflow, token, environment)
+    except NotPublished as problem:
+        say(annotation_command(Annotation("notice", "Not added to the history", str(problem))))
+    else:
+        say(without_commands(f"history: {counted(len(added.new), 'run')} added"))
 
 
 def _conclusion(verdict: ActionVerdict, report: RunReport | None, code: int) -> Conclusion:

@@ -88,6 +88,14 @@ class Modes:
         show_default=True,
         help="Comment on the pull request; auto skips shards.",
     )
+    history: Literal["off", "read", "write"] = publish_input(
+        "--history",
+        type=click.Choice(["off", "read", "write"]),
+        default="off",
+        show_default=True,
+        help="Read from the ledger whether red cases are red on the base branch, too; write also adds runs of the "
+        "default branch to it.",
+    )
     check: bool = publish_input(
         "--check", is_flag=True, help="Create a check run with all annotations; requires `checks: write`."
     )
@@ -353,6 +361,7 @@ def publish_command(options: PublishCommandOptions) -> int:
         comment=options.modes.comment,
         check=options.modes.check,
         key=options.comment_name(workflow.name, workflow.job),
+        history=options.modes.history,
         base_artifact=options.base_artifact,
         summary=Path(summary) if summary else None,
         outputs=Path(outputs) if outputs else None,

@@ -27,6 +27,7 @@ from agentv_ci.workflow_commands import annotation_command
 
 AnnotationMode = Literal["all", "failures", "none"]
 CommentMode = Literal["auto", "always", "never"]
+HistoryMode = Literal["off", "read", "write"]
 
 MAX_ANNOTATIONS: Mapping[Level, int] = {"error": 9, "warning": 9, "notice": 7}
 """The tenth error is the runner's own, for the failed step. Three notices are reserved: one counts what is not shown,
@@ -61,6 +62,8 @@ class PublishOptions(Struct, frozen=True):
     """Whether to create a check run."""
     key: str
     """Distinguishes the comments and check runs of several jobs."""
+    history: HistoryMode
+    """Whether the ledger is read, or also written by runs of the default branch."""
     base_artifact: str
     """The artifact of the base branch to compare a pull request with; empty: none."""
     summary: Path | None

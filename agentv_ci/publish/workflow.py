@@ -88,7 +88,7 @@ class Workflow(Struct, frozen=True):
     @property
     def is_of_default_branch(self) -> bool:
         """Whether it runs what is on the default branch."""
-        return self.event in OF_BRANCH_ITSELF and self.branch is not None and self.branch == self.base_branches[-1]
+        return self.event in OF_BRANCH_ITSELF and self.branch in self.base_branches[-1:]
 
     @property
     def is_from_fork(self) -> bool:

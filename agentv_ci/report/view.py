@@ -16,6 +16,7 @@ from urllib.parse import quote as quote_address
 from msgspec import Struct
 
 from agentv_ci.analysis.comparison import first_few
+from agentv_ci.analysis.on_base import BaseBranch
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import p_text
@@ -114,6 +115,8 @@ class RunView(Struct, frozen=True, dict=True):
     links: Links = NO_LINKS
     proof: Proof | None = None
     """The proof of its cases, if there is one."""
+    base: BaseBranch | None = None
+    """What its cases do on the base branch, if it is of a change and that is known."""
 
     @property
     def title(self) -> str:

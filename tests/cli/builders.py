@@ -14,10 +14,13 @@ import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from tests.action import events
+from tests.action.github_api import FakeGitHub
+from tests.action.rig import SIGNATURE, git
 from tests.support import ORDINARY, CommandResult, clean_environment, run_command, run_process, run_program
 from tests.support.evals import tool
 from tests.support.projects import HELLO, Project
@@ -224,3 +227,46 @@ class Job(Project):
         """Have a shell script answer."""
         self.write({"agent.sh": script})
         self.targets(tool("sh ../agent.sh {PROMPT_FILE}"))
+
+
+def quarantine(*entries: dict[str, str]) -> str:
+    return json.dumps({"$schema": "agentv-quarantine-v1", "quarantine": entries})
+
+
+@dataclass(slots=True)
+class Change:
+    """A pull request in a real repository, the action's steps in this process, and a double of GitHub."""
+
+    job: Job
+    github: FakeGitHub = field(default_factory=FakeGitHub)
+
+    def base(self, **files: str) -> None:
+        """Commit the base branch, with more files, and begin a branch for the change."""
+        self.job.write({name: text for name, text in files.items() if text})
+        git(self.job.folder, "init", "-q", "-b", "main")
+        git(self.job.folder, "remote", "add", "origin", "https://github.com/acme/demo.git")
+        self.commit()
+        git(self.job.folder, "switch", "-q", "-c", "feat")
+        self.github.repository = self.job.folder
+        self.job.on("pull_request", events.pull_request(git(self.job.folder, "rev-parse", "HEAD")))
+
+    def commit(self) -> None:
+        git(self.job.folder, "add", "-A")
+        git(self.job.folder, *SIGNATURE, "commit", "-q", "--allow-empty", "-m", "change")
+
+    def reads_base(self, *options: str, token: str = "ghs_0123456789") -> CommandResult:
+        """Run the step that reads the base branch; its outputs become inputs of the next one, as in action.yml."""
+        outputs = self.job.path(".git/base-outputs")
+        outputs.write_text("", "utf-8")
+        with self.github.running() as url:
+            env = {**self.job.env, "GITHUB_API_URL": url, "GITHUB_OUTPUT": str(outputs)}
+            env |= {"GITHUB_TOKEN": token, "RUNNER_TEMP": str(self.job.path(".git"))}
+            done = run_command("github", "base", *options, cwd=self.job.folder, env=env)
+        assert done.code == 0, done
+        found = re.findall(r"^(\w+)<<(\S+)\n(.*)\n\2$", outputs.read_text("utf-8"), re.MULTILINE)
+        self.job.env |= {f"AGENTV_{name.upper()}": value for name, _, value in found}
+        return done
+
+    @property
+    def report(self) -> Any:
+        return self.job.json("agentv-results/results.report.json")

@@ -2,65 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from tests.action import events
-from tests.action.github_api import Failure, FakeGitHub
+from tests.action.github_api import Failure
 from tests.action.rig import SIGNATURE, git
-from tests.cli.builders import GREETS, LEAVES, PASSES, Job
-from tests.support import CommandResult, run_command
+from tests.cli.builders import GREETS, LEAVES, PASSES, Change, Job, quarantine
 
 WORSE = {**PASSES, "response": "no"}
 ENTRY = {"id": "greets", "reason": "The model is rude.", "owner": "ops", "expires": "2999-12-31"}
-
-
-def quarantine(*entries: dict[str, str]) -> str:
-    return json.dumps({"$schema": "agentv-quarantine-v1", "quarantine": entries})
-
-
-@dataclass(slots=True)
-class Change:
-    """A pull request in a real repository, the action's steps in this process, and a double of GitHub."""
-
-    job: Job
-    github: FakeGitHub = field(default_factory=FakeGitHub)
-
-    def base(self, **files: str) -> None:
-        """Commit the base branch, with more files, and begin a branch for the change."""
-        self.job.write({name: text for name, text in files.items() if text})
-        git(self.job.folder, "init", "-q", "-b", "main")
-        git(self.job.folder, "remote", "add", "origin", "https://github.com/acme/demo.git")
-        self.commit()
-        git(self.job.folder, "switch", "-q", "-c", "feat")
-        self.github.repository = self.job.folder
-        self.job.on("pull_request", events.pull_request(git(self.job.folder, "rev-parse", "HEAD")))
-
-    def commit(self) -> None:
-        git(self.job.folder, "add", "-A")
-        git(self.job.folder, *SIGNATURE, "commit", "-q", "--allow-empty", "-m", "change")
-
-    def reads_base(self, *options: str, token: str = "ghs_0123456789") -> CommandResult:
-        """Run the step that reads the base branch; its outputs become inputs of the next one, as in action.yml."""
-        outputs = self.job.path(".git/base-outputs")
-        outputs.write_text("", "utf-8")
-        with self.github.running() as url:
-            env = {**self.job.env, "GITHUB_API_URL": url, "GITHUB_OUTPUT": str(outputs)}
-            env |= {"GITHUB_TOKEN": token, "RUNNER_TEMP": str(self.job.path(".git"))}
-            done = run_command("github", "base", *options, cwd=self.job.folder, env=env)
-        assert done.code == 0, done
-        found = re.findall(r"^(\w+)<<(\S+)\n(.*)\n\2$", outputs.read_text("utf-8"), re.MULTILINE)
-        self.job.env |= {f"AGENTV_{name.upper()}": value for name, _, value in found}
-        return done
-
-    @property
-    def report(self) -> Any:
-        return self.job.json("agentv-results/results.report.json")
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from tests.support import REPOSITORY
 INPUTS = (
     "evals", "results", "results-from", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate",
     "max-cost", "baseline", "only-changed", "shard", "balance", "dry-run", "validate-only", "prove",
-    "working-directory", "env-file", "comment", "comment-key", "base-artifact", "check", "annotations", "fail-on",
-    "results-dir", "python-path", "github-token", "args",
+    "working-directory", "env-file", "comment", "comment-key", "base-artifact", "history", "check", "annotations",
+    "fail-on", "results-dir", "python-path", "github-token", "args",
 )  # fmt: skip
 OUTPUTS = (
     "verdict", "passed", "failed", "errored", "total", "pass-rate", "mean-score", "cost-usd", "results", "report",

@@ -88,6 +88,7 @@ def published(folder: Path | None = None, *, workflow: Any = PULL_REQUEST, **giv
         given.pop("comment", "auto"),
         given.pop("check", False),
         "key",
+        "off",
         "",
         folder and folder / "summary",
         folder and folder / "outputs",

@@ -173,9 +173,38 @@ def _verdict(run: RunView, last: PastRun | None) -> str:
         lines += ["", code(unknown)]
     if (left_out := view.left_out_text(report)) is not None:
         lines += ["", code(left_out)]
+    if (known := _mine_or_known(run)) is not None:
+        lines += ["", known]
     if gate.reasons:
         lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
     return "\n".join(lines)
+
+
+def _mine_or_known(run: RunView) -> str | None:
+    """Return how many of the cases that did not pass do not on the base branch, either; None if that is unknown."""
+    red = [*run.errors, *run.failures]
+    if run.base is None or not red:
+        return None
+    states = [known.state if (known := run.base.cases.get(each.key)) else "unknown" for each in red]
+    numbers = {state: states.count(state) for state in ("green", "red", "flaky", "unknown")}
+    said = ", ".join(f"{number} {state}" for state, number in numbers.items() if number)
+    return f"Mine or known? On {code(run.base.name)}, {counted(len(red), 'case')} that did not pass: {said}."
+
+
+def _on_base(outcome: CaseOutcome, run: RunView) -> str:
+    """Return what a case that did not pass does on the base branch; empty if that is unknown."""
+    known = run.base.cases.get(outcome.key) if run.base is not None else None
+    if run.base is None or known is None:
+        return ""
+    branch = cell_code(run.base.name)
+    times = f"{known.passed} of {counted(known.runs, 'run')} passed"
+    match known.state:
+        case "green":
+            return f"🆕 passes on {branch}" + (f" ({times})" if known.runs > 1 else "")
+        case "red":
+            return f"🔁 red on {branch}, too" + (f", since {code(known.since)}" if known.since is not None else "")
+        case "flaky":
+            return f"🎲 flaky on {branch}" + (f": {times}" if known.runs > 1 else "")
 
 
 def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:
@@ -203,9 +232,9 @@ def _since(last: PastRun, report: RunReport) -> str:
 
 def _table(cases: Sequence[CaseOutcome], run: RunView) -> str:
     """Return a table of the worst cases; those with one cause share a row."""
-    causes: dict[tuple[str, str], list[CaseOutcome]] = {}
+    causes: dict[tuple[str, str, str], list[CaseOutcome]] = {}
     for each in cases:
-        causes.setdefault((each.verdict, _why(each)), []).append(each)
+        causes.setdefault((each.verdict, _why(each), _on_base(each, run)), []).append(each)
     lines = [_row(each, run) for each in causes.values()]
     shown = ["| | case | score | why |", "|---|---|---|---|", *lines[:MAX_ROWS]]
     more = sum(map(len, [*causes.values()][MAX_ROWS:]))
@@ -218,6 +247,7 @@ def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
     names = ", ".join([*named, *(f"{more} more" for more in [len(cases) - MAX_NAMED] if more > 0)])
     score = "" if first.verdict == "error" else f"{first.score:.3f}" if len(cases) == 1 else ""
     why = cell_code(shortened(_why(first), MAX_WHY))
+    why = " · ".join(filter(None, [why, _on_base(first, run)]))
     return f"| {SIGNS[first.verdict]} | {names} | {score} | {f'{len(cases)} × ' if len(cases) > 1 else ''}{why} |"
 
 
