@@ -129,7 +129,7 @@ class TestOutcomes:
             said = job.publish("--comment=never").out
             assert "### Against `main (0000000)`\n\n**1 regressed, 1 new**" in job.summary
             assert "| 📉 regressed | `greets` |" in job.summary
-            assert "On `main (0000000)`, 1 case that did not pass: 1 green." in job.summary
+            assert "On `main (0000000)`, 2 cases that did not pass: 1 green, 1 unknown." in job.summary
             assert "· 🆕 passes on `main (0000000)` |" in job.summary
             for damaged in (b"no zip", base.replace(b"PK\x01\x02", b"PK\x01\x03")):
                 github.runs = [Run(4, {"agentv-results": damaged})]
