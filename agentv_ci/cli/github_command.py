@@ -15,15 +15,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from agentv_ci.cli.console import show_line
-from agentv_ci.cli.options import BASELINE_HELP, FILE, Command, Option, option, part, takes
+from agentv_ci.cli.options import BASELINE_HELP, FILE, Command, Option, argument, option, part, takes
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.process import without_runner
 from agentv_ci.text import on_one_line
+
+if TYPE_CHECKING:
+    from agentv_ci.publish.workflow import Workflow
 
 RUNNER_FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name the files through which a step commands the runner."""
@@ -244,6 +247,13 @@ class PublishCommandOptions:
                 return f"{workflow}/{self.comment_key}"
 
 
+@dataclass(frozen=True)
+class IssueOptions:
+    """Options of `github issue`."""
+
+    health: str = argument(type=FILE, metavar="HEALTH")
+
+
 @click.group("github")
 def command() -> None:
     """Run evaluations in GitHub Actions and publish the results.
@@ -350,11 +360,8 @@ def publish_command(options: PublishCommandOptions) -> int:
     from agentv_ci.app.environment import system_environment
     from agentv_ci.app.github_publish import publish_run
     from agentv_ci.publish.publishing import PublishOptions
-    from agentv_ci.publish.workflow import read_workflow
 
-    workflow = read_workflow(os.environ)
-    if workflow is None:
-        raise UsageError("not running in GitHub Actions", hint="use `agentv-ci report` elsewhere")
+    workflow = _workflow()
     summary, outputs = (os.environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"))
     publish_options = PublishOptions(
         annotations=options.modes.annotations,
@@ -386,3 +393,43 @@ def publish_command(options: PublishCommandOptions) -> int:
     run = published.run
     show_line(f"agentv-ci: {run.verdict}", "good" if run.exit_code == PASSED else "bad")
     return published.exit_code
+
+
+@command.command("issue", cls=Command, short_help="Keep one issue about shifts, as long as there are any.")
+@takes(IssueOptions)
+def issue_command(options: IssueOptions) -> int:
+    """Open an issue when evaluations have shifted, keep it up to date, and close it when that is over.
+
+    HEALTH is what `history health --format json` prints. A shift is a fall of scores though neither case nor target was
+    changed, or a judge that scores the same answers differently; findings of other kinds open no issue. Needs
+    GITHUB_TOKEN with `issues: write`. If GitHub refuses, a notice is shown.
+
+    \b
+    Examples:
+      agentv-ci github issue health.json
+    """
+    from agentv_ci.app.environment import system_environment
+    from agentv_ci.app.github_issue import report_shifts
+    from agentv_ci.contracts.action import Annotation
+    from agentv_ci.publish.refusals import NotPublished
+    from agentv_ci.workflow_commands import annotation_command
+
+    workflow = _workflow()
+    try:
+        kept = asyncio.run(report_shifts(Path.cwd() / options.health, workflow, system_environment(os.environ)))
+    except NotPublished as problem:
+        click.echo(annotation_command(Annotation("notice", "No issue about shifts", str(problem))))
+        return PASSED
+    said = "no shift, and no open issue" if kept.did == "nothing" else f"issue {kept.did}: {kept.url}"
+    show_line(said, "plain")
+    return PASSED
+
+
+def _workflow() -> Workflow:
+    """Return the workflow that this process runs in; raises UsageError."""
+    from agentv_ci.publish.workflow import read_workflow
+
+    workflow = read_workflow(os.environ)
+    if workflow is None:
+        raise UsageError("not running in GitHub Actions", hint="use `agentv-ci report` elsewhere")
+    return workflow

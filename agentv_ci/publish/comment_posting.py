@@ -33,7 +33,7 @@ async def comment_on(comment: Comment, workflow: Workflow, token: str, environme
 
 async def _upsert(api: Api, comment: Comment, workflow: Workflow, number: int) -> str:
     comments = f"/repos/{workflow.repository}/issues/{number}/comments"
-    author = await _author(api, workflow)
+    author = await author_of(api, workflow)
     own = await _own_comments(api, comments, comment, author)
     if not own:
         posted = await api.ask("POST", comments, {"body": comment.text(None)})
@@ -89,8 +89,8 @@ async def _find(api: Api, workflow: Workflow) -> int:
     raise NotPublished(f"no open pull request has commit {head.sha[:7]} as its head")
 
 
-async def _author(api: Api, workflow: Workflow) -> str:
-    """Return the login that REST shows for comments of this token; only GraphQL knows that of an app's token."""
+async def author_of(api: Api, workflow: Workflow) -> str:
+    """Return the login that REST shows for writers with this token; only GraphQL knows that of an app's token."""
     try:
         answer = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
         found = text_at(answer, "data", "viewer", "login")

@@ -39,6 +39,7 @@ CHECKS = "/repos/{owner}/{repo}/check-runs"
 ACTIONS = "/repos/{owner}/{repo}/actions"
 RUNS = f"{ACTIONS}/workflows/{{workflow_id}}/runs"
 ARTIFACTS = f"{ACTIONS}/runs/{{run_id}}/artifacts"
+ISSUES = "/repos/{owner}/{repo}/issues"
 NUMBERED = {"{issue_number}", "{comment_id}"}
 
 
@@ -147,6 +148,8 @@ class FakeGitHub:
     """Check runs as they were created and updated; annotations add up."""
     runs: list[Run] = field(default_factory=list)
     """The newest first."""
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    """As they were created and updated."""
     repository: Path | None = None
     """The Git repository whose files can be read; None: it has none."""
     raced: str | None = None
@@ -234,14 +237,16 @@ class FakeGitHub:
         return answer
 
     def _routed(self, method: str, path: str, query: Mapping[str, str], body: Any) -> Answer:
-        is_check = "/check-runs" in path
-        needed = "checks" if is_check else "pull-requests"
+        is_check, is_issue = "/check-runs" in path, re.search(r"/issues(/\d+)?$", path) is not None
+        needed = "checks" if is_check else "issues" if is_issue else "pull-requests"
         if method != "GET" and self.permissions.get(needed) != "write":
             return _refused(403, "Resource not accessible by integration")
         if len((body or {}).get("body", "")) > LONGEST_COMMENT:
             return _too_long()
         if is_check:
             return self._check_run(method, path, body)
+        if is_issue:
+            return self._issue(method, path, query, body)
         if "/actions/" in path:
             return self._actions(path, query)
         if "/contents/" in path:
@@ -271,6 +276,20 @@ class FakeGitHub:
         if method == "PATCH":
             comment.body = body["body"]
         return Answer(200, _as_comment(comment))
+
+    def _issue(self, method: str, path: str, query: Mapping[str, str], body: dict[str, Any]) -> Answer:
+        if method == "GET":
+            found = [
+                each for each in self.issues if each["state"] == query["state"] and query["labels"] in each["labels"]
+            ]
+            return _page([_as_issue(each) for each in found], path, query)
+        if method == "POST":
+            issue = {"number": len(self.issues) + 1, "state": "open", "author": self.login, **body}
+            self.issues.append(issue)
+            return Answer(201, _as_issue(issue))
+        issue = self.issues[int(path.rpartition("/")[2]) - 1]
+        issue |= body
+        return Answer(200, _as_issue(issue))
 
     def _check_run(self, method: str, path: str, body: dict[str, Any]) -> Answer:
         if method == "POST":
@@ -347,6 +366,14 @@ def _as_comment(comment: Comment) -> dict[str, Any]:
     shown: dict[str, Any] = example(COMMENT, "get", "200")
     shown |= {"id": comment.number, "body": comment.body}
     shown["user"] |= {"login": comment.author, "type": "Bot" if comment.author.endswith("[bot]") else "User"}
+    return shown
+
+
+def _as_issue(issue: dict[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = example(ISSUES, "post", "201")
+    shown |= {"id": issue["number"], **{name: issue[name] for name in ("number", "state", "title", "body")}}
+    shown |= {"html_url": f"https://github.com/acme/demo/issues/{issue['number']}"}
+    shown["user"] |= {"login": issue["author"]}
     return shown
 
 

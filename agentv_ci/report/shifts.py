@@ -1,0 +1,47 @@
+"""Shifts in the health of an eval set, as the text of an issue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentv_ci.contracts.health import HealthFinding, HealthReport
+from agentv_ci.report.health import name_of
+from agentv_ci.report.inert_markdown import code, link
+from agentv_ci.report.view import more_text
+from agentv_ci.text import counted, shortened
+
+MAX_SHIFTS = 50
+MAX_TEXT = 300
+
+
+def shifts_in(report: HealthReport) -> Sequence[HealthFinding]:
+    """Return the changes that are worth an issue: scores that fell without a change, and judges that drift."""
+    return [each for each in report.findings if each.kind == "drifting-judge" or _is_fall(each)]
+
+
+def _is_fall(finding: HealthFinding) -> bool:
+    before, after = finding.before, finding.after
+    return finding.kind == "drifting-provider" and before is not None and after is not None and after < before
+
+
+def issue_text(report: HealthReport, repository_url: str, run_url: str) -> str:
+    """Return the shifts in Markdown; without any, that it is over. `repository_url` is that of links that are kept."""
+    seen = f"{counted(report.runs, 'run')} of {code(report.source)}, [last one]({run_url})"
+    if not (found := shifts_in(report)):
+        return f"It is over: no shift is left in {seen}.\n"
+    items = [_item(each, repository_url) for each in found[:MAX_SHIFTS]]
+    items += [f"- {more}" for more in more_text(len(found), MAX_SHIFTS)]
+    title = "Cases that were not changed have other results than before:"
+    chance = f"A shift is chance in at most {report.false_alarms:.0%} of reports."
+    return "\n".join([title, "", *items, "", f"{chance} {seen}", ""])
+
+
+def _item(finding: HealthFinding, repository_url: str) -> str:
+    sign = "⚖️" if finding.kind == "drifting-judge" else "📉"
+    url = finding.run_url or ""
+    is_own = re.fullmatch(rf"{re.escape(repository_url)}/actions/runs/[0-9]+", url) is not None
+    first = f" ({link('first run', url)})" if is_own else ""
+    texts = (code(shortened(each, MAX_TEXT)) for each in (name_of(finding), finding.message, finding.action))
+    name, message, action = texts
+    return f"- {sign} {name}: {message}{first}\n  - {action}"
