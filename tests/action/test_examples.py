@@ -61,7 +61,9 @@ def test_example(name: str, state: str, tmp_path: Path) -> None:
 def started(rig: Rig, name: str, event: Any) -> Outcome:
     """Run an example with doubles of the actions that need GitHub."""
     workflow = (WORKFLOWS / f"{name}.yml").read_text("utf-8")
-    pins = re.findall(r"uses: (actions/(checkout|upload-artifact|download-artifact)@\S+)", workflow)
+    pins = re.findall(
+        r"uses: (actions/(checkout|upload-artifact|download-artifact|upload-pages-artifact|deploy-pages)@\S+)", workflow
+    )
     return rig.start(workflow, event, {pin: DOUBLES / action for pin, action in pins})
 
 
@@ -106,6 +108,31 @@ def test_nightly(state: str, tmp_path: Path) -> None:
         assert git(rig.remote, "diff", "--name-only", "main", "agentv-ci/baseline") == ".agentv/baseline.json"
         calls = (rig.folder / "kept" / "gh.log").read_text("utf-8")
         assert calls.count("pr create") == 1
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_canary(state: str, tmp_path: Path) -> None:
+    evals, targets = STATES[state]
+    rig = Rig(
+        tmp_path,
+        {"evals/a.test.yaml": evals, "targets.yaml": targets, ".gitignore": "agentv-results/\n"},
+        github=FakeGitHub(permissions={"contents": "write", "issues": "write"}),
+        event_name="workflow_dispatch",
+        programs=DOUBLES / "bin",
+    )
+    rig.prepare()
+    git(tmp_path, "clone", "-q", "--bare", str(rig.user), str(rig.remote))
+    has_results = state in ("passed", "failed", "no verdict")
+    for night in (1, 2):
+        outcome = started(rig, "canary", {"repository": {**ACME, "default_branch": "main"}})
+        assert (outcome.ok, outcome.github.violations) == (state == "passed", [])
+        ledger = git(rig.remote, "branch", "--list", "agentv-history")
+        assert bool(ledger) == has_results
+        if has_results:
+            listed = git(rig.remote, "ls-tree", "-r", "--name-only", "agentv-history").splitlines()
+            assert sum(name.endswith(".jsonl") for name in listed) == night
+            assert (rig.folder / "kept" / "github-pages" / "index.html").exists()
+    assert rig.github.issues == []  # two nights show no shift
 
 
 @pytest.mark.parametrize("state", [*STATES, "no results"])
