@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.renderers.html.document import TEMPLATES, render
+from agentv_ci.report.renderers.html.document import render
+from agentv_ci.report.renderers.html.page import TEMPLATES
 from tests.support.runs import reported
 from tests.support.shop import shop_run
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.results import RowSource
 from agentv_ci.report.renderers.html import document as html
-from agentv_ci.report.renderers.html.document import TEMPLATES
+from agentv_ci.report.renderers.html.page import TEMPLATES
 from tests.browser.conftest import Visit, Write
 from tests.report.renderers.html.figures import EXAMPLES, IN_SCRIPTS
 from tests.support.runs import case, row

@@ -1,21 +1,12 @@
-"""The HTML report: one file that needs no server, sends no request, and does not trust what agents write.
-
-A policy in the page allows the file's own scripts and styles, by their hashes, and nothing else. What agents wrote is
-data for these scripts, which turn it into text and never into markup.
-"""
+"""The HTML report: one file that needs no server, sends no request, and does not trust what agents write."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.base import JsonObject
@@ -24,20 +15,24 @@ from agentv_ci.report import view
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
 from agentv_ci.report.quarantine import expired, expired_text
 from agentv_ci.report.renderers.html.blocks import fitting_block
-from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
+from agentv_ci.report.renderers.html.numbers import duration
+from agentv_ci.report.renderers.html.page import (
+    DATA,
+    EARLY,
+    TEMPLATES,
+    environment,
+    in_one_block,
+    policy,
+    template_text,
+)
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
 from agentv_ci.report.renderers.html.plots import BOTTOM, LEFT, RIGHT, TOP, columns, scatter
 from agentv_ci.report.view import RunView
-from agentv_ci.text import counted, on_one_line, shortened, well_formed_text
+from agentv_ci.text import well_formed_text
 
 MAX_BYTES = 30_000_000
 """Of the whole file. Texts of passed cases are left out first, then of borderline and flaky ones, then table rows."""
 
-MAX_LINE = 600
-"""Characters of a text at the top of the page."""
-
-TEMPLATES = Path(__file__).parent / "templates"
-EARLY = "early.js"
 SCRIPTS = (
     "elements.js",
     "figures.js",
@@ -46,10 +41,10 @@ SCRIPTS = (
     "table.js",
     "evaluators.js",
     "case.js",
+    "theme.js",
     "keys.js",
     "report.js",
 )
-_DATA = "<!-- data -->"
 
 
 def render(run: RunView) -> Iterable[bytes]:
@@ -69,7 +64,7 @@ def render(run: RunView) -> Iterable[bytes]:
 
 def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
     """Return the page before and after its data."""
-    style, early, script = _read("report.css"), _read(EARLY), joined_script()
+    style, early, script = template_text("report.css"), template_text(EARLY), joined_script()
     template = _environment().get_template("report.html")
     report = run.report
     text = template.render(
@@ -98,43 +93,26 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         script=script,
         policy=policy(style, [early, script]),
     )
-    before, _, after = well_formed_text(text).partition(_DATA)
+    before, _, after = well_formed_text(text).partition(DATA)
     return before.encode(), after.encode()
 
 
 @cache
 def joined_script() -> str:
-    """Return all scripts in one block, so that they add no global names."""
-    strict = '"use strict";\n'
-    parts = [_read(name).removeprefix(strict) for name in SCRIPTS]
-    return f"{strict}{{\n{''.join(parts)}}}\n"
+    """Return all scripts of the report."""
+    return in_one_block([template_text(name) for name in SCRIPTS])
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "breakable": breakable,
-        "counted": counted,
-        "duration": duration,
+    made = environment(TEMPLATES)
+    made.filters |= {
         "issues": view.issues_text,
-        "large": large,
-        "line": line,
-        "money": money,
         "p": p_text,
         "rate": view.rate_text,
-        "score": score,
-        "share": share,
-        "signed": signed,
         "worst_first": worst_first,
     }
-    environment.globals |= {
+    made.globals |= {
         "axes": (LEFT, RIGHT, TOP, BOTTOM),
         "dry_run": view.DRY_RUN,
         "of_another_plan": OF_ANOTHER_PLAN,
@@ -142,17 +120,7 @@ def _environment() -> Environment:
         "severities": view.SEVERITIES,
         "stops": view.STOPS,
     }
-    return environment
-
-
-def line(text: str) -> str:
-    """Return a text on one line of limited length, without control and direction characters."""
-    return shortened(on_one_line(text), MAX_LINE)
-
-
-def breakable(text: str) -> Markup:
-    """Return a path or a name that a line may break after a separator, rather than inside a word."""
-    return Markup("<wbr>").join(re.split(r"(?<=[/._:-])(?=\w)", text))
+    return made
 
 
 def worst_first(figures: Iterable[CaseFigures | EvaluatorFigures]) -> list[CaseFigures | EvaluatorFigures]:
@@ -176,20 +144,3 @@ def commit_of(run: RunView) -> tuple[str, str] | None:
         return f"{repository}/commit/{linked}", linked[:12]
     commit, dirty, _ = ((run.report.origin and run.report.origin.commit) or "").partition("-dirty")
     return ("", f"{commit[:12]} with changes" if dirty else commit[:12]) if commit else None
-
-
-def policy(style: str, scripts: Iterable[str]) -> str:
-    """Return the content security policy that allows this style and these scripts only."""
-    allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'; "
-        "require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _read(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")

@@ -21,7 +21,8 @@ from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.report import Ending, RunOrigin, ShardRecord
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow, RowSource, TraceSummary
 from agentv_ci.report.renderers.html import plots
-from agentv_ci.report.renderers.html.document import EARLY, SCRIPTS, TEMPLATES
+from agentv_ci.report.renderers.html.document import SCRIPTS
+from agentv_ci.report.renderers.html.page import EARLY, TEMPLATES
 from agentv_ci.report.view import Links, RunView
 from tests.report.renderers.html.pages import document_of, page, rendered
 from tests.support.runs import any_text, case, finding, plan, reported, row, rows_of, well_formed
