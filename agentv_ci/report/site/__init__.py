@@ -1,0 +1,1 @@
+"""The pages of a ledger: what every case did, run after run."""

@@ -1,0 +1,151 @@
+"""The pages of a ledger: one HTML page, a badge and a JSON document, which need no server and send no request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Template
+from msgspec import Struct
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.health import HealthFinding, HealthReport
+from agentv_ci.contracts.ledger import Ledger, LedgerRun
+from agentv_ci.report.renderers.html.blocks import block
+from agentv_ci.report.renderers.html.page import (
+    DATA,
+    EARLY,
+    environment,
+    in_one_block,
+    policy,
+    template_text,
+)
+from agentv_ci.report.site.badge import badge, message_of
+from agentv_ci.report.site.payload import case_block, interval_block, run_block, series_block, tracks
+from agentv_ci.report.site.series import Point, Series, by_suite, by_target, overall
+from agentv_ci.text import well_formed_text
+
+FOLDER = Path(__file__).parent / "templates"
+SHARED_SCRIPTS = ("elements.js", "figures.js", "theme.js")
+SCRIPTS = ("chart.js", "cases.js", "case.js", "site.js")
+MOST_CELLS = 1_000_000
+"""Most figures of cases in runs; of a larger ledger, the newest runs are shown. A browser opens them in two seconds."""
+
+
+class SiteView(Struct, frozen=True):
+    """A ledger, and what is known of its cases besides."""
+
+    ledger: Ledger
+    health: HealthReport | None = None
+
+
+class Shown(Struct, frozen=True):
+    """The part of a ledger that is shown."""
+
+    runs: tuple[LedgerRun, ...]
+    left_out: int
+    """Older runs that are not."""
+
+    @classmethod
+    def of(cls, runs: Sequence[LedgerRun]) -> Shown:
+        """Return the newest runs, as many as fit."""
+        keys: set[CaseKey] = set()
+        for taken, run in enumerate(reversed(runs)):
+            keys.update(case.key for case in run.cases)
+            if taken and (taken + 1) * len(keys) > MOST_CELLS:
+                return cls(tuple(runs[-taken:]), len(runs) - taken)
+        return cls(tuple(runs), 0)
+
+
+def render(site: SiteView) -> Mapping[str, bytes]:
+    """Return the name and content of each file."""
+    shown = Shown.of(site.ledger.runs)
+    everything = overall(shown.runs)
+    newest = everything.points[-1] if everything.points else None
+    return {
+        "index.html": _page(site, shown, everything),
+        "badge.svg": badge(newest).encode(),
+        "status.json": (json.dumps(status(site.ledger, newest), indent=2, ensure_ascii=False) + "\n").encode(
+            "utf-8", "replace"
+        ),
+        # Pages of GitHub are built with Jekyll unless this file exists.
+        ".nojekyll": b"",
+    }
+
+
+def status(ledger: Ledger, newest: Point | None) -> JsonObject:
+    """Return the figures of the newest run, for programs; null where there is none."""
+    figures: JsonObject = {"message": message_of(newest), "runs": len(ledger.runs)}
+    head = ledger.runs[-1].head if ledger.runs else None
+    figures |= {name: getattr(head, name, None) for name in ("time", "commit", "run_url")}
+    counts = ("cases", "passed", "graded", "rate", "score", "cost_usd")
+    return figures | {name: getattr(newest, name, None) for name in counts}
+
+
+def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
+    named = {"Target": by_target(shown.runs), "Suite": by_suite(shown.runs)}
+    # A single group is all cases.
+    groups = [each for group in named.values() if len(group) > 1 for each in group]
+    style = template_text("report.css") + template_text("site.css", FOLDER)
+    early, script = template_text(EARLY), _script()
+    text = _template().render(
+        ledger=site.ledger,
+        shown=shown,
+        newest=everything.points[-1] if everything.points else None,
+        message=message_of(everything.points[-1] if everything.points else None),
+        groups=named,
+        health=site.health,
+        style=style,
+        early=early,
+        script=script,
+        policy=policy(style, [early, script]),
+    )
+    before, _, after = well_formed_text(text).partition(DATA)
+    known = tracks(shown.runs)
+    findings = _findings(site.health)
+    blocks = (
+        block("runs", run_block(shown.runs)),
+        block("trends", [series_block(each) for each in (everything, *groups)]),
+        block("intervals", interval_block(known.values())),
+        block("cases", [case_block(key, track, findings.get(key, ())) for key, track in known.items()]),
+    )
+    return b"".join((before.encode(), *blocks, after.encode()))
+
+
+def _findings(health: HealthReport | None) -> dict[CaseKey, list[str]]:
+    """Return the kinds of findings of each case."""
+    kinds: dict[CaseKey, list[str]] = {}
+    for each in health.findings if health is not None else ():
+        if (key := _key(each)) is not None:
+            kinds.setdefault(key, []).append(each.kind)
+    return kinds
+
+
+def _key(finding: HealthFinding) -> CaseKey | None:
+    return (finding.suite, finding.id, finding.target) if finding.suite and finding.id else None
+
+
+@cache
+def _script() -> str:
+    shared = [template_text(name) for name in SHARED_SCRIPTS]
+    return in_one_block([*shared, *(template_text(name, FOLDER) for name in SCRIPTS)])
+
+
+@cache
+def _template() -> Template:
+    made = environment(FOLDER)
+    made.filters |= {"percent": percent, "when": when}
+    return made.get_template("site.html")
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage without decimal places."""
+    return f"{share:.0%}"
+
+
+def when(time: str) -> str:
+    """Return the time of a run for people."""
+    return f"{time[:10]} {time[11:16]} UTC"
