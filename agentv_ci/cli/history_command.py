@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Literal, assert_never
 
@@ -13,9 +13,11 @@ import click
 
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.history import Added, add_results, health, import_results, results_named
+from agentv_ci.app.site import write_site
 from agentv_ci.cli.console import show_line, show_summary, show_warning
 from agentv_ci.cli.defaults import repository, require_latest
 from agentv_ci.cli.options import FILE, Command, Count, argument, option, part, takes
+from agentv_ci.contracts.exchange import Environment
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.ledger.place import BRANCH, LedgerPlace
 from agentv_ci.publish.workflow import read_workflow
@@ -64,8 +66,8 @@ class ImportOptions:
 
 
 @dataclass(frozen=True)
-class HealthOptions:
-    """Options of `history health`."""
+class LookOptions:
+    """Which runs of a ledger to look at."""
 
     place: PlaceOptions = field(metadata=part(PlaceOptions))
     days: int = option(
@@ -79,6 +81,21 @@ class HealthOptions:
     proof: str | None = option(
         "--proof", type=FILE, help="Say by this proof of `prove` whether null agents pass saturated cases, too."
     )
+
+    def since(self, environment: Environment) -> date:
+        """Return the first day."""
+        return environment.now().date() - timedelta(days=self.days)
+
+    def proof_in(self, cwd: Path) -> Path | None:
+        """Return the file of the proof; None without one."""
+        return cwd / self.proof if self.proof is not None else None
+
+
+@dataclass(frozen=True)
+class HealthOptions:
+    """Options of `history health`."""
+
+    look: LookOptions = field(metadata=part(LookOptions))
     form: Literal["text", "json", "github"] = option(
         "--format",
         type=click.Choice(["text", "json", "github"]),
@@ -86,6 +103,14 @@ class HealthOptions:
         show_default=True,
         help="Print text for people, JSON for programs, or annotations for a GitHub workflow.",
     )
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """Options of `history site`."""
+
+    look: LookOptions = field(metadata=part(LookOptions))
+    out: str = option("--out", type=FILE, required=True, metavar="DIR", help="Write the pages into this folder.")
 
 
 @click.group("history")
@@ -96,6 +121,7 @@ def command() -> None:
     Examples:
       agentv-ci history add
       agentv-ci history health
+      agentv-ci history site --out site/
     """
 
 
@@ -162,9 +188,8 @@ def health_(options: HealthOptions) -> int:
     """
     cwd = Path.cwd()
     environment = system_environment(os.environ)
-    since = environment.now().date() - timedelta(days=options.days)
-    proof = cwd / options.proof if options.proof is not None else None
-    report = asyncio.run(health(options.place.at(cwd), proof, environment, since=since))
+    look = options.look
+    report = asyncio.run(health(look.place.at(cwd), look.proof_in(cwd), environment, since=look.since(environment)))
     match options.form:
         case "text":
             show_summary(health_lines(report))
@@ -174,6 +199,32 @@ def health_(options: HealthOptions) -> int:
             click.echo(health_annotations(report), nl=False)
         case _:
             assert_never(options.form)
+    return PASSED
+
+
+@command.command("site", cls=Command, short_help="Write pages with trends and a heat map.")
+@takes(SiteOptions)
+def site(options: SiteOptions) -> int:
+    """Write static pages of the ledger into a folder: trends, what every case did in every run, and health.
+
+    The pages need no server and send no request, so that they open from a disk and on GitHub Pages. Beside index.html
+    there are badge.svg, for a README, and status.json, the newest figures for programs. The exit code is 3 if there
+    are no runs, 4 if the ledger cannot be read.
+
+    \b
+    Examples:
+      agentv-ci history site --out site/
+      agentv-ci history site --out site/ --days 90 --proof .agentv/proof.json
+      agentv-ci history site --out site/ --dir ledger/
+    """
+    cwd = Path.cwd()
+    environment = system_environment(os.environ)
+    look = options.look
+    work = write_site(
+        look.place.at(cwd), cwd / options.out, look.proof_in(cwd), environment, since=look.since(environment)
+    )
+    page, *_ = asyncio.run(work)
+    show_line(f"pages: {page}", "good")
     return PASSED
 
 

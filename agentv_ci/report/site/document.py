@@ -31,6 +31,8 @@ from agentv_ci.text import well_formed_text
 FOLDER = Path(__file__).parent / "templates"
 SHARED_SCRIPTS = ("elements.js", "figures.js", "theme.js")
 SCRIPTS = ("chart.js", "cases.js", "case.js", "site.js")
+GENERATED = '<meta name="generator" content="agentv-ci">'
+"""What every page has near its beginning."""
 MOST_CELLS = 1_000_000
 """Most figures of cases in runs; of a larger ledger, the newest runs are shown. A browser opens them in two seconds."""
 

@@ -1,0 +1,45 @@
+"""The ledger → its pages."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from agentv_ci.analysis.health.report import health_of
+from agentv_ci.app.proof_file import read_proof
+from agentv_ci.atomic import write_whole
+from agentv_ci.contracts.exchange import Environment
+from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.ledger.place import LedgerPlace, read_ledger
+from agentv_ci.report.site.document import GENERATED, SiteView, render
+
+BEGINNING = 4_096
+"""Bytes of a page that say who has written it."""
+
+
+async def write_site(
+    place: LedgerPlace, out: Path, proof: Path | None, environment: Environment, *, since: date
+) -> list[Path]:
+    """Write the pages of a ledger's runs since a day into a folder, over older ones, and return their paths.
+
+    Raises LedgerUnavailable, NothingToRun if there is no run since then, UsageError for a page that agentv-ci has not
+    written and for a file that is not a proof, OSError.
+    """
+    proven = read_proof(proof) if proof is not None else None
+    ledger = await read_ledger(place, environment, since)
+    if not ledger.runs and not ledger.damaged:
+        raise NothingToRun(f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`")
+    _refuse_foreign(out / "index.html")
+    files = render(SiteView(ledger, health_of(ledger, proven)))
+    for name, content in files.items():
+        write_whole(out / name, lambda file, content=content: file.write(content))  # type: ignore[misc]  # bound
+    return [out / name for name in files]
+
+
+def _refuse_foreign(page: Path) -> None:
+    """Raise UsageError for a page that agentv-ci has not written."""
+    if not page.exists():
+        return
+    with page.open("rb") as file:
+        if GENERATED.encode() not in file.read(BEGINNING):
+            raise UsageError(f"'{page}' is not a page of agentv-ci", hint="choose another folder with --out")
