@@ -66,12 +66,16 @@ def read_base_quarantine(path: Path, plan: Plan, *, cwd: Path, today: date) -> R
 
     The change that is tested cannot correct it: entries that have expired or match nothing count for nothing.
     """
-    cases = {plan.key_of(case) for case in heads_of(plan)}
+    return ReadQuarantine(entries_of(path, {plan.key_of(case) for case in heads_of(plan)}, cwd=cwd, today=today))
+
+
+def entries_of(path: Path, cases: Collection[CaseKey], *, cwd: Path, today: date) -> tuple[Quarantine, ...]:
+    """Return the entries of a file that have any of these cases; raises UsageError if it cannot be used."""
     checked, document = _checked(path, cases, cwd, today)
     errors = [each for each in checked.diagnostics if each.severity == "error" and each.rule not in OF_ENTRIES]
     if errors:
         raise UsageError(f"line {errors[0].line}: {errors[0].message}")
-    return ReadQuarantine(_of(document.quarantine, cases, today))
+    return _of(document.quarantine, cases, today)
 
 
 def _checked(

@@ -7,8 +7,11 @@ from pathlib import Path
 
 from agentv_ci.analysis.health.report import health_of
 from agentv_ci.app.proof_file import read_proof
+from agentv_ci.app.quarantine import entries_of, find_quarantine
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.exchange import Environment
+from agentv_ci.contracts.ledger import Ledger
+from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.ledger.place import LedgerPlace, read_ledger
 from agentv_ci.report.site.document import GENERATED, SiteView, render
@@ -18,10 +21,11 @@ BEGINNING = 4_096
 
 
 async def write_site(
-    place: LedgerPlace, out: Path, proof: Path | None, environment: Environment, *, since: date
+    place: LedgerPlace, root: Path, out: Path, proof: Path | None, environment: Environment, *, since: date
 ) -> list[Path]:
     """Write the pages of a ledger's runs since a day into a folder, over older ones, and return their paths.
 
+    `root`: the folder of the repository, whose quarantine is shown.
     Raises LedgerUnavailable, NothingToRun if there is no run since then, UsageError for a page that agentv-ci has not
     written and for a file that is not a proof, OSError.
     """
@@ -30,10 +34,22 @@ async def write_site(
     if not ledger.runs and not ledger.damaged:
         raise NothingToRun(f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`")
     _refuse_foreign(out / "index.html")
-    files = render(SiteView(ledger, health_of(ledger, proven)))
+    files = render(SiteView(ledger, health_of(ledger, proven), _quarantine(ledger, root, environment.now().date())))
     for name, content in files.items():
         write_whole(out / name, lambda file, content=content: file.write(content))  # type: ignore[misc]  # bound
     return [out / name for name in files]
+
+
+def _quarantine(ledger: Ledger, root: Path, today: date) -> tuple[Quarantine, ...]:
+    """Return the entries of the repository's quarantine that have cases in the ledger; raises UsageError."""
+    path = find_quarantine(root)
+    if path is None:
+        return ()
+    cases = {case.key for run in ledger.runs for case in run.cases}
+    try:
+        return entries_of(path, cases, cwd=root, today=today)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}") from error
 
 
 def _refuse_foreign(page: Path) -> None:

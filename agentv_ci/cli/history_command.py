@@ -220,9 +220,9 @@ def site(options: SiteOptions) -> int:
     cwd = Path.cwd()
     environment = system_environment(os.environ)
     look = options.look
-    work = write_site(
-        look.place.at(cwd), cwd / options.out, look.proof_in(cwd), environment, since=look.since(environment)
-    )
+    place, proof = look.place.at(cwd), look.proof_in(cwd)
+    since = look.since(environment)
+    work = write_site(place, repository(cwd), cwd / options.out, proof, environment, since=since)
     page, *_ = asyncio.run(work)
     show_line(f"pages: {page}", "good")
     return PASSED

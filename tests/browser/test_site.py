@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from agentv_ci.contracts.health import HealthFinding, HealthReport
 from agentv_ci.contracts.ledger import CaseLine, Ledger
+from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.report.site.document import SiteView, render
 from tests.browser.conftest import Visit
 from tests.browser.test_standards import problems_of, violations
@@ -83,9 +84,22 @@ HEALTH = HealthReport(
 )
 
 
+QUARANTINE = Quarantine(
+    id="bro*",
+    suite=None,
+    target=None,
+    reason="waits for a fix",
+    owner="ada",
+    expires="2999-01-01",
+    issue="https://example.com/7",
+    state="active",
+)
+SITE = SiteView(nights(), HEALTH, (QUARANTINE, QUARANTINE.model_copy(update={"id": "silent", "state": "expired"})))
+
+
 @pytest.fixture
 def page(written: Written, visit: Visit) -> Page:
-    return visit(written(SiteView(nights(), HEALTH)))
+    return visit(written(SITE))
 
 
 VIEWS = {"overview": "", "case": CASE, "unknown": "#case=none&suite=x&target=y"}
@@ -97,7 +111,7 @@ VIEWS = {"overview": "", "case": CASE, "unknown": "#case=none&suite=x&target=y"}
 def test_pages_are_accessible_and_valid(
     written: Written, visit: Visit, tmp_path: Path, fragment: str, width: int, *, dark: bool
 ) -> None:
-    page = visit(written(SiteView(nights(), HEALTH)), fragment, width=width, dark=dark)
+    page = visit(written(SITE), fragment, width=width, dark=dark)
     page.locator("h1:visible").first.wait_for()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -107,7 +121,7 @@ def test_pages_are_accessible_and_valid(
 
 
 def test_markup_is_valid_without_scripts(written: Written, visit: Visit) -> None:
-    file = written(SiteView(nights(), HEALTH))
+    file = written(SITE)
     assert problems_of(file) == ""
     page = visit(file, script=False)
     expect(page.get_by_role("heading", level=1)).to_contain_text("3/5 passed")
@@ -132,7 +146,7 @@ def test_cases_are_listed_the_worst_first_and_filtered(page: Page) -> None:
     page.get_by_label("State", exact=True).select_option("bad")
     assert rows(page) == ["flaky", "broken"]
     page.get_by_label("State", exact=True).select_option("found")
-    assert rows(page) == ["flaky"]
+    assert rows(page) == ["flaky", "broken"]
     page.get_by_label("State", exact=True).select_option("")
     page.get_by_label("Suite", exact=True).select_option("evals/b.yaml")
     assert rows(page) == ["late"]
@@ -163,7 +177,7 @@ def test_case_has_its_plots_and_runs_and_leads_back(page: Page) -> None:
     expect(first).to_contain_text("2026-02-12 02:15:00 UTC")
     assert first.get_by_role("link").get_attribute("href") == "https://example.com/run"
     page.go_back()
-    expect(page.get_by_role("heading", name="Cases")).to_be_visible()
+    expect(page.get_by_role("heading", name="Cases", exact=True)).to_be_visible()
 
 
 def test_pass_rate_of_several_trials_has_an_interval(written: Written, visit: Visit) -> None:
@@ -184,8 +198,9 @@ MARKUP = "</script><img src=x onerror=alert(1)>"
 def test_texts_of_a_ledger_are_inert(written: Written, visit: Visit, text: str) -> None:
     line = case_line(text, suite=text, target=text, model=text)
     finding = HEALTH.findings[0].model_copy(update={"id": text, "suite": text, "target": text, "message": text})
+    entry = QUARANTINE.model_copy(update={"id": text, "suite": text, "reason": text, "owner": text})
     health = HEALTH.model_copy(update={"findings": (finding,)})
-    page = visit(written(SiteView(ledger_of([line], [line], commit=text), health)))
+    page = visit(written(SiteView(ledger_of([line], [line], commit=text), health, (entry,))))
     page.locator(".tracks tbody a").click()
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     assert page.locator("img:not([role])").count() == 0

@@ -57,3 +57,26 @@ def test_damaged_ledger_is_drawn_and_says_so(ledger: Path, tmp_path: Path) -> No
     broken.write_text("not JSON\n", "utf-8")
     assert run_command("history", "site", "--dir", "ledger", "--out", "site", cwd=tmp_path).code == 0
     assert "1 part of the ledger cannot be used" in (tmp_path / "site" / "index.html").read_text("utf-8")
+
+
+QUARANTINE = """\
+$schema: agentv-quarantine-v1
+quarantine:
+  - {id: one, reason: waits for a fix, owner: ada, expires: '2999-01-01', issue: 'https://example.com/7'}
+  - {id: other, reason: not in the ledger, owner: ada, expires: '2999-01-01'}
+"""
+
+
+def test_quarantine_of_the_repository_is_shown(ledger: Path, tmp_path: Path) -> None:
+    file = tmp_path / ".agentv" / "quarantine.yaml"
+    file.parent.mkdir()
+    file.write_text(QUARANTINE, "utf-8")
+    arguments = ("history", "site", "--dir", "ledger", "--out", "site")
+    assert run_command(*arguments, cwd=tmp_path).code == 0
+    page = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert "waits for a fix" in page
+    assert "not in the ledger" not in page
+    assert '"marks":["quarantine"]' in page
+    file.write_text("quarantine: none\n", "utf-8")
+    done = run_command(*arguments, cwd=tmp_path)
+    assert (done.code, "quarantine.yaml: line 1: " in done.err) == (2, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.health import HealthFinding, HealthReport
 from agentv_ci.contracts.ledger import Ledger, LedgerRun
+from agentv_ci.contracts.quarantine import Quarantine, quarantine_of
+from agentv_ci.report.quarantine import end_text, expired_text
 from agentv_ci.report.renderers.html.blocks import block
 from agentv_ci.report.renderers.html.page import (
     DATA,
@@ -33,6 +35,8 @@ SHARED_SCRIPTS = ("elements.js", "figures.js", "theme.js")
 SCRIPTS = ("chart.js", "cases.js", "case.js", "site.js")
 GENERATED = '<meta name="generator" content="agentv-ci">'
 """What every page has near its beginning."""
+QUARANTINED = "quarantine"
+"""The mark of a case that does not gate."""
 MOST_CELLS = 1_000_000
 """Most figures of cases in runs; of a larger ledger, the newest runs are shown. A browser opens them in two seconds."""
 
@@ -42,6 +46,8 @@ class SiteView(Struct, frozen=True):
 
     ledger: Ledger
     health: HealthReport | None = None
+    quarantine: tuple[Quarantine, ...] = ()
+    """The entries that have cases in the ledger."""
 
 
 class Shown(Struct, frozen=True):
@@ -100,6 +106,9 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
         message=message_of(everything.points[-1] if everything.points else None),
         groups=named,
         health=site.health,
+        quarantine=[
+            (each, expired_text(each) if each.state == "expired" else end_text(each)) for each in site.quarantine
+        ],
         style=style,
         early=early,
         script=script,
@@ -107,23 +116,26 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
     )
     before, _, after = well_formed_text(text).partition(DATA)
     known = tracks(shown.runs)
-    findings = _findings(site.health)
+    marks = _marks(site, known)
     blocks = (
         block("runs", run_block(shown.runs)),
         block("trends", [series_block(each) for each in (everything, *groups)]),
         block("intervals", interval_block(known.values())),
-        block("cases", [case_block(key, track, findings.get(key, ())) for key, track in known.items()]),
+        block("cases", [case_block(key, track, marks.get(key, ())) for key, track in known.items()]),
     )
     return b"".join((before.encode(), *blocks, after.encode()))
 
 
-def _findings(health: HealthReport | None) -> dict[CaseKey, list[str]]:
-    """Return the kinds of findings of each case."""
-    kinds: dict[CaseKey, list[str]] = {}
-    for each in health.findings if health is not None else ():
+def _marks(site: SiteView, cases: Iterable[CaseKey]) -> dict[CaseKey, list[str]]:
+    """Return what is to know of each case: the kinds of its findings, and that it is in quarantine."""
+    marks: dict[CaseKey, list[str]] = {}
+    for each in site.health.findings if site.health is not None else ():
         if (key := _key(each)) is not None:
-            kinds.setdefault(key, []).append(each.kind)
-    return kinds
+            marks.setdefault(key, []).append(each.kind)
+    for key in cases if site.quarantine else ():
+        if quarantine_of(site.quarantine, key) is not None:
+            marks.setdefault(key, []).append(QUARANTINED)
+    return marks
 
 
 def _key(finding: HealthFinding) -> CaseKey | None:

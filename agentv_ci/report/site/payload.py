@@ -77,7 +77,7 @@ def tracks(runs: Sequence[LedgerRun]) -> dict[CaseKey, Track]:
     return dict(sorted(found.items()))
 
 
-def case_block(key: CaseKey, track: Track, findings: Iterable[str]) -> JsonObject:
+def case_block(key: CaseKey, track: Track, marks: Iterable[str]) -> JsonObject:
     """Return what a case did; absent fields have no values."""
     suite, case_id, target = key
     has_trials = any(line.trials > 1 for line in track.lines.values())
@@ -93,7 +93,7 @@ def case_block(key: CaseKey, track: Track, findings: Iterable[str]) -> JsonObjec
         "ms": track.values("duration_ms"),
         "models": track.changes("model"),
         "edits": [change[0] for change in track.changes("digest")[1:] if isinstance(change, list)],
-        "findings": [*findings],
+        "marks": [*marks],
     }
     return {name: value for name, value in fields.items() if value}
 

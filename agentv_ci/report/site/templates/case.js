@@ -34,7 +34,7 @@ function casePage(runs, each, intervals, back) {
       make("h1", { tabindex: "-1" }, badge(newestOf(each), "large"), " ", visibleName(each.id)),
       make("p", { class: "note" }, breakable(inline(each.suite)), " · ", inline(each.target)),
       make("p", {}, `Passed ${count(passed)} of ${counted(graded, "graded run")}`,
-        (each.findings || []).map((kind) => [" ", make("small", { class: "tag" }, kind)]))),
+        (each.marks || []).map((kind) => [" ", make("small", { class: "tag" }, kind)]))),
     heatOf(each, runs),
     keyOf(),
     make("div", { class: "trends" }, chartsOf(runs, "", figuresOf(each, intervals))),

@@ -5,7 +5,7 @@
 const VERDICTS = { p: "pass", b: "borderline", f: "fail", e: "error" };
 const HEIGHTS = { p: 0.45, b: 0.7, f: 1, e: 1 };
 const PAGE_OF_CASES = 500;
-const NOW = { "": "All cases", bad: "Not passing now", flaky: "Flaky", found: "With findings", gone: "Not in the newest run" };
+const NOW = { "": "All cases", bad: "Not passing now", flaky: "Flaky", found: "With findings or in quarantine", gone: "Not in the newest run" };
 
 /** What a case did last. */
 function newestOf(each) {
@@ -75,7 +75,7 @@ function casesOf(runs, cases, addressOf) {
     "": () => true,
     bad: (each) => !each.verdicts.endsWith(".") && newestOf(each) !== "pass",
     flaky: isFlaky,
-    found: (each) => each.findings !== undefined,
+    found: (each) => each.marks !== undefined,
     gone: (each) => each.verdicts.endsWith("."),
   };
   const row = (each) => {
@@ -86,7 +86,7 @@ function casesOf(runs, cases, addressOf) {
       make("td", {}, heatOf(each, runs)),
       make("td", { class: "col-now-cell" }, each.verdicts.endsWith(".") ? badge("not run") : badge(newestOf(each))),
       make("td", { class: "number" }, ran === 0 ? "–" : percent(passed / ran)),
-      make("td", {}, (each.findings || []).map((kind) => make("small", { class: "tag" }, kind))));
+      make("td", {}, (each.marks || []).map((kind) => make("small", { class: "tag" }, kind))));
   };
   const show = (isAll) => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -111,7 +111,7 @@ function casesOf(runs, cases, addressOf) {
         make("th", { scope: "col" }, make("span", { class: "quiet" }, "Runs"), axisOf(runs)),
         make("th", { scope: "col", class: "col-now" }, "Newest"),
         make("th", { scope: "col", class: "col-share number" }, "Passed"),
-        make("th", { scope: "col", class: "col-found" }, "Findings"))),
+        make("th", { scope: "col", class: "col-marks" }, "Marks"))),
       body)),
     rest);
 }
