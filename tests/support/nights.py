@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import zip_longest
@@ -13,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.canonical import digest_of
+from agentv_ci.contracts.health import HealthReport
 from agentv_ci.contracts.ledger import CaseLine, JudgedAnswer, Ledger, LedgerRun, RunLine
 from agentv_ci.ledger.lines import file_of
 
@@ -46,7 +48,7 @@ FOUND: Mapping[State, str] = {
 """State → the kind of finding that says so; the others have none."""
 
 THRESHOLD = 0.8
-STEADY = 0.96
+STEADY = 0.97
 """Pass rate of a healthy case."""
 FIRST_NIGHT = datetime(2026, 1, 1, 2, 15, tzinfo=UTC)
 
@@ -203,3 +205,34 @@ def _nights_of(name: str, stretches: Sequence[Stretch]) -> Iterator[CaseLine]:
             duration_ms = round(each.seconds * 1000)
             more = {"model": each.model, "duration_ms": duration_ms, "cost_usd": each.dollars, "judged": judged}
             yield replace(usual, digest=digest, **more)
+
+
+class Precision:
+    """Counts what is found of planted states."""
+
+    def __init__(self) -> None:
+        self._right: Counter[State] = Counter()
+        self._missed: Counter[State] = Counter()
+        self._wrong: Counter[str] = Counter()
+        """Findings that are not planted, by kind."""
+
+    def count(self, cases: Iterable[PlannedCase], report: HealthReport) -> None:
+        """Add a report about planned cases."""
+        found = {(each.id, each.kind) for each in report.findings}
+        for case in cases:
+            wanted = FOUND.get(case.state)
+            if wanted is not None:
+                counted = self._right if (case.id, wanted) in found else self._missed
+                counted[case.state] += 1
+            self._wrong.update(kind for name, kind in found if name == case.id and kind != wanted)
+
+    def figures(self) -> dict[State, tuple[float, float]]:
+        """Return precision and recall of each planted state; states with the same kind share its mistakes."""
+        kinds = Counter(FOUND[state] for state in self._right.elements())
+        return {
+            state: (
+                kinds[kind] / max(1, kinds[kind] + self._wrong[kind]),
+                self._right[state] / max(1, self._right[state] + self._missed[state]),
+            )
+            for state, kind in FOUND.items()
+        }

@@ -7,13 +7,13 @@ from collections import Counter
 from msgspec import Struct
 
 from agentv_ci.analysis.health.histories import CaseHistory, CaseRun
-from agentv_ci.analysis.health.shifts import Observation, Shift, latest_shift, tests_of
+from agentv_ci.analysis.health.shifts import Observation, Shift, latest_shift, number_of_tests
 from agentv_ci.analysis.health.verdicts import begin_of, finding, is_unsteady, passes_mostly
 from agentv_ci.contracts.health import HealthFinding
 
 LEAST_SHIFT = 0.05
 """The least change of a mean score that matters."""
-ONSETS_BY_CHANCE = 0.001
+ONSETS_BY_CHANCE = 0.01
 """Accepted probability that a case whose pass rate did not change seems to become flaky."""
 
 
@@ -32,7 +32,7 @@ class Series(Struct, frozen=True):
     @property
     def tests(self) -> int:
         """How many tests of drifts they take."""
-        return tests_of(len(self.scores)) + tests_of(len(self.judged))
+        return number_of_tests(len(self.scores)) + number_of_tests(len(self.judged))
 
 
 class Shifts(Struct, frozen=True):
@@ -64,7 +64,7 @@ def shifts_of(series: Series, level: float) -> Shifts:
     matters = (
         each if each is not None and abs(each.after - each.before) >= LEAST_SHIFT else None for each in (scores, judged)
     )
-    onset = latest_shift(series.pass_rates, ONSETS_BY_CHANCE / max(1, tests_of(len(series.pass_rates))))
+    onset = latest_shift(series.pass_rates, ONSETS_BY_CHANCE / max(1, number_of_tests(len(series.pass_rates))))
     return Shifts(next(matters), onset, next(matters))
 
 

@@ -20,6 +20,8 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -44,7 +46,7 @@ class Shift(Struct, frozen=True):
     after: float
 
 
-def tests_of(length: int) -> int:
+def number_of_tests(length: int) -> int:
     """Return how many tests a series of this length takes: each moment, in both directions."""
     return 2 * max(0, length - 2 * LEAST + 1)
 
@@ -52,7 +54,7 @@ def tests_of(length: int) -> int:
 def latest_shift(values: Sequence[Observation], level: float) -> Shift | None:
     """Return the last change of level; None if there is none.
 
-    `level` is the accepted probability of a false alarm divided by the number of all tests, see `tests_of`.
+    `level` is the accepted probability of a false alarm divided by the number of all tests, see `number_of_tests`.
     """
     begin, found = 0, None
     while (place := _split(values[begin:], level)) is not None:
@@ -120,13 +122,27 @@ def _log_bound(series: _Series, place: int) -> float:
     The regression has an intercept log r for each stratum, and the slope λ.
     """
     late = Counter(series.strata[place:])
+    # A stratum on one side only says nothing of the change.
     mixed = {name for name, number in late.items() if number < series.sizes[name]}
-    used = [(at, name) for at, name in enumerate(series.strata) if name in mixed]
-    # A stratum is on one side only if it says nothing of the change.
     ways = math.fsum(_log_choices(series.sizes[name], late[name]) for name in mixed)
-    points = [(name, series.centred[at], at >= place) for at, name in used]
     start = _Regression(0.0, {name: math.log(late[name] / (series.sizes[name] - late[name])) for name in mixed})
+    points = _points(series, place, mixed)
     return min(0.0, _surprise(points, _fitted(points, start)) - ways)
+
+
+def _points(series: _Series, place: int, strata: AbstractSet[Hashable]) -> list[_Point]:
+    """Return the different values, each with how often it occurs."""
+    pairs = [*zip(series.strata, series.centred, strict=True)]
+    late = Counter(pairs[place:])
+    return [_Point(*pair, number, late[pair]) for pair, number in Counter(pairs).items() if pair[0] in strata]
+
+
+class _Point(NamedTuple):
+    stratum: Hashable
+    value: float
+    number: int
+    late: int
+    """How many of them are after the moment."""
 
 
 class _Regression(Struct, frozen=True):
@@ -157,15 +173,11 @@ def _log_choices(size: int, chosen: int) -> float:
     return math.lgamma(size + 1) - math.lgamma(chosen + 1) - math.lgamma(size - chosen + 1)
 
 
-_Point = tuple[Hashable, float, bool]
-"""Stratum, value, and whether it is after the moment."""
-
-
 def _surprise(points: Sequence[_Point], regression: _Regression) -> float:
     """Return the negative log-likelihood of a logistic regression."""
     slope, intercepts = regression.slope, regression.intercepts
-    scores = ((intercepts[name] + slope * value, late) for name, value, late in points)
-    return math.fsum(_softplus(-score if late else score) for score, late in scores)
+    scores = ((intercepts[name] + slope * value, number, late) for name, value, number, late in points)
+    return math.fsum(number * _softplus(score) - late * score for score, number, late in scores)
 
 
 def _softplus(value: float) -> float:
@@ -177,9 +189,9 @@ def _step(points: Sequence[_Point], regression: _Regression) -> _Regression | No
     gradient, curvature = 0.0, 0.0
     # Of each stratum: the derivative by its intercept, the second one, and that by the intercept and the slope.
     own = {name: [0.0, 0.0, 0.0] for name in regression.intercepts}
-    for name, value, late in points:
+    for name, value, number, late in points:
         share = math.exp(-_softplus(-regression.intercepts[name] - regression.slope * value))
-        error, weight = share - late, share * (1 - share)
+        error, weight = number * share - late, number * share * (1 - share)
         gradient += error * value
         curvature += weight * value * value
         sums = own[name]
