@@ -40,8 +40,8 @@ def name_of(finding: HealthFinding) -> str:
 
 
 def health_text(report: HealthReport) -> str:
-    """Return a report as JSON."""
-    return json.dumps(report.model_dump(by_alias=True), indent=2, ensure_ascii=False) + "\n"
+    """Return a report as JSON, in which no text is a command to GitHub's runner."""
+    return json.dumps(report.model_dump(by_alias=True), indent=2).replace("##[", "##\\u005b") + "\n"
 
 
 def health_annotations(report: HealthReport) -> str:
