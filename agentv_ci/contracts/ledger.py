@@ -27,7 +27,7 @@ class RunLine(_Line, frozen=True, tag="run"):
     schema_version: Annotated[Literal[1], Meta(description="Version of this schema.")]
     run: Annotated[
         str,
-        Meta(pattern="^[0-9a-f]{12}$", description="Id of the run: the start of the SHA-256 of its other lines."),
+        Meta(pattern="^[0-9a-f]{12}$", description="Id of the run, by its time and its other lines."),
     ]
     time: Annotated[
         str,

@@ -31,8 +31,8 @@ def file_of(cases: Sequence[CaseLine], *, time: datetime, commit: str | None, ru
     """Return the path and content of a run: the same for the same cases and time, so that it is added only once."""
     ended = time.astimezone(UTC).replace(microsecond=0)
     lines = [_encode(case) for case in cases]
-    run = sha256(b"\n".join(lines)).hexdigest()[:12]
     stamp = ended.isoformat().replace("+00:00", "Z")
+    run = sha256(b"\n".join([stamp.encode(), *lines])).hexdigest()[:12]
     head = RunLine(1, run, stamp, len(lines), commit, run_url)
     content = b"".join(line + b"\n" for line in (_encode(head), *lines))
     return f"{ended:%Y-%m}/{ended:%Y%m%dT%H%M%SZ}-{run}.jsonl", content

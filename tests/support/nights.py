@@ -236,3 +236,16 @@ class Precision:
             )
             for state, kind in FOUND.items()
         }
+
+
+def year_of(cases: int, nights: int) -> Iterator[list[CaseLine]]:
+    """Yield the lines of each night: every answer is new, and a judge scores it."""
+    rng = random.Random(1)
+    for _ in range(nights):
+        yield [
+            replace(
+                line(f"case-{case}", rng.choice((0.85, 0.9, 0.95, 1.0, 0.5)), rng),
+                judged=(JudgedAnswer(f"{rng.getrandbits(32):08x}", rng.choice((0.8, 0.85, 0.9, 0.95, 1.0))),),
+            )
+            for case in range(cases)
+        ]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
+
+from msgspec import Struct
 
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
 from agentv_ci.analysis.health.verdicts import begin_of, finding
@@ -37,29 +39,49 @@ def by_target(histories: Sequence[CaseHistory]) -> dict[str, list[CaseHistory]]:
 
 def redundant(histories: Sequence[CaseHistory]) -> Iterator[HealthFinding]:
     """Yield the cases of one target whose verdicts change together, each with the others."""
-    verdicts = {each.key: {run.run.run: run.case.verdict == "pass" for run in each.graded} for each in histories}
-    changing = [each for each in histories if min(_changes([*verdicts[each.key].values()])) >= MIN_CHANGES]
+    verdicts = {each.key: _verdicts(each) for each in histories}
+    changing = [each for each in histories if verdicts[each.key].changes_often]
     same: defaultdict[CaseKey, list[CaseKey]] = defaultdict(list)
     for one, other in combinations(changing, 2):
-        first, second = verdicts[one.key], verdicts[other.key]
-        shared = [run for run in first if run in second]
-        agree = all(first[run] == second[run] for run in shared)
-        if agree and len(shared) >= MIN_RUNS and min(_changes([first[run] for run in shared])) >= MIN_CHANGES:
+        if verdicts[one.key].agrees(verdicts[other.key]):
             same[one.key].append(other.key)
             same[other.key].append(one.key)
     for each in (case for case in changing if case.key in same):
         ids = [case_id for _, case_id, _ in same[each.key]]
-        begins, stops = _changes([*verdicts[each.key].values()])
-        times = f"begins to pass {counted(begins, 'time')} and stops {counted(stops, 'time')}"
         named = listed(f"'{name}'" for name in ids[:3])
+        begins, stops = verdicts[each.key].changes
+        times = f"begins to pass {counted(begins, 'time')} and stops {counted(stops, 'time')}"
         message = f"has the verdicts of {named} in every run; each {times}"
         action = "drop all but one of them, or see that they do not ask for the same"
         yield finding(each, "redundant", message, action, same_as=tuple(ids))
 
 
-def _changes(verdicts: Sequence[bool]) -> tuple[int, int]:
-    """Return how often a case begins to pass, and how often it stops."""
-    pairs = list(pairwise(verdicts))
+class _Verdicts(Struct, frozen=True):
+    passed: Mapping[str, bool]
+    """Run → whether the case passed, the oldest first."""
+    changes: tuple[int, int]
+    """How often it begins to pass, and how often it stops."""
+
+    @property
+    def changes_often(self) -> bool:
+        return min(self.changes) >= MIN_CHANGES
+
+    def agrees(self, other: _Verdicts) -> bool:
+        """Whether both change together, in enough runs that have both."""
+        theirs = other.passed
+        if any(theirs.get(run, passed) != passed for run, passed in self.passed.items()):
+            return False
+        shared = [passed for run, passed in self.passed.items() if run in theirs]
+        return len(shared) >= MIN_RUNS and min(_changes(shared)) >= MIN_CHANGES
+
+
+def _verdicts(history: CaseHistory) -> _Verdicts:
+    passed = {each.run.run: each.case.verdict == "pass" for each in history.graded}
+    return _Verdicts(passed, _changes([*passed.values()]))
+
+
+def _changes(passed: Sequence[bool]) -> tuple[int, int]:
+    pairs = list(pairwise(passed))
     return pairs.count((False, True)), pairs.count((True, False))
 
 
