@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jinja2 import Template
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonObject
@@ -29,6 +29,9 @@ from agentv_ci.report.site.badge import badge, message_of
 from agentv_ci.report.site.payload import case_block, interval_block, run_block, series_block, tracks
 from agentv_ci.report.site.series import Point, Series, by_suite, by_target, overall
 from agentv_ci.text import well_formed_text
+
+if TYPE_CHECKING:
+    from jinja2 import Template  # imported by what all pages share
 
 FOLDER = Path(__file__).parent / "templates"
 SHARED_SCRIPTS = ("elements.js", "figures.js", "theme.js")
