@@ -137,8 +137,8 @@ def add(options: AddOptions) -> int:
     \b
     Examples:
       agentv-ci history add
-      agentv-ci history add nightly.jsonl --branch eval-history
-      agentv-ci history add results.yaml --dir ledger/
+      agentv-ci history add main.jsonl --branch eval-history
+      agentv-ci history add main.jsonl --dir ledger/ --run-url https://ci.example/runs/7
     """
     cwd = Path.cwd()
     place = options.place.at(cwd)

@@ -24,7 +24,7 @@ from agentv_ci.text import counted
 REMOTE = "origin"
 MAX_TRIES = 50
 MAX_IN_VAIN = 3
-"""Tries after which a push is given up while nobody else pushes."""
+"""Tries after which a push is given up while no other one changes the branch."""
 MAX_WAIT_S = 2.0
 README = """# Ledger of agentv-ci
 

@@ -16,6 +16,7 @@ from tests.support import CommandResult, run_command, run_program, write
 pytestmark = pytest.mark.slow
 
 BEFORE = """
+git init --quiet
 agentv-ci init --yes
 agentv-ci compile evals/ --out plan.json
 for part in 1 2; do agentv-ci eval evals/ --shard $part/2 --out part-$part.jsonl; done
@@ -23,6 +24,10 @@ for side in main branch; do agentv-ci eval evals/ --out $side.jsonl; done
 agentv-ci eval
 agentv-ci baseline accept
 agentv-ci eval --targets models.yaml --target small --target large --min-pass-rate 0 --out both.jsonl
+mkdir artifacts && cp main.jsonl artifacts/results.jsonl
+agentv-ci history add
+agentv-ci history add --dir ledger/
+agentv-ci prove
 """
 """What the examples take for granted."""
 MODELS = """
@@ -98,7 +103,10 @@ def examples(command: list[str], folder: Path) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("command", [[], ["baseline", "accept"], *([name] for name in COMMANDS if name != "github")])
+OF_GROUPS = [["baseline", "accept"], ["history", "add"], ["history", "import"], ["history", "health"]]
+
+
+@pytest.mark.parametrize("command", [[], *OF_GROUPS, *([name] for name in COMMANDS if name != "github")])
 def test_examples_of_a_command_run(command: list[str], scratch: Path, other_tools: Path) -> None:
     folder = other_tools if command in (["import"], ["adopt"]) else scratch
     lines = examples(command, folder)

@@ -47,6 +47,7 @@ FOUND: Mapping[State, str] = {
 }
 """State → the kind of finding that says so; the others have none."""
 
+SUITE = "evals/nights.eval.yaml"
 THRESHOLD = 0.8
 STEADY = 0.97
 """Pass rate of a healthy case."""
@@ -70,7 +71,7 @@ def line(name: str, score: float, rng: random.Random, *, judged: tuple[JudgedAns
     """Return a line of a case with one trial."""
     is_pass = score >= THRESHOLD
     return CaseLine(
-        "evals/nights.eval.yaml",
+        SUITE,
         name,
         "assistant",
         digest_of(name),
@@ -182,9 +183,11 @@ class Stretch(Struct, frozen=True, forbid_unknown_fields=True):
     dollars: float = 0.01
 
 
-def files_of(cases: Mapping[str, Sequence[Stretch]]) -> dict[str, bytes]:
+def files_of(cases: Mapping[str, Sequence[Stretch]], suite: str = SUITE) -> dict[str, bytes]:
     """Return the files of a ledger, a run in each night."""
-    of_cases = [[*_nights_of(name, stretches)] for name, stretches in cases.items()]
+    of_cases = [
+        [replace(each, suite=suite) for each in _nights_of(name, stretches)] for name, stretches in cases.items()
+    ]
     runs = ([each for each in lines if each is not None] for lines in zip_longest(*of_cases))
     url = "https://github.com/acme/evals/actions/runs"
     return dict(
