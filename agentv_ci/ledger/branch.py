@@ -182,7 +182,7 @@ async def _move(git: Git, branch: str, tip: Tip, commit: str) -> ProcessResult:
     if tip.ref == local:
         return await git.attempt("update-ref", local, commit, tip.commit)
     lease = f"--force-with-lease={local}:{'' if tip.is_new else tip.commit}"
-    return await git.attempt("push", "--quiet", "--no-verify", lease, REMOTE, f"{commit}:{local}")
+    return await git.attempt("push", "--quiet", lease, REMOTE, f"{commit}:{local}")
 
 
 async def _commit(git: Git, tip: Tip, files: Mapping[str, bytes], environment: Environment) -> str:

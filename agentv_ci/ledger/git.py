@@ -1,4 +1,4 @@
-"""Git commands that leave the work tree, the index and HEAD as they are, and run nothing that a repository names."""
+"""Git commands that leave the work tree, the index and HEAD as they are, and run no hooks."""
 
 from __future__ import annotations
 

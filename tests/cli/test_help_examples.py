@@ -75,7 +75,7 @@ set -e -o pipefail
 
 
 def shell(lines: str, folder: Path) -> CommandResult:
-    return run_program("bash", "-c", FUNCTIONS + lines, cwd=folder)
+    return run_program("bash", "-c", FUNCTIONS + lines, cwd=folder, timeout_s=180)
 
 
 @pytest.fixture(scope="module")

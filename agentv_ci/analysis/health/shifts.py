@@ -185,7 +185,7 @@ def _softplus(value: float) -> float:
 
 
 def _step(points: Sequence[_Point], regression: _Regression) -> _Regression | None:
-    """Return the step of Newton's method; None where all values are told apart."""
+    """Return the step of Newton's method; None where the values leave nothing to improve."""
     gradient, curvature = 0.0, 0.0
     # Of each stratum: the derivative by its intercept, the second one, and that by the intercept and the slope.
     own = {name: [0.0, 0.0, 0.0] for name in regression.intercepts}
