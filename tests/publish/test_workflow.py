@@ -88,6 +88,43 @@ def test_forks_and_dependabot_get_no_secrets(event: str, payload: Any, is_from_f
     assert (flow.is_from_fork, flow.lacks_secrets) == (is_from_fork, lacks_secrets)
 
 
+@pytest.mark.parametrize(
+    ("event", "payload", "environ", "is_of_change", "base"),
+    [
+        ("pull_request", events.pull_request(HEAD), {}, True, "main"),
+        ("pull_request", events.pull_request(HEAD), {"GITHUB_BASE_REF": "release"}, True, "release"),
+        ("pull_request", None, {}, True, None),
+        ("pull_request_target", events.pull_request(HEAD), {}, True, "main"),
+        ("merge_group", {"merge_group": {"base_ref": "refs/heads/main"}}, {}, True, "main"),
+        ("merge_group", None, {}, True, None),
+        ("push", events.push(HEAD), {"GITHUB_BASE_REF": ""}, False, None),
+    ],
+)
+def test_base_branch_of_a_change(
+    event: str, payload: Any, environ: dict[str, str], is_of_change: bool, base: str | None
+) -> None:
+    flow = known(event, payload, **environ)
+    assert (flow.is_of_change, flow.base_branch) == (is_of_change, base)
+
+
+@pytest.mark.parametrize(
+    ("event", "ref", "is_of_default_branch"),
+    [
+        ("push", "refs/heads/main", True),
+        ("schedule", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/feat", False),
+        ("push", "refs/tags/main", False),
+        ("push", "", False),
+        ("pull_request_target", "refs/heads/main", False),
+        ("workflow_run", "refs/heads/main", False),
+    ],
+)
+def test_run_of_the_default_branch(event: str, ref: str, is_of_default_branch: bool) -> None:
+    assert known(event, events.push(HEAD), GITHUB_REF=ref).is_of_default_branch == is_of_default_branch
+    assert not known(event, None, GITHUB_REF=ref).is_of_default_branch
+
+
 def test_deleted_fork_is_a_fork() -> None:
     payload = events.pull_request(HEAD)
     payload["pull_request"]["head"]["repo"] = None
