@@ -20,7 +20,7 @@ MAX_ENTRIES = 50
 
 def end_text(entry: Quarantine) -> str:
     """Return until when a quarantine lasts."""
-    return f"expires soon: {entry.expires}" if entry.state == "ending" else f"until {entry.expires}"
+    return f"until {entry.expires}" + (" (expires soon)" if entry.state == "ending" else "")
 
 
 def sentence(entry: Quarantine) -> str:

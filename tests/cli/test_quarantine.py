@@ -86,7 +86,7 @@ def test_other_documents_are_no_quarantine(project: Project) -> None:
 def test_last_days_are_announced(project: Project) -> None:
     quarantine(project, {**ENTRY, "expires": day(0)})
     done = project.eval("--markdown", "r.md")
-    assert (done.code, f"expires soon: {day(0)}" in done.out) == (0, True)
+    assert (done.code, f"until {day(0)} (expires soon)" in done.out) == (0, True)
     assert "1 case in quarantine, not in the gate; 1 entry expires soon" in project.text("r.md")
 
 

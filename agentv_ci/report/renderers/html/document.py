@@ -8,6 +8,7 @@ from functools import cache
 
 from jinja2 import Environment
 
+from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
@@ -72,7 +73,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         report=report,
         links=run.links,
         numbers=trials.numbers,
-        columns=columns(run.outcomes),
+        columns=columns(gating(run.outcomes)),
         plot=scatter(trials.points),
         remarks=[
             *map(expired_text, expired(run)),
