@@ -52,7 +52,7 @@ def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], en
         for field in target.secrets:
             found |= set(_values(getattr(target, field), getattr(used, field), whole=field not in PARTLY_SECRET))
     known = (_looked_up(value, environ).strip() for value in found)
-    return {value for value in known if _is_secret(value)}
+    return {value for value in known if worth_hiding(value)}
 
 
 def _looked_up(value: str, environ: Mapping[str, str]) -> str:
@@ -60,7 +60,8 @@ def _looked_up(value: str, environ: Mapping[str, str]) -> str:
     return value if variable is None else environ.get(variable, "")
 
 
-def _is_secret(text: str) -> bool:
+def worth_hiding(text: str) -> bool:
+    """Return whether a value is unlike ordinary text, so that it can be masked."""
     return len(text) >= MIN_LENGTH and not text.isdigit()
 
 
@@ -93,7 +94,7 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         # Each line too: logs are written line by line, and a message may quote one line of a key.
-        parts = {part for secret in secrets for part in (secret, *filter(_is_secret, _lines(secret)))}
+        parts = {part for secret in secrets for part in (secret, *filter(worth_hiding, _lines(secret)))}
         forms = {form for part in parts for form in _forms(part)}
         # Longest first: a secret that contains another one is masked as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+from datetime import datetime
 from pathlib import Path
 
 from agentv_ci.app.report_files import report_path
-from agentv_ci.results.files import form_of
+from agentv_ci.results.files import ResultsFormat, form_of
 
 RESULTS = Path(".agentv", "results")
 """The folder of results in a repository."""
@@ -23,6 +24,12 @@ def latest_results(root: Path) -> Path | None:
             if link.is_file():
                 return link.parent / link.readlink() if link.is_symlink() else link
     return None
+
+
+def new_results(root: Path, now: datetime, *, kind: str = "eval", form: ResultsFormat = "jsonl") -> Path:
+    """Return the path of new results in a repository; `now` is UTC, to the microsecond."""
+    stamp = now.strftime("%Y%m%dT%H%M%S.%fZ").replace(".", "_")
+    return root / RESULTS / f"{kind}_{stamp}.{form}"
 
 
 def link_latest(results: Path) -> None:

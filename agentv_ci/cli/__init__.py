@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "check": "Run validators over finished results.",
     "judge-check": "Measure how well a judge agrees with human labels.",
     "cache": "Inspect or clear the response cache.",
+    "mcp": "Serve tools for agents over the Model Context Protocol.",
     "schema": "List or print the published JSON Schemas.",
     "github": "Run evaluations in GitHub Actions and publish the results.",
 }

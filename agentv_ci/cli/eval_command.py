@@ -15,7 +15,7 @@ import click
 from msgspec.structs import replace
 
 from agentv_ci.app.compile import CompiledPlan, Origin, compile_paths, only_changed
-from agentv_ci.app.latest import LATEST, RESULTS, latest_results
+from agentv_ci.app.latest import LATEST, RESULTS, latest_results, new_results
 from agentv_ci.app.quarantine import NO_QUARANTINE, ReadQuarantine, find_quarantine, read_quarantine
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import list_run, only_failed, run_plan
@@ -54,7 +54,7 @@ from agentv_ci.cli.options import (
     typed_command,
     workers_option,
 )
-from agentv_ci.cli.running import run, stamp
+from agentv_ci.cli.running import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.execute.run_services import ClusterOptions, RunOptions
@@ -317,7 +317,7 @@ class EvalOptions:
         if resumed is not None and form_of(resumed) != form:
             raise UsageError("--resume and --out must use the same format", hint="give both files the same suffix")
         folder = root / RESULTS
-        results = named or folder / f"eval_{stamp()}.{form}"
+        results = named or new_results(root, datetime.now(UTC), form=form)
         return RunFiles(results, form, self.reports.at(cwd), is_latest=results.parent == folder and not self.dry_run)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from msgspec import to_builtins
 
 from agentv_ci.analysis.agreement import Agreement, Demands, JudgedItem, judge_agreement
 from agentv_ci.app.judge_check import JudgeCheck, check_judge, prepare_judge_check
-from agentv_ci.app.latest import RESULTS
+from agentv_ci.app.latest import new_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import one_line, short, show_diagnostics, show_line
 from agentv_ci.cli.options import (
@@ -34,7 +35,7 @@ from agentv_ci.cli.options import (
     verbose_option,
     workers_option,
 )
-from agentv_ci.cli.running import run, stamp
+from agentv_ci.cli.running import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.run_services import RunOptions
@@ -119,7 +120,7 @@ def command(options: JudgeCheckOptions) -> int:
         raise UsageError("--max-error requires labels with a score; the judge set has none")
     origin = check.compiled.origin
     show_diagnostics(origin.warnings, err=True)
-    results = cwd / options.out if options.out else origin.root / RESULTS / f"judge-check_{stamp()}.jsonl"
+    results = cwd / options.out if options.out else new_results(origin.root, datetime.now(UTC), kind="judge-check")
     files = RunFiles(results, form_and_name(None, options.out))
     overrides = Overrides(repeat=options.repeat, threshold=options.threshold)
     work = partial(check_judge, check, overrides, RunOptions(root=origin.root, workers=options.workers), files)

@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,11 +28,6 @@ MANY_FILES = 65_536
 TWICE_S = 0.5
 """Signals that come so soon after the first one are the same one."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def stamp() -> str:
-    """Return a timestamp for file names, to the microsecond so that two runs never share one."""
-    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ").replace(".", "_")
 
 
 def run(

@@ -1,0 +1,64 @@
+"""What clients get to see: clean, short, and an error where a call cannot be answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentv_ci.errors import CannotGoOn, InvalidInput
+from agentv_ci.redaction import Redactor
+from agentv_ci.text import printable, shortened
+
+Answer = dict[str, Any]
+"""A JSON object. Texts in it come from files and agents."""
+
+MAX_CHARACTERS = 40_000
+"""About 10,000 tokens, which clients take without cutting."""
+SIZES = ((200, 1_000), (50, 500), (20, 200), (5, 100), (1, 50))
+"""Items of a list that are shown, and characters of a text: the first pair that makes an answer short enough."""
+
+
+def presented(answer: Mapping[str, object], redactor: Redactor) -> Answer:
+    """Return an answer without secrets and unprintable characters; `…_left_out` counts what is cut off a list."""
+    items, _ = SIZES[0]
+    # Texts are cut after the secrets in them are masked: before that, half a secret could stay.
+    clean = redactor.value(json.loads(json.dumps(_cut(answer, items), default=str)))
+    cuts = (_cut(clean, items, characters) for items, characters in SIZES)
+    short: Answer = next((cut for cut in cuts if len(json.dumps(cut)) <= MAX_CHARACTERS), {"left_out": "everything"})
+    return short
+
+
+def refusal(error: CannotGoOn | OSError, redactor: Redactor) -> str:
+    """Return why a call cannot be answered, with the first mistakes of documents."""
+    lines = [*_sentences(error)] if isinstance(error, CannotGoOn) else [f"cannot continue: {error}"]
+    return shortened(printable(redactor.text("\n".join(lines))), MAX_CHARACTERS // 10)
+
+
+def _sentences(error: CannotGoOn) -> Iterator[str]:
+    yield error.message
+    if error.hint is not None:
+        yield error.hint
+    if isinstance(error, InvalidInput):
+        for each in error.diagnostics:
+            yield f"{each.path}:{each.line}:{each.column}: {each.rule} {each.message}"
+
+
+def _cut(value: Any, items: int, characters: int | None = None) -> Any:  # noqa: ANN401  # JSON
+    match value:
+        case str() if characters is not None:
+            return shortened(printable(value), characters)
+        case list() | tuple():
+            return [_cut(each, items, characters) for each in value[:items]]
+        case dict():
+            cut = {printable(key): _cut(each, items, characters) for key, each in [*value.items()][:items]}
+            left_out = {
+                f"{key}_left_out": _length(each) - items for key, each in value.items() if _length(each) > items
+            }
+            return cut | {key: more + value.get(key, 0) for key, more in left_out.items()}
+        case _:
+            return value
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, (list, tuple)) else 0

@@ -1,0 +1,106 @@
+"""Tools that read documents and ask nothing: validate, explain_rule, list_cases, compile, estimate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths, diff_plans, estimate_run, planned_cases
+from agentv_ci.app.explain import explain
+from agentv_ci.app.validate import check_paths
+from agentv_ci.compile.selection import EVERY_CASE, CaseFilter
+from agentv_ci.contracts.source import relative
+from agentv_ci.errors import NothingToRun
+from agentv_ci.mcp_server.answers import Answer
+from agentv_ci.mcp_server.repository import Repository
+from agentv_ci.report.diagnostics import document
+from agentv_ci.text import listed
+
+Name = Annotated[str, Field(max_length=500)]
+Names = Annotated[list[Name], Field(max_length=100)]
+PathName = Annotated[str, Field(max_length=500, description="A path relative to the repository.")]
+Paths = Annotated[Names, Field(min_length=1, description="Files, folders or globs, relative to the repository.")]
+
+
+class Cases(BaseModel):
+    """Which cases are meant; by default all of `evals`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    paths: Paths = ["evals"]
+    target: Name | None = Field(None, description="The target that answers every case instead of its own.")
+    eval_ids: Names = Field([], description="Only cases with one of these ids or globs.")
+    tags: Names = Field([], description="Only cases with one of these tags or globs.")
+    filter: Name | None = Field(
+        None, description="Only cases that meet a condition, such as 'tag:smoke and not tag:slow'."
+    )
+
+    @property
+    def only(self) -> CaseFilter:
+        """The conditions."""
+        return CaseFilter(self.eval_ids, self.tags, expression=self.filter)
+
+
+ALL_CASES = Cases()
+
+
+class DocumentTools:
+    """The tools, each of which answers with JSON; raises CannotGoOn."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def validate(self, paths: Paths = ["evals"], strict: bool = False) -> Answer:  # noqa: B006, FBT002  # a tool's schema
+        """Check eval, targets and config files; every mistake has its file, line, column, rule and message."""
+        root = self._repository.root
+        checks = check_paths(self._repository.patterns(paths), targets=None, cwd=root)
+        if not checks.files:
+            raise NothingToRun(f"no eval, targets or config document in {listed(paths)}")
+        checked = document(checks.files, checks.skipped, strict=strict)
+        found = [
+            {"path": relative(each.path, root), **diagnostic.model_dump(exclude={"path"}, exclude_none=True)}
+            for each, record in zip(checks.files, checked.files, strict=True)
+            for diagnostic in record.diagnostics
+        ]
+        return {"valid": checked.summary.failed == 0, "summary": checked.summary.model_dump(), "diagnostics": found}
+
+    def explain_rule(self, rule: Annotated[str, Field(max_length=20, description="An id such as AV304.")]) -> Answer:
+        """Explain a rule: what it reports, with a wrong and a right example."""
+        return explain(rule.upper()).model_dump()
+
+    def list_cases(self, cases: Cases = ALL_CASES) -> Answer:
+        """List the cases that would run: id, file, line, target and trials."""
+        return planned_cases(self.compiled(cases).plan).model_dump(exclude_none=True)
+
+    def compile(self, cases: Cases = ALL_CASES, older_plan: PathName | None = None) -> Answer:
+        """Compile cases into a plan, and say what it contains; with an older plan, which cases changed and why.
+
+        The plan itself is not shown: write one with `agentv-ci compile --out FILE`.
+        """
+        compiled = self.compiled(cases)
+        plan = compiled.plan
+        answer: Answer = {
+            "digest": plan.digest,
+            "cases": len(plan.cases),
+            "suites": [suite.path for suite in plan.suites],
+            "targets": {key: target.provider for key, target in plan.targets.items()},
+            "warnings": [f"{each.path}:{each.line}: {each.rule} {each.message}" for each in compiled.origin.warnings],
+        }
+        if older_plan is not None:
+            diff = diff_plans(compiled, self._repository.file(older_plan), cases.only)
+            answer |= diff.model_dump(exclude_none=True)
+        return answer
+
+    def estimate(self, cases: Cases = ALL_CASES) -> Answer:
+        """Estimate the requests, tokens, cost and time of a run."""
+        return estimate_run(self.compiled(cases), workers=None).model_dump()
+
+    def compiled(self, cases: Cases) -> CompiledPlan:
+        """Return the plan of cases, all of whose files are in the repository; raises CannotGoOn."""
+        patterns = self._repository.patterns(cases.paths)
+        targets = (cases.target,) if cases.target is not None else ()
+        only = cases.only or EVERY_CASE
+        compiled = compile_paths(Selection(patterns, target_names=targets, only=only), cwd=self._repository.root)
+        self._repository.require_inside(compiled.origin.sources)
+        return compiled

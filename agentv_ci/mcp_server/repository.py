@@ -1,0 +1,63 @@
+"""The repository that a server shows: which of its files a client may name, and what it may see of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from agentv_ci.errors import UsageError
+from agentv_ci.load.discover import discover, find_dotenv
+from agentv_ci.load.files import with_dotenv
+from agentv_ci.redaction import Redactor, secrets_of, worth_hiding
+
+
+class Repository:
+    """A folder that clients cannot leave, and the environment of the server."""
+
+    def __init__(self, root: Path, environ: Mapping[str, str]) -> None:
+        self.root = root.resolve()
+        self.environ = environ
+        self._folders = {self.root}
+        """Those of all files named so far, whose `.env` files are masked."""
+
+    def patterns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return paths, folders and globs that match files of the repository alone.
+
+        Raises UsageError for any other, also if a link leads elsewhere, and for paths that do not exist.
+        """
+        for name in names:
+            self.file(name)
+        self.require_inside(each.path for each in discover(names, self.root))
+        return tuple(names)
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file, which need not exist; raises UsageError if it is not in the repository."""
+        path = self.root / name
+        self._require_inside(path, name)
+        return path
+
+    def require_inside(self, paths: Iterable[Path]) -> None:
+        """Raise UsageError unless all files are in the repository."""
+        for path in paths:
+            self._require_inside(path, path.name)
+
+    def redactor(self) -> Redactor:
+        """Return what masks the secrets of the environment, and every value in a `.env` file."""
+        found = (find_dotenv(folder / "any", self.root, self.root) for folder in tuple(self._folders))
+        values = with_dotenv({}, filter(None, found)).values()
+        return Redactor(secrets_of({}, {}, self.environ) | {each for each in values if worth_hiding(each)})
+
+    def _require_inside(self, path: Path, name: str) -> None:
+        try:
+            real = path.resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # circular links; a NUL byte
+            raise _outside(name) from error
+        if not real.is_relative_to(self.root):
+            raise _outside(name)
+        if ".git" in map(str.lower, real.relative_to(self.root).parts) or real.name.startswith(".env"):
+            raise UsageError(f"'{name}' may contain credentials and is not read")
+        self._folders.add(path.parent)
+
+
+def _outside(name: str) -> UsageError:
+    return UsageError(f"'{name}' is not a path in the repository")
