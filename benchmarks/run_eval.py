@@ -29,8 +29,6 @@ CASES = 1_000
 WRONG_CASES = 5
 STARTS = 10
 """How often a round starts an interpreter that has nothing to do."""
-NPM_PEERS = ("agentv@4.42.4", "promptfoo@0.121.20")
-PYPI_PEERS = ("inspect_ai==0.3.285", "pydantic-evals==2.62.0", "openai==3.54.0", "aiohttp==3.14.5")
 ENVIRONMENT = {
     "OPENAI_API_KEY": "sk-of-the-benchmark",
     "ANSWERER": ANSWERER,
@@ -133,14 +131,16 @@ def main() -> None:
     options = _options()
     # As pip does when it installs; from a checkout the first runs would compile.
     compileall.compile_dir(str(Path(agentv_ci.__file__).parent), quiet=1)
-    if options.install_peers:
-        _install(options.install_peers)
-    tools = _tools((options.install_peers or options.peers).resolve())
+    tools = tools_of(options.peers.resolve())
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         (root / ".git").mkdir()
         with Server() as server:
-            runs = _measure([tool for tool in tools if tool.version is not None], options.rounds, root, server)
+            installed = [tool for tool in tools if tool.version is not None]
+            require_wrong_answers_found(installed, root, server)
+            runs: Runs = {(IDEAL, SLOW): [Run(SLOW.ideal_s, 0, 0)] * options.rounds}
+            for turn in range(options.rounds):
+                measure(installed, (SLOW, FAST, JUDGED), turn, root, server, runs)
         for workload in (SLOW, FAST, JUDGED):
             print("\n".join(_table(tools, workload, runs)), end="\n\n")
         print("\n".join(_start_table(options.rounds, root)), end="\n\n")
@@ -154,19 +154,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="how often every command runs (default: 3)")
     parser.add_argument("--large", action="store_true", help="10,000 and 100,000 cases that a mock answers, too")
     parser.add_argument("--peers", type=Path, default=Path("peers"), metavar="DIR", help="where peers are installed")
-    parser.add_argument("--install-peers", type=Path, metavar="DIR", help="install the peers there first")
     return parser.parse_args()
 
 
-def _install(folder: Path) -> None:
-    npm = ("npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder / "npm"))
-    subprocess.run((*npm, *NPM_PEERS), check=True)
-    subprocess.run((sys.executable, "-m", "venv", str(folder / "venv-eval")), check=True)
-    python = str(folder / "venv-eval" / "bin" / "python")
-    subprocess.run((python, "-m", "pip", "install", "-qq", *PYPI_PEERS), check=True)
-
-
-def _tools(peers: Path) -> list[Tool]:
+def tools_of(peers: Path) -> list[Tool]:
+    """Return all tools, ours first."""
     ours = (sys.executable, "-m", "agentv_ci", "eval", "evals", "--workers", "{width}", "--out", "out/rows.jsonl")
     counted = r"^(\d+) of \d+ passed"
     ask = ("ask.py", "{width}", "{judged}")
@@ -198,16 +190,20 @@ def _pypi_version(environment: Path, name: str) -> str | None:
     return next((installed.stem.partition("-")[2] for installed in found), None)
 
 
-def _measure(tools: list[Tool], rounds: int, root: Path, server: Server) -> Runs:
+def require_wrong_answers_found(tools: Sequence[Tool], root: Path, server: Server) -> None:
+    """Exit unless each tool fails wrong answers."""
     for tool in tools:
         _ask(tool, Workload(0, 2), WRONG_CASES, root, server, answer=WRONG)
-    runs: Runs = {(IDEAL, SLOW): [Run(SLOW.ideal_s, 0, 0)] * rounds}
-    for turn in range(rounds):
-        first = turn % len(tools)
-        for workload in (SLOW, FAST, JUDGED):
-            for tool in tools[first:] + tools[:first]:
-                runs.setdefault((tool.name, workload), []).append(_ask(tool, workload, CASES, root, server))
-    return runs
+
+
+def measure(
+    tools: list[Tool], workloads: Sequence[Workload], turn: int, root: Path, server: Server, runs: Runs
+) -> None:
+    """Add one round to the runs; each begins with another tool."""
+    first = turn % len(tools)
+    for workload in workloads:
+        for tool in tools[first:] + tools[:first]:
+            runs.setdefault((tool.name, workload), []).append(_ask(tool, workload, CASES, root, server))
 
 
 def _ask(tool: Tool, workload: Workload, cases: int, root: Path, server: Server, answer: str = RIGHT) -> Run:

@@ -21,8 +21,6 @@ from workload import CASES_PER_FILE, DIALECTS, document_of, files_of, folder_of
 
 import agentv_ci
 
-NPM_PEERS = ("agentv@4.42.4", "promptfoo@0.121.20")
-PYPI_PEERS = ("check-jsonschema==0.39.0", "ruamel.yaml.clib==0.2.15")
 QUIET = {"AGENTV_NO_UPDATE_CHECK": "1", "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
 SCHEMA = Path(__file__).resolve().parent.parent / "schemas" / "eval-v2.schema.json"
 BROKEN_FILES = 5
@@ -87,14 +85,16 @@ def main() -> None:
     options = _options()
     # As pip does when it installs; from a checkout the first runs would compile.
     compileall.compile_dir(Path(agentv_ci.__file__).parent, quiet=1)
-    if options.install_peers:
-        _install(options.install_peers)
-    tools = _tools(options.jobs, (options.install_peers or options.peers).resolve())
+    tools = tools_of(options.jobs, options.peers.resolve())
     sizes = sorted({*options.files, *([LARGE] if options.large else [])})
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         (root / ".git").mkdir()
-        runs = _measure([tool for tool in tools if tool.version is not None], sizes, options.rounds, root)
+        installed = [tool for tool in tools if tool.version is not None]
+        require_mistakes_found(installed, root)
+        runs: Runs = {}
+        for turn in range(options.rounds):
+            measure(installed, sizes, turn, root, runs)
     ours = [tool.name for tool in tools if tool.kind == "ours"][-1]
     print("\n".join([*_table(tools, ours, sizes, runs), "", *_notes(ours, options.rounds)]))
 
@@ -108,7 +108,6 @@ def _options() -> argparse.Namespace:
         "--jobs", type=_numbers, default=[1, 2], help="values of --jobs (default: 1,2); '' leaves it out"
     )
     parser.add_argument("--peers", type=Path, default=Path("peers"), metavar="DIR", help="where peers are installed")
-    parser.add_argument("--install-peers", type=Path, metavar="DIR", help="install the peers there first")
     return parser.parse_args()
 
 
@@ -116,14 +115,7 @@ def _numbers(text: str) -> list[int]:
     return [int(word) for word in text.split(",") if word]
 
 
-def _install(folder: Path) -> None:
-    npm = ("npm", "install", "--prefix", str(folder / "npm"), "--no-audit", "--no-fund", "--ignore-scripts")
-    subprocess.run((*npm, *NPM_PEERS), check=True)
-    subprocess.run((sys.executable, "-m", "venv", str(folder / "venv")), check=True)
-    subprocess.run((str(folder / "venv" / "bin" / "python"), "-m", "pip", "install", *PYPI_PEERS), check=True)
-
-
-def _tools(jobs: Sequence[int], peers: Path) -> list[Tool]:
+def tools_of(jobs: Sequence[int], peers: Path) -> list[Tool]:
     """Return all tools; the last of ours is the one that others are compared with."""
     ours = Tool("agentv-ci", (sys.executable, "-m", "agentv_ci", "validate", "."), "ours", takes_files=False)
     ways = [replace(ours, name=f"{ours.name} --jobs {n}", command=(*ours.command, "--jobs", str(n))) for n in jobs]
@@ -156,21 +148,23 @@ def _checker_version(environment: Path) -> str | None:
     return None
 
 
-def _measure(tools: list[Tool], sizes: list[int], rounds: int, root: Path) -> Runs:
+def require_mistakes_found(tools: Sequence[Tool], root: Path) -> None:
+    """Exit unless each tool refuses files with mistakes."""
     for tool in tools:
         _see_it_find_mistakes(tool, root)
-    runs: Runs = {}
-    for turn in range(rounds):
-        first = turn % len(tools)
-        for size in sizes:
-            for tool in tools[first:] + tools[:first]:
-                if size == LARGE and tool.kind == "peer":
-                    continue
-                run, status, output = _run(tool, folder_of(root, tool.dialect, size))
-                if status != 0:
-                    sys.exit(f"{tool.name} ended with {status} over {size:,} valid files:\n{output}")
-                runs.setdefault((tool.name, size), []).append(run)
-    return runs
+
+
+def measure(tools: list[Tool], sizes: Sequence[int], turn: int, root: Path, runs: Runs) -> None:
+    """Add one round to the runs; each begins with another tool."""
+    first = turn % len(tools)
+    for size in sizes:
+        for tool in tools[first:] + tools[:first]:
+            if size == LARGE and tool.kind == "peer":
+                continue
+            run, status, output = _run(tool, folder_of(root, tool.dialect, size))
+            if status != 0:
+                sys.exit(f"{tool.name} ended with {status} over {size:,} valid files:\n{output}")
+            runs.setdefault((tool.name, size), []).append(run)
 
 
 def _see_it_find_mistakes(tool: Tool, root: Path) -> None:

@@ -245,7 +245,7 @@ def no_targets(path: Path) -> UsageError:
     """Return the error for a document without a targets file."""
     return UsageError(
         f"no targets.yaml found for '{path}', in its folder, above it or in the working directory",
-        hint="create a targets.yaml, or use --targets FILE",
+        hint="create one with `agentv-ci init`, or use --targets FILE",
     )
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import UsageError
-from agentv_ci.text import listed
+from agentv_ci.text import listed, nearest
 
 YAML_SUFFIXES = (".yaml", ".yml")
 TARGETS_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
@@ -36,7 +36,7 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     """
     missing = [pattern for pattern in patterns if not glob.has_magic(pattern) and not _exists(normal(cwd / pattern))]
     if missing:
-        named = listed(f"'{each}'" for each in missing)
+        named = listed(f"'{each}'{_meant(each, cwd)}" for each in missing)
         raise UsageError(
             f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist",
             hint=_without_evals(cwd) if {each.strip("/") for each in missing} == {"evals"} else None,
@@ -48,8 +48,21 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     return tuple(found.values())
 
 
+def _meant(name: str, cwd: Path) -> str:
+    """Return which file beside a missing one may be meant."""
+    path = Path(name)
+    try:
+        # Suffixes make all names alike.
+        beside = {each.name.partition(".")[0]: each.name for each in (cwd / path.parent).iterdir()}
+    except (OSError, ValueError):
+        return ""
+    close = nearest(path.name.partition(".")[0], beside)
+    return f" (did you mean '{path.with_name(beside[close])}'?)" if close is not None else ""
+
+
 def _without_evals(cwd: Path) -> str:
-    above = next((each for each in cwd.parents if (each / "evals").is_dir() and (each / ".git").exists()), None)
+    ours = (each for each in cwd.parents if (each / ".git").exists() or (each / ".agentv").is_dir())
+    above = next((each for each in ours if (each / "evals").is_dir()), None)
     return NO_EVALS_HINT if above is None else f"they are in '{above}': run the command there"
 
 

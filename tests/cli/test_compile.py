@@ -69,7 +69,7 @@ def test_files_of_other_programs_are_skipped(arguments: list[str], project: Proj
 
 def test_missing_targets_file_is_an_error_with_a_hint(project: Project) -> None:
     project.path("targets.yaml").unlink()
-    project.refuses("compile", "evals", error="\n    create a targets.yaml, or use --targets FILE\n")
+    project.refuses("compile", "evals", error="\n    create one with `agentv-ci init`, or use --targets FILE\n")
 
 
 @pytest.mark.parametrize(("is_terminal", "shown"), [(True, "\r2,000 cases\r3,000 cases\r\x1b[K"), (False, "")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -191,9 +192,11 @@ def test_formats(project: Project) -> None:
     assert "evals/x.yaml:1" in project.run("prove", "evals", "--verbose").out
 
 
-def test_the_folder_above_with_evaluations_is_named(project: Project) -> None:
+@pytest.mark.parametrize("mark", [".git/config", ".agentv/config.yaml"])
+def test_the_folder_above_with_evaluations_is_named(mark: str, tmp_path: Path) -> None:
+    project = Project(tmp_path)
     project.documents(prices(STRONG))
-    project.write({".git/config": "", "src/x.txt": ""})
+    project.write({mark: "", "src/x.txt": ""})
     done = Project(project.path("src")).run("prove")
     assert (done.code, f"they are in '{project.folder}': run the command there" in done.err) == (2, True), done
 

@@ -11,8 +11,15 @@ import pytest
 from agentv_ci.jsonschema.schemas import SchemaName
 from tests.external import documents
 from tests.external.tools import installed, run
+from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow
+
+OF_GITHUB = {
+    "github-issue-forms": "ISSUE_TEMPLATE/[bop]*.yml",
+    "github-issue-config": "ISSUE_TEMPLATE/config.yml",
+    "dependabot": "dependabot.yml",
+}
 
 
 def errors_of(checked: Mapping[Path, SchemaName]) -> dict[str, str]:
@@ -42,3 +49,10 @@ def test_error_names_the_key_of_the_evaluators_type() -> None:
     error = errors_of({case: "eval-v2"})[documents.name(case)]
     assert error.startswith("$.evalcases[0].evaluators[0]: ")
     assert "'script'" in error
+
+
+@pytest.mark.parametrize("schema", OF_GITHUB)
+def test_forms_and_settings_of_github_are_valid(schema: str) -> None:
+    paths = [*(REPOSITORY / ".github").glob(OF_GITHUB[schema])]
+    assert paths
+    run([installed("check-jsonschema"), f"--builtin-schema=vendor.{schema}", *paths], codes=(0,))

@@ -58,6 +58,10 @@ def test_missing_paths_are_usage_errors(tree: Path) -> None:
     assert error.value.hint == "create an example with `agentv-ci init`"
     with pytest.raises(UsageError, match=r"^path 'gone\.yaml' does not exist$"):
         discover(["gone.yaml", "a.yaml"], tree)
+    with pytest.raises(
+        UsageError, match=r"^path 'evals/one\.yaml' \(did you mean 'evals/one\.test\.yml'\?\) does not exist$"
+    ):
+        discover(["evals/one.yaml"], tree)
     with pytest.raises(UsageError, match=r"^paths 'gone', 'a{300}', 'a\0b' do not exist$"):
         discover(["gone", "a" * 300, "a\0b"], tree)
 
