@@ -9,6 +9,7 @@ from agentv_ci.contracts.evaluators import AuthoredEvaluator, TextEvaluator
 from agentv_ci.text import listed, nearest
 
 FIELDS: Mapping[str, tuple[str, str]] = {
+    "threshold": ("min_score", "min_score"),
     **dict.fromkeys(("caseinsensitive", "ignorecase"), ("case_sensitive", "case_sensitive: false")),
 }
 """Field in lowercase without underscores → the field of the same purpose, and the setting that means the same."""
