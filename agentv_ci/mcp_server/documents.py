@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,7 +12,7 @@ from agentv_ci.app.explain import explain
 from agentv_ci.app.validate import check_paths
 from agentv_ci.compile.selection import EVERY_CASE, CaseFilter
 from agentv_ci.contracts.source import relative
-from agentv_ci.errors import NothingToRun
+from agentv_ci.errors import InvalidInput, NothingToRun
 from agentv_ci.mcp_server.answers import Answer
 from agentv_ci.mcp_server.repository import Repository
 from agentv_ci.report.diagnostics import document
@@ -55,6 +56,7 @@ class DocumentTools:
         """Check eval, targets and config files; every mistake has its file, line, column, rule and message."""
         root = self._repository.root
         checks = check_paths(self._repository.patterns(paths), targets=None, cwd=root)
+        self._repository.require_inside(each.path for each in checks.files)
         if not checks.files:
             raise NothingToRun(f"no eval, targets or config document in {listed(paths)}")
         checked = document(checks.files, checks.skipped, strict=strict)
@@ -101,6 +103,12 @@ class DocumentTools:
         patterns = self._repository.patterns(cases.paths)
         targets = (cases.target,) if cases.target is not None else ()
         only = cases.only or EVERY_CASE
-        compiled = compile_paths(Selection(patterns, target_names=targets, only=only), cwd=self._repository.root)
+        selection = Selection(patterns, target_names=targets, only=only)
+        try:
+            compiled = compile_paths(selection, cwd=self._repository.root)
+        except InvalidInput as error:
+            # Messages quote the files that they are about.
+            self._repository.require_inside(Path(each.path) for each in error.diagnostics)
+            raise
         self._repository.require_inside(compiled.origin.sources)
         return compiled

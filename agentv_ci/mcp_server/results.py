@@ -10,7 +10,8 @@ from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.app.compare import compare_files
 from agentv_ci.app.latest import latest_results
 from agentv_ci.app.report import report_results
-from agentv_ci.app.report_files import NO_REPORTS, RunOutcome
+from agentv_ci.app.report_files import NO_REPORTS, RunOutcome, report_path
+from agentv_ci.contracts.source import relative
 from agentv_ci.errors import UsageError
 from agentv_ci.mcp_server.answers import Answer
 from agentv_ci.mcp_server.documents import PathName
@@ -42,9 +43,15 @@ class ResultTools:
     def compare(self, base: PathName = BASELINE, head: PathName | None = None) -> Answer:
         """Show what got worse from one run or baseline to another. Default: from the baseline to the latest results."""
         name = self._named(head)
-        older, newer = self._repository.file(base), self._repository.file(name)
+        older, newer = self._file(base), self._file(name)
         compared = compare_files(older, newer, names=(base, name), confidence=CONFIDENCE, now=datetime.now(UTC))
         return compared.model_dump(exclude_none=True)
+
+    def _file(self, name: str) -> Path:
+        """Return the path of results, which are in the repository, as is their run report; raises UsageError."""
+        path = self._repository.file(name)
+        self._repository.require_inside([report_path(path)])
+        return path
 
     def _named(self, results: str | None) -> str:
         """Return the name of results in the repository; raises UsageError."""
@@ -53,8 +60,8 @@ class ResultTools:
             latest = latest_results(root)
             if latest is None:
                 raise UsageError("there are no results", hint="run `agentv-ci eval`, or name a results file")
-            results = latest.relative_to(root).as_posix()
-        self._repository.file(results)
+            results = relative(latest, root)
+        self._file(results)
         return results
 
 

@@ -140,6 +140,7 @@ class RunTools:
     async def _outcome(self, compiled: CompiledPlan, options: RunOptions, watch: Watch) -> tuple[str, RunOutcome]:
         """Run a plan, and return the name of its results and the outcome; raises what `run_plan` raises."""
         results = new_results(options.root, datetime.now(UTC))
+        self._repository.require_inside([results])
         files = RunFiles(results, "jsonl", is_latest=not options.dry_run)
         environment = system_environment(with_dotenv(self._repository.environ, compiled.origin.dotenv_files))
         services = RunServices(environment, watch=watch)

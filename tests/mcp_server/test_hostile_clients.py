@@ -87,6 +87,37 @@ async def test_no_document_leads_out_of_the_repository(case: dict[str, Any], pro
     assert all(each.is_error for each in shown[1:])
 
 
+LINKS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "targets.yaml": [("validate", {}), ("list_cases", {}), ("run", {"max_cost_usd": 0})],
+    ".agentv.yaml": [("validate", {}), ("list_cases", {})],
+    "r.report.json": [("report", {"results": "r.jsonl"}), ("compare", {"base": "r.jsonl", "head": "r.jsonl"})],
+    ".agentv": [("run", {"max_cost_usd": 0}), ("report", {})],
+}
+
+
+@pytest.mark.parametrize("name", LINKS)
+async def test_links_are_not_followed_out(name: str, tmp_path: Path) -> None:
+    project = Project(tmp_path / "repository")
+    project.documents("hello", name="x.yaml")
+    project.write({".git/config": "", "r.jsonl": "{}\n"})
+    outside = tmp_path / "outside"
+    (outside / ".agentv").mkdir(parents=True)
+    target = {"name": "default", "provider": OUTSIDE}
+    project.targets(target, name="../outside/targets.yaml")
+    project.write({"../outside/.agentv.yaml": f"$schema: agentv-config-v2\n{OUTSIDE}: 1\n"})
+    project.write({"../outside/r.report.json": json.dumps({"$schema": OUTSIDE})})
+    project.path(name).unlink(missing_ok=True)
+    project.path(name).symlink_to(outside / name)
+    async with connected(project, "--run-budget", "1") as client:
+        for tool, arguments in LINKS[name]:
+            given = {"paths": ["x.yaml"]} if tool == "validate" else {"cases": {"paths": ["x.yaml"]}}
+            results = tool in ("report", "compare")
+            refused = await refusal_of(client, tool, **arguments, **({} if results else given))
+            assert OUTSIDE not in refused
+            assert "in the repository" in refused or refused.endswith("name a results file"), refused
+    assert [*(outside / ".agentv").iterdir()] == []
+
+
 async def test_secrets_of_the_environment_and_of_dotenv_files_are_masked(project: Project) -> None:
     says_all = "import os; print(os.environ['PASSPHRASE'], os.environ['SERVICE_API_KEY'])"
     command = {"name": "default", "provider": "cli", "command_template": f'{sys.executable} -c "{says_all}"'}
