@@ -15,20 +15,24 @@ from statistics import NormalDist
 from msgspec import Struct
 
 from agentv_ci.analysis import sequence
-from agentv_ci.analysis.effects import Metric, Pair
+from agentv_ci.analysis.effects import LEAST_CLUSTERS, Metric, Pair
 from agentv_ci.analysis.student import critical
 
-MOST_TRIALS = 10_000
-STEPS = 60
+MOST_TRIALS = 1_000
+LARGEST = 1.0
+"""The largest mean change: 1 of 1, or e times as much."""
+CLOSE = 1e-6
 
 
 class Spread(Struct, frozen=True):
-    """Where the variance of the changes of a metric comes from, on the scale of the analysis."""
+    """How the changes of a metric vary, on the scale of the analysis."""
 
     within: float
-    """From trial to trial of the same case."""
+    """Variance from trial to trial of the same case."""
     between: float | None = None
-    """From case to case; None where it is not known: then half of the cases are taken to change, and the others not."""
+    """Variance from case to case; None where it is not known: then half of the cases are taken to change."""
+    largest: float = 1.0
+    """The largest change of one trial."""
 
 
 class Design(Struct, frozen=True):
@@ -52,65 +56,75 @@ def spread_of_trials(trials: Iterable[tuple[str, float]]) -> Spread | None:
 
     Pass logarithms for the scale `ratio`. None without a case that has two trials.
     """
-    by_case: dict[str, list[float]] = {}
-    for case, value in trials:
-        by_case.setdefault(case, []).append(value)
+    by_case = _by_case(trials)
     within = _within(by_case)
-    return Spread(within=2 * within) if within is not None else None
+    if within is None:
+        return None
+    return Spread(within=2 * within, largest=max(max(each) - min(each) for each in by_case.values()))
 
 
 def spread_of_pairs(metric: Metric, pairs: Iterable[Pair]) -> Spread | None:
     """Return the spread of an earlier experiment; None without two cases, one of which has two trials."""
-    by_case: dict[str, list[float]] = {}
-    for each in pairs:
-        if (change := metric.change(each)) is not None:
-            by_case.setdefault(each.case, []).append(change)
+    changes = ((each.case, metric.change(each)) for each in pairs)
+    by_case = _by_case((case, change) for case, change in changes if change is not None)
     within = _within(by_case)
-    if within is None or len(by_case) < 2:
+    if within is None or len(by_case) < LEAST_CLUSTERS:
         return None
     means = [math.fsum(each) / len(each) for each in by_case.values()]
     from_trials = within * math.fsum(1 / len(each) for each in by_case.values()) / len(by_case)
-    return Spread(within=within, between=max(0.0, _squares(means) / (len(means) - 1) - from_trials))
+    between = max(0.0, _squares(means) / (len(means) - 1) - from_trials)
+    return Spread(within=within, between=between, largest=max(abs(x) for each in by_case.values() for x in each))
 
 
 def detectable(spread: Spread, design: Design, trials: int) -> float | None:
     """Return the smallest mean change, on the scale of the analysis, that so many trials of each case find.
 
-    None: these cases cannot show any change with this power.
+    None: these cases cannot show any change that is small enough to matter, however many trials there are.
     """
-    distance = _distance(design)
-    noise = spread.within / trials / design.cases
-    if spread.between is not None:
-        return distance * math.sqrt(spread.between / design.cases + noise)
-    # Half of the cases change by 2x, the others not: the variance between them is x².
-    rest = 1 - distance**2 / design.cases
-    return distance * math.sqrt(noise / rest) if rest > 0 else None
+    if 2.0 ** (1 - design.cases) > design.alpha:
+        return None
+    low, high = 0.0, LARGEST
+    if not _finds(spread, design, trials, high):
+        return None
+    while high - low > CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _finds(spread, design, trials, middle) else (middle, high)
+    return high
 
 
 def trials_needed(spread: Spread, design: Design, change: float) -> int | None:
     """Return how many trials of each case find a mean change; None: more than MOST_TRIALS, or no number of them."""
+    if 2.0 ** (1 - design.cases) > design.alpha:
+        return None
     candidates = range(1, MOST_TRIALS + 1)
     place = bisect_left(candidates, True, key=lambda trials: _finds(spread, design, trials, change))
     return candidates[place] if place < len(candidates) else None
 
 
 def _finds(spread: Spread, design: Design, trials: int, change: float) -> bool:
-    found = detectable(spread, design, trials)
-    return found is not None and found <= change
+    """Whether a change is found: the error counts cases as drawn by lot, but only trials vary from run to run."""
+    noise = spread.within / trials / design.cases
+    unseen = spread.largest**2 / trials / design.cases / (design.cases - 1)
+    # Half of the cases change by 2x, the others not: the variance between them is that of x.
+    between = change**2 / (design.cases - 1) if spread.between is None else spread.between / design.cases
+    error = math.sqrt(between + noise + unseen)
+    beyond = NormalDist().inv_cdf(design.power) * math.sqrt(noise)
+    return change >= _errors_needed(design, change / error) * error + beyond
 
 
-def _distance(design: Design) -> float:
-    """Return how many standard errors from 0 a change must be so that it is found with the power of the design."""
-    if design.cases < 2 or 2.0 ** (1 - design.cases) > design.alpha:
-        return math.inf
-    beyond = math.copysign(critical(abs(2 * design.power - 1), design.cases - 1), design.power - 0.5)
-    if not design.looks:
-        return critical(1 - design.alpha, design.cases - 1) + beyond
-    distance = NormalDist().inv_cdf(1 - design.alpha / 2) + beyond
-    for _ in range(STEPS):
-        alpha = math.erfc(sequence.boundary(design.alpha, distance) / math.sqrt(2))
-        distance = critical(1 - alpha, design.cases - 1) + beyond
-    return distance
+def _errors_needed(design: Design, drift: float) -> float:
+    """Return how many standard errors from 0 an estimate is significant."""
+    alpha = design.alpha
+    if design.looks:
+        alpha = math.erfc(sequence.boundary(alpha, drift) / math.sqrt(2))
+    return critical(1 - alpha, design.cases - 1) if alpha >= 2.0 ** (1 - design.cases) else math.inf
+
+
+def _by_case(values: Iterable[tuple[str, float]]) -> Mapping[str, Sequence[float]]:
+    found: dict[str, list[float]] = {}
+    for case, value in values:
+        found.setdefault(case, []).append(value)
+    return found
 
 
 def _within(by_case: Mapping[str, Sequence[float]]) -> float | None:

@@ -16,6 +16,7 @@ and analysis of group-sequential studies, JASA 92. So a look may follow any numb
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 ON_PLAN = 0.8
@@ -31,6 +32,7 @@ def p_value(z: float, drift: float) -> float:
     return math.exp(-max(0.0, _log_fortune(abs(z), drift)))
 
 
+@lru_cache(maxsize=1024)
 def boundary(alpha: float, drift: float) -> float:
     """Return how many standard errors from the estimate a value must lie to be excluded."""
     low, high = 0.0, 1.0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.analysis.claims import Claim, claim
@@ -16,15 +17,21 @@ HOPELESS = 0.05
 """A chance of a decision that is not worth the trials that are left."""
 
 
-def stop(primary: Sequence[Claim], planned_pairs: int) -> Stop | None:
+class Planned(Struct, frozen=True):
+    """What there is to compare when all trials have run."""
+
+    pairs: int
+    clusters: int
+
+
+def stop(primary: Sequence[Claim], planned: Planned) -> Stop | None:
     """Return why an experiment may stop after a look; None: it goes on.
 
-    `primary`: the claims about the metrics that decide, from effects that hold at all looks. `planned_pairs`: how many
-    pairs there are when all trials have run.
+    `primary`: the claims about the metrics that decide, from effects that hold at all looks.
     """
     if all(is_decided(each) for each in primary):
         return "decided"
-    chances = [chance_of_decision(each, planned_pairs) for each in primary if not is_decided(each)]
+    chances = [chance_of_decision(each, planned) for each in primary if not is_decided(each)]
     return "futile" if max(chances) < HOPELESS else None
 
 
@@ -35,7 +42,7 @@ def is_decided(of: Claim) -> bool:
     return of.verdict != "undecided"
 
 
-def chance_of_decision(of: Claim, planned_pairs: int) -> float:
+def chance_of_decision(of: Claim, planned: Planned) -> float:
     """Return the chance that all planned trials decide a metric, given what is known now.
 
     The predictive power of D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn (1986), Monitoring clinical trials:
@@ -43,12 +50,15 @@ def chance_of_decision(of: Claim, planned_pairs: int) -> float:
     the root of the number of pairs, as if trials of one case were independent.
     """
     now = of.effect
-    if planned_pairs <= now.pairs:
+    if planned.pairs <= now.pairs:
         return 0.0
-    error = now.error * math.sqrt(now.pairs / planned_pairs)
+    error = now.error * math.sqrt(now.pairs / planned.pairs)
+    # With few clusters, no interval has bounds: those that are still to come count, too.
+    clusters = max(now.clusters, planned.clusters)
+    at_end = replace(now, clusters=clusters, degrees=now.degrees * clusters / now.clusters)
     spread = math.sqrt(now.error**2 - error**2)
     steps = [NormalDist().inv_cdf((step + 0.5) / STEPS) for step in range(STEPS)]
-    ends = [replace(now, estimate=now.estimate + spread * step, error=error) for step in steps]
+    ends = [replace(at_end, estimate=now.estimate + spread * step, error=error) for step in steps]
     return sum(is_decided(claim(end, of.confidence)) for end in ends) / STEPS
 
 
