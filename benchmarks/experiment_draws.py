@@ -156,7 +156,7 @@ def looks_by_case(draws: Draws, every: int) -> Iterator[Look]:
 def tail_of(at: Look, change: Array | float) -> Array:
     """Return the probability of an estimate at least as far from a change on the same side, in each experiment."""
     tail = special.stdtr(at.degrees, -np.abs(at.estimate - change) / at.error)
-    return np.maximum(tail, 2.0 ** -(at.degrees + 1))
+    return np.asarray(np.maximum(tail, 2.0 ** -(at.degrees + 1)), dtype=np.float64)
 
 
 def excludes(tail: Array, alpha: float) -> Flags:

@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import get_args
 
+import experiment_metrics
 import numpy as np
 from experiment_draws import (
     DROP,
@@ -33,7 +34,6 @@ from experiment_draws import (
     looks_by_case,
     tail_of,
 )
-from experiment_metrics import MARGIN, MEAN_TIME, P95_TIME, ratio_coverage, wrong_comparisons
 from plots import drawing
 from scipy import stats
 
@@ -218,31 +218,6 @@ def sequential(cell: Cell, runs: int, *, looks_at_end: bool = False) -> tuple[fl
     return found / total, pairs / total / cell.cases
 
 
-def several(runs: int) -> bool:
-    """Print how often whole comparisons of several metrics are wrong, and coverage of ratios, by the product's code."""
-    print(f"\nWrong comparisons of three metrics, {runs:,} each.\n")
-    print(
-        "| cases | equal arms | equal arms, looks | worse by the margin | worse by the margin, looks |\n|--:"
-        + "|--:" * 4
-        + "|"
-    )
-    highest = 0.0
-    for cases in CASES[1:4]:
-        wrong = [
-            wrong_comparisons(cases, runs, change=change, smallest=smallest)
-            for change, smallest in product((0.0, MARGIN), (None, 0.1))
-        ]
-        highest = max(highest, *wrong)
-        print(f"| {cases} |" + "".join(f" {each:.1%} |" for each in wrong), flush=True)
-    print("\nCoverage of 95% intervals of ratios of durations.\n\n| cases | mean | p95 |\n|--:|--:|--:|")
-    lowest = 1.0
-    for cases in CASES[:4]:
-        covered = [ratio_coverage(metric, cases, count) for metric, count in ((MEAN_TIME, runs), (P95_TIME, runs // 2))]
-        lowest = min(lowest, *covered)
-        print(f"| {cases} | {covered[0]:.1%} | {covered[1]:.1%} |", flush=True)
-    return highest <= ALPHA and lowest >= 1 - ALPHA - SLACK
-
-
 def plots(runs: int, folder: Path) -> None:
     """Draw false alarms and found drops over the looks of an experiment with 50 cases."""
     equal, dropped = Cell(50, 20, correlation=0.2), Cell(50, 20, correlation=0.2, change="drop")
@@ -274,7 +249,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--plots", type=Path)
     given = parser.parse_args()
-    are_met = [errors(given.runs), drops(given.runs), several(given.runs)]
+    are_met = [errors(given.runs), drops(given.runs), experiment_metrics.check(given.runs)]
     if given.plots is not None:
         plots(given.runs, given.plots)
     sys.exit(not all(are_met))

@@ -22,6 +22,7 @@ from statistics import NormalDist
 ON_PLAN = 0.8
 """The part of the bet that is on the effect of the plan."""
 CLOSE = 1e-10
+LEAST_P = 1e-300
 
 
 def p_value(z: float, drift: float) -> float:
@@ -46,7 +47,7 @@ def boundary(alpha: float, drift: float) -> float:
 
 def normal_z(p_two_sided: float) -> float:
     """Return how many standard deviations from the mean have this probability in a normal distribution."""
-    return -NormalDist().inv_cdf(p_two_sided / 2)
+    return -NormalDist().inv_cdf(max(p_two_sided, LEAST_P) / 2)
 
 
 def _log_fortune(z: float, drift: float) -> float:

@@ -145,6 +145,12 @@ def test_few_clusters_show_nothing() -> None:
     assert known(COST, pairs_of([[0.5] * 9] * 5)).interval(0.95) == (-math.inf, math.inf)
 
 
+def test_very_many_clusters_are_counted_without_underflow() -> None:
+    found = known(SCORE, pairs_of([[0.5 + case % 2 / 64] for case in range(3000)]), 0.1)
+    assert 0 < found.p_value < 1e-200
+    assert found.interval(0.95) == pytest.approx((0.507, 0.508), abs=0.001)
+
+
 def test_agreement_of_few_pairs_is_not_certainty() -> None:
     found = known(SCORE, pairs_of([[0.0]] * 20))
     low, high = found.interval(0.95)
