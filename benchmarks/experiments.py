@@ -219,14 +219,16 @@ def sequential(cell: Cell, runs: int, *, looks_at_end: bool = False) -> tuple[fl
 
 
 def plots(runs: int, folder: Path) -> None:
-    """Draw false alarms and found drops over the looks of an experiment with 50 cases."""
-    equal, dropped = Cell(50, 20, correlation=0.2), Cell(50, 20, correlation=0.2, change="drop")
+    """Draw false alarms and found drops over the trials of an experiment that looks after each batch."""
+    equal = Cell(50, 20, correlation=0.2)
     alarms = {
         "p ≤ 0.05 at any look so far": _by_look(equal, runs, None),
-        "excluded by the confidence sequence": _by_look(equal, runs, DROP / 2),
+        "confidence sequence": _by_look(equal, runs, DROP / 2),
     }
-    found = {"drop of 20 points in half of the cases": _by_look(dropped, runs, DROP / 2)}
-    for name, lines, y in (("false-alarms", alarms, "false alarms (%)"), ("found", found, "found (%)")):
+    found = {
+        f"{cases} cases": _by_look(replace(equal, cases=cases, change="drop"), runs, DROP / 2) for cases in CASES[2:]
+    }
+    for name, lines, y in (("false-alarms", alarms, "false alarms (%)"), ("found", found, "drop found (%)")):
         text = drawing(lines, "trials of each case", y)
         (folder / f"experiments-{name}.svg").write_text(text, encoding="utf-8")
 
