@@ -197,6 +197,8 @@ def test_quantile_of_pairs_has_the_error_of_a_bootstrap_of_clusters() -> None:
     [
         (SCORE, 0.0, True, True),
         (SCORE, 0.09, False, True),
+        (SCORE, 0.16, False, True),
+        (SCORE, -0.16, False, False),
         (SCORE, 0.3, False, True),
         (SCORE, -0.05, True, True),
         (SCORE, -0.3, False, False),
