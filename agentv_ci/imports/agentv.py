@@ -12,20 +12,21 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variables_in
-from agentv_ci.contracts.evals import EVAL_SCHEMA, ROLES
+from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.source import Mark, Source
 from agentv_ci.imports.agentv_checks import CaseContext
 from agentv_ci.imports.agentv_evaluators import evaluators
-from agentv_ci.imports.agentv_targets import add_targets
+from agentv_ci.imports.agentv_messages import Messages
+from agentv_ci.imports.agentv_targets import add_missing_targets, read_targets
+from agentv_ci.imports.agentv_workspaces import can_work, workspace
 from agentv_ci.imports.draft import Draft, Fields, Names, Place, comments_at_start, comments_before
 from agentv_ci.imports.yaml_text import Block, Commented, Node, yaml_text
-from agentv_ci.json_access import json_or_none, objects_at
+from agentv_ci.json_access import json_or_none
 
 CASES = ("tests", "evalcases", "eval_cases", "cases")
 ASSERTIONS = ("assertions", "assert", "evaluators", "graders")
 ABOUT = ("version", "author", "license", "requires", "category", "metadata", "governance")
 """Fields that only describe the file; they stay under keys that begin with `x-`."""
-NO_WORKSPACE = "agentv-ci prepares no workspaces: do it before the run, or in the command of the target"
 NO_CONVERSATION = "each turn asks the agent again, which agentv-ci does not do"
 _STRATEGIES = {
     "pass_at_k": "any",
@@ -40,10 +41,11 @@ def convert(draft: Draft, source: Source) -> None:
     """Add the eval file of one file of AgentV, and the targets that it uses."""
     if source.path.suffix == ".jsonl":
         source = _settings_of(draft, source)
+    read_targets(draft, source)
     document = _Suite(draft, source).document()
     name = draft.evals.unique(re.sub(r"(?i)\.(eval|test)$|^eval$", "", source.path.stem) or source.path.parent.name)
     draft.texts[f"{name}.eval.yaml"] = yaml_text(document, comments_at_start(source))
-    add_targets(draft, source)
+    add_missing_targets(draft, source)
 
 
 def _settings_of(draft: Draft, source: Source) -> Source:
@@ -60,12 +62,16 @@ class _Suite:
     def __init__(self, draft: Draft, source: Source) -> None:
         self._draft = draft
         self._source = source
+        self._messages = Messages(draft, source)
         self._ids = Names()
         self._fields = draft.fields(Place(source), "")
         self._input: list[Node] = []
         self._shared: list[Node] = []
         self._prompt: str | None = None
         """The template of the question of every case, in files that have one."""
+        self._workspace: dict[str, Node] = {}
+        self._named: set[str] = set()
+        """Targets that the file and its cases name."""
         self._each_case: list[Place] = []
         """Assertions of the file that need to know the case."""
 
@@ -83,20 +89,24 @@ class _Suite:
         for key in (*ABOUT, *(("tags",) if isinstance(tags, dict) else ())):
             if (value := fields.take(key)) is not None:
                 made[f"x-{key}"] = value
-        self._input = [*self._messages(fields.at("input")), *self._files(fields.at("input_files"))]
+        self._input = [*self._messages.listed(fields.at("input")), *self._messages.files(fields.at("input_files"))]
         prompts = fields.at("prompts")
         first = prompts.items[0].value if prompts and prompts.items else None
         self._prompt = first if isinstance(first, str) else None
         execution = self._execution(fields)
-        fields.drop({"workspace"}, NO_WORKSPACE)
         fields.drop({"preprocessors"}, "files are read as they are")
         cases = fields.at(*CASES)
         if cases is None and (beside := self._beside()) is not None:
             cases = beside
+        place = fields.at("workspace")
+        self._workspace = workspace(self._draft, place) if place else {}
         fields.end()
+        listed = list(self._cases(cases)) if cases else []
+        if place and self._workspace and can_work(self._draft, place, self._named or {"default"}):
+            execution["workspace"] = self._workspace
         if execution:
             made["execution"] = execution
-        made["evalcases"] = list(self._cases(cases)) if cases else []
+        made["evalcases"] = listed or self._draft.without_cases(Place(self._source), "the file has no tests")
         return made
 
     def _beside(self) -> Place | None:
@@ -171,6 +181,7 @@ class _Suite:
             self._draft.note("dropped", place, "target", "settings of a target belong into the targets file")
         if variables_in(name):
             name = "default"
+        self._named.add(name)
         return self._draft.target(name, place)
 
     # Cases
@@ -185,7 +196,8 @@ class _Suite:
                 yield self._case(item)
 
     def _file_of_cases(self, place: Place, path: str) -> Iterator[Node]:
-        found = self._draft.reads.matching(place.source.resolve(path))
+        file = place.source.resolve(path)
+        found = self._draft.reads.matching(file) or self._draft.reads.matching(file / "*" / "case.y*ml")
         if not found:
             self._draft.note("dropped", place, "tests", f"'{path}' was not found")
         for file in found:
@@ -195,7 +207,9 @@ class _Suite:
     def _case(self, place: Place) -> Node:
         fields = self._draft.fields(place, "tests")
         context = CaseContext()
-        made: dict[str, Node] = {"id": self._ids.unique(fields.text("id", "name") or "case")}
+        file = place.source.path
+        unnamed = file.parent.name if file.stem == "case" else "case"
+        made: dict[str, Node] = {"id": self._ids.unique(fields.text("id", "name") or unnamed)}
         outcome = fields.text("criteria", "expected_outcome", "outcome")
         made["expected_outcome"] = outcome or "The answer passes the evaluators"
         for key in ("description", "note", "conversation_id"):
@@ -205,7 +219,9 @@ class _Suite:
         skips_defaults = execution.pop("skip_defaults", False) is True
         messages, skip = self._question(fields, with_defaults=not skips_defaults)
         made["input"] = _short(messages) or "(nothing)"
-        made["expected"] = self._expected(fields.at("expected_output", "expected_messages", "expected"), context)
+        made["expected"] = self._messages.expected(
+            fields.at("expected_output", "expected_messages", "expected"), context
+        )
         if variables := fields.take("vars"):
             made["vars"] = [variables]
         listed = [
@@ -219,9 +235,9 @@ class _Suite:
         self._draft.has_judges |= not (listed or context.lost or self._shared)
         if skips_defaults:
             made["inherit_evaluators"] = False
+        execution |= self._own_workspace(fields.at("workspace"))
         if execution:
             made["execution"] = execution
-        fields.drop({"workspace"}, NO_WORKSPACE)
         made |= _metadata(fields)
         fields.drop({"depends_on", "on_dependency_failure"}, "cases are independent of each other")
         fields.end()
@@ -231,18 +247,25 @@ class _Suite:
         comments = comments_before(place)
         return Commented(comments, Block(made)) if comments else Block(made)
 
+    def _own_workspace(self, place: Place | None) -> dict[str, Node]:
+        """Return the workspace of a case, which adds to that of the file."""
+        found = workspace(self._draft, place) if place else {}
+        if not place or not found or not can_work(self._draft, place, self._named or {"default"}):
+            return {}
+        return {"workspace": {**self._workspace, **found}}
+
     def _question(self, fields: Fields, *, with_defaults: bool) -> tuple[list[Node], list[str]]:
         """Return the messages of a case, and why it cannot run."""
         skip: list[str] = []
-        own = self._messages(fields.at("input", "input_messages", "prompt"))
+        own = self._messages.listed(fields.at("input", "input_messages", "prompt"))
         if not own and self._prompt is not None:
             own = self._prompted(fields)
-        own += self._files(fields.at("input_files"))
+        own += self._messages.files(fields.at("input_files"))
         turns = fields.at("turns")
         if turns is not None:
             self._draft.note("dropped", turns, "tests.turns", f"{NO_CONVERSATION}; the case is skipped")
             skip.append("it is a conversation with several questions")
-            own += self._messages(turns.items[0] / "input") if turns.items else []
+            own += self._messages.listed(turns.items[0] / "input") if turns.items else []
             fields.drop({"mode", "aggregation", "on_turn_failure", "window_size"}, NO_CONVERSATION)
         messages = [*(self._input if with_defaults else []), *own]
         if not messages:
@@ -253,7 +276,7 @@ class _Suite:
         """Return the messages of a case whose file has a template for all cases."""
         only = re.fullmatch(r"\{\{\s*(\w+)\s*\}\}", self._prompt or "")
         if only is not None and (place := fields.place / "vars" / only[1]).value is not None:
-            return self._messages(place)
+            return self._messages.listed(place)
         return [{"role": "user", "content": self._prompt}]
 
     def _evaluators(self, fields: Fields, context: CaseContext, skips_defaults: bool) -> list[Node]:
@@ -293,96 +316,10 @@ class _Suite:
                 made["threshold"] = threshold
             if (listed := inner.at(*ASSERTIONS)) is not None:
                 made["evaluators"] = evaluators(self._draft, listed.items, CaseContext())
-            inner.drop({"workspace"}, NO_WORKSPACE)
             inner.end("set by options of `agentv-ci eval`, or not needed")
         made |= self._targets(fields)
         if (threshold := fields.take("threshold")) is not None:
             made["threshold"] = threshold
-        return made
-
-    # Messages
-
-    def _messages(self, place: Place | None) -> list[Node]:
-        value = place.value if place else None
-        if place is None or value in (None, "", []):
-            return []
-        if isinstance(value, list) and all(isinstance(each, dict) and "role" in each for each in value):
-            return [self._message(each) for each in place.items]
-        return [{"role": "user", "content": self._content(place)}]
-
-    def _message(self, place: Place) -> dict[str, Node]:
-        fields = self._draft.fields(place, "input")
-        role = fields.text("role") or "user"
-        made: dict[str, Node] = {"role": role if role in ROLES else "user"}
-        if name := fields.text("name"):
-            made["name"] = name
-        content = fields.at("content")
-        made["content"] = self._content(content) if content else ""
-        fields.end()
-        return made
-
-    def _content(self, place: Place) -> Node:
-        value = place.value
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list) and all(isinstance(each, (str, dict)) for each in value):
-            return [self._block(each) for each in place.items]
-        return json.dumps(value, ensure_ascii=False)
-
-    def _block(self, place: Place) -> Node:
-        value = place.value
-        if not isinstance(value, dict):
-            return str(value)
-        kind, content = value.get("type"), value.get("value") or value.get("path") or value.get("text")
-        if kind in {"file", "image", "document"} and isinstance(content, str):
-            return self._file(place, content, str(kind))
-        return str(content) if isinstance(content, str) else json.dumps(value, ensure_ascii=False)
-
-    def _files(self, place: Place | None) -> list[Node]:
-        if place is None:
-            return []
-        return [{"role": "user", "content": [self._file(each, str(each.value), "file") for each in place.items]}]
-
-    def _file(self, place: Place, path: str, kind: str) -> Node:
-        file = place.source.resolve(path)
-        if not path.startswith("http") and not self._draft.reads.matching(file):
-            self._draft.note("dropped", place, "file", f"'{path}' was not found; its name is in the message")
-            return f"[{path}]"
-        return {"type": kind, "value": path if path.startswith("http") else self._draft.reference(file)}
-
-    def _expected(self, place: Place | None, context: CaseContext) -> Node:
-        value = place.value if place else None
-        if place is None or value in (None, "", [], {}):
-            return []
-        if isinstance(value, str):
-            context.reference = json_or_none(value)
-            return value
-        if isinstance(value, list) and all(isinstance(each, dict) and "role" in each for each in value):
-            return [self._expected_message(each, context) for each in place.items]
-        context.reference = value
-        return [_assistant(value)]
-
-    def _expected_message(self, place: Place, context: CaseContext) -> Node:
-        fields = self._draft.fields(place, "expected_output")
-        role = fields.text("role") or "assistant"
-        made: dict[str, Node] = {"role": role if role in ROLES else "assistant"}
-        if name := fields.text("name"):
-            made["name"] = name
-        content, calls = fields.at("content"), fields.at("tool_calls")
-        if content is not None:
-            value = content.value
-            context.reference = json_or_none(value) if isinstance(value, str) else value
-            is_data = isinstance(value, dict) and role == "assistant"
-            made["content"] = value if is_data else self._content(content)
-        for each in objects_at(calls.value) if calls else ():
-            call: JsonObject = {ours: each[ours] for ours in ("tool", "input", "output") if ours in each}
-            call.setdefault("tool", str(each.get("name") or "tool"))
-            context.calls.append(call)
-        if calls and context.calls and made["role"] == "assistant":
-            made["tool_calls"] = cast("list[Node]", context.calls[-len(calls.items) :])
-        if "content" not in made and "tool_calls" not in made:
-            made["content"] = ""
-        fields.end("not part of an expected message")
         return made
 
 
@@ -396,11 +333,6 @@ def _metadata(fields: Fields) -> dict[str, Node]:
     about = {name: value for name in names if (value := fields.take(name)) is not None}
     metadata = {**_mapping(fields.take("metadata")), **about}
     return {"metadata": metadata} if metadata else {}
-
-
-def _assistant(value: JsonValue) -> Node:
-    content = value if isinstance(value, (dict, str)) else json.dumps(value, ensure_ascii=False)
-    return {"role": "assistant", "content": content}
 
 
 def _mapping(value: JsonValue) -> JsonObject:

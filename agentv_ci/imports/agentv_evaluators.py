@@ -70,7 +70,7 @@ def _one(draft: Draft, place: Place, context: CaseContext) -> list[Evaluator]:
 
 def _common(fields: Fields) -> Evaluator:
     common: Evaluator = {}
-    if name := fields.text("name"):
+    if name := fields.text("name", "metric"):
         common["name"] = name
     required = fields.take("required")
     if required is not None and required is not False:

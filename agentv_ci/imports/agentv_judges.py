@@ -36,29 +36,35 @@ DETACHED = "agentv-ci asks judges through their target"
 
 def llm(draft: Draft, fields: Fields) -> Evaluator:
     """Return the evaluator that asks a model."""
+    rubrics = fields.at("rubrics", "criteria")
+    if rubrics is not None and isinstance(rubrics.value, list):
+        fields.drop({"prompt", "value"}, "criteria are checked with the prompt of agentv-ci")
+        return _rubric(draft, fields, rubrics)
     made: Evaluator = {"type": "llm_judge"}
     place = fields.place / "prompt"
     prompt = fields.take("prompt", "value")
-    rubrics = fields.at("rubrics", "criteria")
     if isinstance(prompt, str):
         written = judge_prompt(draft, place, prompt)
         if written is not None:
-            made = {"type": "llm_judge", "prompt": written}
+            made["prompt"] = written
     elif prompt is not None:
         draft.note("approximated", place, "llm-grader.prompt", "a program makes the prompt; the built-in one is used")
-    if rubrics is not None and isinstance(rubrics.value, list):
-        made = {"rubric": _criteria(draft, rubrics)}
+    if (temperature := fields.take("temperature")) is not None:
+        made["temperature"] = temperature
     return made | _judge(draft, fields)
+
+
+def _rubric(draft: Draft, fields: Fields, criteria: Place) -> Evaluator:
+    fields.drop({"temperature"}, "criteria are checked at the temperature of the judge's target")
+    return {"rubric": _criteria(draft, criteria), **_judge(draft, fields)}
 
 
 def _judge(draft: Draft, fields: Fields) -> Evaluator:
     made: Evaluator = {}
-    draft.has_judges = True
     target = fields.at("target", "judge_target", "grader_target")
     if target is not None and isinstance(target.value, str):
         made["judge_target"] = draft.target(target.value, target)
-    if (temperature := fields.take("temperature")) is not None:
-        made["temperature"] = temperature
+    draft.has_judges |= not made
     fields.drop({"model", "config", "max_steps", "preprocessors"}, DETACHED)
     return made
 
@@ -103,8 +109,7 @@ def rubric(draft: Draft, fields: Fields) -> Evaluator | None:
     place = fields.at("criteria", "rubrics", "value")
     if place is None or not place.items:
         return None
-    criteria = _criteria(draft, place)
-    return {"rubric": criteria, **{k: v for k, v in _judge(draft, fields).items() if k == "judge_target"}}
+    return _rubric(draft, fields, place)
 
 
 def _criteria(draft: Draft, place: Place) -> list[Node]:

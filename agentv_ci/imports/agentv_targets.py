@@ -53,14 +53,18 @@ TAKEN: Mapping[str, frozenset[str]] = {
 """Provider → the settings that have the same name and meaning."""
 
 
-def add_targets(draft: Draft, source: Source) -> None:
-    """Add the targets of the nearest targets file; those that the eval files name and that are not in it fail."""
+def read_targets(draft: Draft, source: Source) -> None:
+    """Add the targets of the nearest targets file."""
     found = next((each for each in _candidates(draft, source)), None)
     if found is not None:
         place = Place(found)
         listed = next((place / key for key in ("targets", "providers") if (place / key).value is not None), place)
-        for each in listed.items:
+        for each in sorted(listed.items, key=_is_alias):
             _add(draft, each, source.path.parent)
+
+
+def add_missing_targets(draft: Draft, source: Source) -> None:
+    """Add targets that eval files name and no targets file has; they fail."""
     wanted = draft.named or {"default": Place(source)}
     for name, place in wanted.items():
         if name not in draft.targets:
@@ -73,6 +77,11 @@ def _candidates(draft: Draft, source: Source) -> list[Source]:
     return [found for path in paths if draft.reads.matching(path) and (found := draft.reads.document(path))]
 
 
+def _is_alias(place: Place) -> bool:
+    """Whether a target stands for another one, which must be there first."""
+    return isinstance(place.value, dict) and "use_target" in place.value
+
+
 def _add(draft: Draft, place: Place, folder: Path) -> None:
     fields = draft.fields(place, "targets")
     name = fields.text("name", "label", "id") or "default"
@@ -81,6 +90,10 @@ def _add(draft: Draft, place: Place, folder: Path) -> None:
     theirs = fields.text("provider") or ""
     provider = PROVIDERS.get(theirs)
     used = fields.text("use_target")
+    if used in draft.targets:
+        draft.targets[name] = draft.targets[used]
+        fields.end("those of the other target are used")
+        return
     if used is not None or provider is None:
         why = f"it stands for the target in {used}" if used else f"there is no provider '{theirs}'"
         draft.stand_in(name, place, f"provider {theirs}" if theirs else "use_target", why)
@@ -104,7 +117,7 @@ def _settings(draft: Draft, fields: Fields, provider: str, folder: Path) -> dict
             made[key] = value
     cwd = made.get("cwd")
     if isinstance(cwd, str) and not variables_in(cwd):
-        made["cwd"] = draft.reference(fields.place.source.path.parent / cwd)
+        made["cwd"] = draft.reference(folder / cwd)
     if provider in OF_MODELS:
         made |= _of_model(draft, fields, provider, made)
     elif provider == "cli":

@@ -12,11 +12,13 @@ from pathlib import Path
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.imports import Fate, ImportNote, ReadImports
 from agentv_ci.contracts.source import Pointer, Source, locate, normal
-from agentv_ci.imports.yaml_text import Node
+from agentv_ci.imports.yaml_text import Block, Node
 from agentv_ci.json_access import value_at
 
 STAND_IN: Mapping[str, Node] = {"provider": "mock", "error": {"kind": "request"}}
 """A target that fails, so that what cannot be asked is never a pass."""
+ANY_ANSWER: Mapping[str, Node] = {"regex": "^", "name": "answers"}
+"""A check that every answer passes."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -85,8 +87,10 @@ class Draft:
     named: dict[str, Place] = field(default_factory=dict)
     """Targets that documents name → the first place."""
     evals: Names = field(default_factory=Names)
+    files: Names = field(default_factory=Names)
+    """Names of files that only targets read, without their suffix."""
     has_judges: bool = False
-    """Whether a model judges any answer."""
+    """Whether a model that no document names judges any answer."""
 
     def note(self, fate: Fate, place: Place, construct: str, how: str = "") -> None:
         """Record what became of a construct."""
@@ -99,12 +103,11 @@ class Draft:
     def reference(self, path: Path) -> str:
         """Return a reference from the output folder to a file, which is copied if it is in another repository."""
         path = normal(path)
-        if path.is_relative_to(self.root):
+        text = None if path.is_relative_to(self.root) else self.reads.text(path)
+        if text is None:
             return os.path.relpath(path, self.out).replace(os.sep, "/")
-        text = self.reads.text(path)
         name = f"files/{path.name}"
-        if text is not None:
-            self.texts[name] = text
+        self.texts[name] = text
         return name
 
     def script(self, name: str) -> str:
@@ -116,6 +119,22 @@ class Draft:
         """Note that a document names a target."""
         self.named.setdefault(name, place)
         return name
+
+    def without_cases(self, place: Place, why: str) -> list[Node]:
+        """Return the only case of a file none of whose cases can be imported: a skipped one."""
+        self.note("dropped", place, "tests", why)
+        return [
+            Block(
+                {
+                    "id": "not-imported",
+                    "expected_outcome": "The cases of the file are imported",
+                    "input": "(nothing)",
+                    "expected": [],
+                    "evaluators": [ANY_ANSWER],
+                    "skip": f"Not imported: {why}",
+                }
+            )
+        ]
 
     def stand_in(self, name: str, place: Place, construct: str, why: str) -> None:
         """Add a target that fails, for one that cannot be imported."""

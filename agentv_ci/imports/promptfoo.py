@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from msgspec import structs
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.evals import EVAL_SCHEMA, ROLES
+from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.source import Source
-from agentv_ci.imports.draft import Draft, Names, Place, comments_at_start, comments_before, slug
-from agentv_ci.imports.promptfoo_asserts import CheckContext, evaluators, resolved, transform
-from agentv_ci.imports.promptfoo_providers import add_target
-from agentv_ci.imports.promptfoo_templates import filled, is_simple, rendered, variables_of
+from agentv_ci.imports.draft import ANY_ANSWER, Draft, Names, Place, comments_at_start, comments_before, slug
+from agentv_ci.imports.promptfoo_asserts import CheckContext, evaluators, transform
+from agentv_ci.imports.promptfoo_prompts import Prompt, messages_in, prompts_at
+from agentv_ci.imports.promptfoo_providers import add_target, question_of
+from agentv_ci.imports.promptfoo_templates import FileText, filled, is_simple, rendered, variables_of
 from agentv_ci.imports.promptfoo_tests import Test, Tests
 from agentv_ci.imports.yaml_text import Alias, Anchored, Block, Commented, Node, yaml_text
-from agentv_ci.json_access import json_or_none, objects_at
 
 OUTCOME = "The answer passes the evaluators"
-ANY_ANSWER: dict[str, Node] = {"regex": "^", "name": "answers"}
-"""What promptfoo asks of a test without assertions."""
-FUNCTIONS = (".py", ".js", ".ts", ".mjs", ".cjs")
 NOT_NEEDED = "not needed, or an option of `agentv-ci eval`"
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt: a text or messages, with variables."""
-
-    name: str
-    messages: Node
-    is_program: bool = False
 
 
 def convert(draft: Draft, source: Source) -> None:
@@ -49,7 +36,7 @@ def convert(draft: Draft, source: Source) -> None:
         names = [draft.target("default", Place(source))]
     made |= {"targets": list(dict.fromkeys(names))} if len(set(names)) > 1 else {"target": names[0]}
     made["system_prompt"] = "none"
-    prompts = _prompts(draft, fields.at("prompts"))
+    prompts = prompts_at(draft, fields.at("prompts")) or [Prompt("prompt", f"{{{{ {question_of(providers)} }}}}")]
     tests = Tests(draft, fields.at("defaultTest"))
     written, scenarios = fields.at("tests"), fields.at("scenarios")
     found = [*tests.listed(written), *tests.of_scenarios(scenarios)]
@@ -71,79 +58,11 @@ def convert(draft: Draft, source: Source) -> None:
     )
     fields.end()
     made["execution"] = execution
-    is_plain = all(is_simple(json.dumps(prompt.messages, ensure_ascii=False)) for prompt in prompts)
-    made |= _Cases(draft, prompts).cases(_grouped(found) if is_plain else _single(found))
+    grouped = _grouped(found) if all(prompt.is_shared for prompt in prompts) else _single(found)
+    made |= _Cases(draft, prompts, tests.shared if len(grouped) > 1 else {}).cases(grouped)
+    made["evalcases"] = made["evalcases"] or draft.without_cases(Place(source), "no test can be read without a program")
     name = draft.evals.unique(slug(source.path.name.partition(".")[0], "promptfoo"))
     draft.texts[f"{name}.eval.yaml"] = yaml_text(made, comments_at_start(source))
-
-
-# Prompts
-
-
-def _prompts(draft: Draft, place: Place | None) -> list[Prompt]:
-    found: list[Prompt] = []
-    if place is not None and isinstance(place.value, dict):
-        for key in place.value:  # an older form: file or text → label
-            found += _prompt(draft, place / key, key)
-    else:
-        for each in place.items if place else []:
-            value = each.value
-            if isinstance(value, dict):
-                for key in value.keys() - {"id", "label", "raw"}:
-                    draft.note("dropped", each, f"prompts.{key}", "prompts have no settings of their own")
-                found += _prompt(draft, each, str(value.get("raw") or value.get("id") or value.get("file") or ""))
-            else:
-                found += _prompt(draft, each, str(value))
-    return found or [Prompt("prompt", "{{prompt}}")]
-
-
-def _prompt(draft: Draft, place: Place, text: str) -> list[Prompt]:
-    is_file = text.startswith("file://") or (
-        "\n" not in text
-        and re.fullmatch(r"[\w./*-]+\.(txt|json|ya?ml|md|j2|csv|py|js|mjs|ts)(:\w+)?", text) is not None
-    )
-    if not is_file:
-        return [Prompt("prompt", _messages(text))]
-    path = text.removeprefix("file://")
-    files = draft.reads.matching(resolved(place.source, path))
-    if not files or any(file.suffix in FUNCTIONS for file in files):
-        why = "the file was not found" if not files else "a program makes the prompt"
-        if re.search(r"\.(py|js|mjs|ts|cjs)(:\w+)?$", path):
-            why = "a program makes the prompt"
-        draft.note("dropped", place, f"prompt {text}", f"{why}; its cases are skipped")
-        return [Prompt(slug(path, "prompt"), f"({text})", is_program=True)]
-    found = []
-    for file in files:
-        content = draft.reads.text(file) or ""
-        parts = re.split(r"^---\s*$", content, flags=re.MULTILINE) if file.suffix == ".txt" else [content]
-        messages = [_messages(part.strip()) for part in parts if part.strip()]
-        if file.suffix in {".yaml", ".yml"} and (source := draft.reads.document(file)) is not None:
-            messages = [_messages(json.dumps(source.data, ensure_ascii=False))]
-        found += [Prompt(slug(file.stem, "prompt"), each) for each in messages]
-    draft.note("kept", place, "prompts: file://", "variables work only in the eval file, so the text is there")
-    return found
-
-
-def _messages(text: str) -> Node:
-    """Return the messages of a prompt that is a conversation in JSON; any other text as it is."""
-    data = json_or_none(text) if text.lstrip().startswith("[") else None
-    messages = objects_at(data)
-    if not messages or not all(each.get("role") in {*ROLES, "developer"} and "content" in each for each in messages):
-        return text
-    return [
-        {"role": "system" if each["role"] == "developer" else each["role"], "content": _content(each["content"])}
-        for each in messages
-    ]
-
-
-def _content(content: JsonValue) -> Node:
-    if isinstance(content, str):
-        return content
-    texts = [str(each.get("text", "")) for each in objects_at(content) if each.get("type", "text") == "text"]
-    return "\n".join(texts) or json.dumps(content, ensure_ascii=False)
-
-
-# Cases
 
 
 def _grouped(tests: list[Test]) -> list[Test]:
@@ -165,21 +84,29 @@ def _single(tests: list[Test]) -> list[Test]:
 class _Cases:
     """Writes the cases of all prompts; what they share stands once, under an anchor."""
 
-    def __init__(self, draft: Draft, prompts: list[Prompt]) -> None:
+    def __init__(self, draft: Draft, prompts: list[Prompt], variables: JsonObject) -> None:
+        """`variables` are those that all tests have."""
         self._draft = draft
         self._prompts = prompts
+        self._shared = variables
+        self._texts: list[JsonValue] = []
+        self._names = Names()
         self._ids = Names()
 
     def cases(self, tests: list[Test]) -> dict[str, Node]:
         """Return `x-prompt` keys and `evalcases`."""
         made: dict[str, Node] = {}
+        self._texts = [value for test in tests for row in test.rows for value in row.values()]
         shared = len(tests) > 1 or len(self._prompts) > 1
         bases: list[dict[str, Node]] = [
-            {"expected_outcome": OUTCOME, "input": prompt.messages, "expected": []} for prompt in self._prompts
+            {"expected_outcome": OUTCOME, **({"input": prompt.messages} if prompt.is_shared else {}), "expected": []}
+            for prompt in self._prompts
         ]
         names = [f"prompt-{number}" if len(bases) > 1 else "prompt" for number in range(1, len(bases) + 1)]
         if shared:
             made |= {f"x-{name}": Anchored(name, Block(base)) for name, base in zip(names, bases, strict=True)}
+        if self._shared:
+            made["x-vars"] = Anchored("vars", Block(cast("dict[str, Node]", self._shared)))
         listed: list[Node] = []
         for number, test in enumerate(tests, 1):
             listed += self._test(test, number, names if shared else None, bases)
@@ -193,6 +120,7 @@ class _Cases:
         for index, prompt in enumerate(self._prompts):
             used = self._variables(test, prompt)
             own = self._own(test, used) | self._input(test, prompt)
+            own |= self._skipped(test, prompt, own)
             own_id = identity if index == 0 else self._ids.unique(f"{identity}-{index + 1}")
             if first is not None and names is not None and not self._is_rendered() and "input" not in own:
                 case: dict[str, Node] = {"<<": [Alias(names[index]), Alias(first)], "id": own_id}
@@ -210,7 +138,7 @@ class _Cases:
 
     def _variables(self, test: Test, prompt: Prompt) -> set[str]:
         texts = [
-            json.dumps(prompt.messages),
+            json.dumps(prompt.messages) if prompt.is_shared else "",
             json.dumps([each.value for each in test.asserts]),
             json.dumps(test.options),
         ]
@@ -218,21 +146,36 @@ class _Cases:
 
     def _is_rendered(self) -> bool:
         """Whether a prompt has more than variables."""
-        return any(not is_simple(json.dumps(prompt.messages, ensure_ascii=False)) for prompt in self._prompts)
+        return not all(prompt.is_shared for prompt in self._prompts)
 
     def _input(self, test: Test, prompt: Prompt) -> dict[str, Node]:
         """Return the input of a test whose prompt is not that of others."""
         prefix, suffix = str(test.options.get("prefix") or ""), str(test.options.get("suffix") or "")
         messages = prompt.messages
-        if not is_simple(json.dumps(messages, ensure_ascii=False)):
+        if not prompt.is_shared:
             how = "filled in here, since eval files have variables but no expressions"
             self._draft.note("approximated", test.place, "template", how)
-            messages = cast("Node", rendered(cast("JsonValue", messages), test.rows[0]))
+            messages = cast("Node", rendered(cast("JsonValue", messages), filled(test.rows[0])))
+            messages = messages_in(messages) if isinstance(messages, str) else messages
         elif not prefix and not suffix:
             return {}
         if isinstance(messages, str):
             return {"input": f"{prefix}{messages}{suffix}"}
         return {"input": messages}
+
+    def _skipped(self, test: Test, prompt: Prompt, own: dict[str, Node]) -> dict[str, Node]:
+        """Return what skips a case without a prompt: an empty one, or a template that cannot be filled in."""
+        why = None
+        if not is_simple(json.dumps(own.get("input"), ensure_ascii=False)):
+            why = "its prompt has expressions that only promptfoo reads"
+        elif isinstance(prompt.messages, str) and not all(
+            str(rendered(prompt.messages, filled(row))).strip() for row in test.rows
+        ):
+            why = "its prompt is empty"
+        if why is None or "skip" in own:
+            return {}
+        self._draft.note("dropped", test.place, "prompt", f"{why}; the case is skipped")
+        return {"input": "(nothing)", "skip": f"Not imported: {why}"}
 
     def _own(self, test: Test, used: set[str]) -> dict[str, Node]:
         """Return what a case has besides the prompt."""
@@ -263,7 +206,6 @@ class _Cases:
 
     def _rows(self, test: Test, used: set[str]) -> dict[str, Node]:
         """Return the rows of a test; in promptfoo a variable without a value is empty."""
-        used = used | {name for row in test.rows for value in row.values() for name in variables_of(str(value))}
         names = {name for name in used - OWN_NAMES if "." not in name and any(name not in row for row in test.rows)}
         missing: JsonObject = dict.fromkeys(sorted(names), "")
         if test.file is not None and test.rows:
@@ -271,8 +213,24 @@ class _Cases:
             return {
                 "cases_from": {"file": self._draft.reference(test.file)} | ({"vars": constants} if constants else {})
             }
-        rows = [filled({**missing, **row}) for row in test.rows if row or missing]
-        return {"vars": cast("list[Node]", rows)} if rows else {}
+        rows = [self._short(filled({**missing, **row})) for row in test.rows if row or missing]
+        return {"vars": rows} if rows else {}
+
+    def _short(self, row: JsonObject) -> Node:
+        """Return a row; what it shares with the others stands under an anchor."""
+        is_short = bool(self._shared) and all(row.get(key) == value for key, value in self._shared.items())
+        made = {key: self._text(value) if key not in self._shared else value for key, value in row.items()}
+        if not is_short:
+            return cast("Node", made)
+        return {"<<": Alias("vars"), **{key: each for key, each in made.items() if key not in self._shared}}
+
+    def _text(self, value: JsonValue) -> Node:
+        """Return a value; the text of a file that several tests have stands once, under an anchor."""
+        if not isinstance(value, FileText) or "\n" not in value or self._texts.count(value) == 1:
+            return cast("Node", value)
+        name = f"text-{self._texts.index(value) + 1}"
+        is_first = self._names.unique(name) == name
+        return Anchored(name, value) if is_first else Alias(name)
 
     def _constants(self, test: Test) -> JsonObject:
         """Return the variables that a table does not have, but the defaults do."""

@@ -173,16 +173,18 @@ def _of_kind(
 ) -> Made | None:
     threshold = value.get("threshold")
     least = float(threshold) if isinstance(threshold, (int, float)) else None
+    if "context }" in BY_JUDGE.get(kind, "") and "context" not in context.variables:
+        return None
     if kind in BY_JUDGE:
         return _judged(draft, place, kind, value, context)
+    if kind in {"latency", "cost"} and least is not None:
+        return Made({kind: int(least) if kind == "latency" else least})
     if "transform" in value or context.transforms:
         return Made(_script(draft, place, kind, value, context)) if kind in BY_SCRIPT else None
     expected = value.get("value")
     partly = kind.endswith("contains-all") and (negated or context.threshold is not None)
     if not partly and (direct := _direct(kind, expected)) is not None:
         return Made(direct)
-    if kind in {"latency", "cost"} and least is not None:
-        return Made({kind: int(least) if kind == "latency" else least})
     if kind in MEASURES:
         draft.note("approximated", place, kind, "a similar measure")
         measure, otherwise = MEASURES[kind]
@@ -220,14 +222,16 @@ def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
 
 
 def _judged(draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext) -> Made:
-    draft.has_judges = True
     judge = value.get("provider")
     name = slug(str(judge.get("id") if isinstance(judge, dict) else judge), "judge") if judge else context.judge
     settings: Evaluator = {"judge_target": draft.target(name, place)} if name else {}
+    draft.has_judges |= name is None
     expected = value.get("value")
     criteria = [str(each) for each in (expected if isinstance(expected, list) else [expected]) if each is not None]
     if kind not in SAME_MEANING:
         draft.note("approximated", place, kind, "one criterion, which a judge checks")
+    if "transform" in value or context.transforms:
+        draft.note("approximated", place, f"{kind} after a transformation", "the judge reads the answer as it is")
     if isinstance(prompt := value.get("rubricPrompt"), str):
         settings["prompt"] = _judge_prompt(prompt, criteria)
         return Made({"type": "llm_judge", **settings}, _least(value, 0.5))

@@ -11,6 +11,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.source import Source
 from agentv_ci.imports.draft import Draft, Place, slug
 from agentv_ci.imports.promptfoo_asserts import resolved
+from agentv_ci.imports.promptfoo_http import http_target, is_http, questions_in
 from agentv_ci.imports.yaml_text import Node
 
 APIS = {
@@ -54,15 +55,24 @@ def add_target(draft: Draft, place: Place) -> str:
     identity, settings = _parts(value)
     label = str(settings.pop("label", "")) if isinstance(value, dict) else ""
     name = slug(label or identity, "target")
-    made = _target(draft, place, identity, cast("JsonObject", settings.pop("config", None) or {}))
+    config = cast("JsonObject", settings.pop("config", None) or {})
+    asks_http = is_http(identity, config)
+    made = (http_target if asks_http else _target)(draft, place, identity, config)
     for key in settings:
         draft.note("dropped", place, f"providers.{key}", "not a setting of targets")
     if made is None:
-        draft.stand_in(name, place, identity, "agentv-ci has no such provider")
+        why = "its request needs more than the prompt" if asks_http else "agentv-ci has no such provider"
+        draft.stand_in(name, place, identity, why)
     else:
         draft.note("kept", place, f"provider {identity.partition(':')[0]}")
         draft.targets.setdefault(name, made)
     return draft.target(name, place)
+
+
+def question_of(place: Place | None) -> str:
+    """Return the variable that is the prompt of a config without prompts: that of its requests, else `prompt`."""
+    names = {name for each in (place.items if place else []) for name in questions_in(_parts(each.value)[1])}
+    return names.pop() if len(names) == 1 else "prompt"
 
 
 def _parts(value: JsonValue) -> tuple[str, JsonObject]:
@@ -98,8 +108,7 @@ def _target(draft: Draft, place: Place, identity: str, config: JsonObject) -> di
         if head == "vertex":
             draft.note("approximated", place, "vertex", "asked through the Gemini API")
         if made["provider"] == "azure-openai":
-            host = str(config.pop("apiHost", "") or "${{ AZURE_OPENAI_ENDPOINT }}")
-            made = {"provider": "azure-openai", "deployment": model, "endpoint": host}
+            made = {"provider": "azure-openai", "deployment": _references(model), "endpoint": _endpoint(config)}
         if rest.startswith("responses:"):
             made["api_format"] = "responses"
     else:
@@ -113,7 +122,7 @@ def _settings(draft: Draft, place: Place, config: JsonObject) -> dict[str, Node]
     for key, value in config.items():
         where = place / "config" / key
         if key in SETTINGS:
-            made[SETTINGS[key]] = _with_references(value)
+            made[SETTINGS[key]] = _references(value) if isinstance(value, str) else value
         elif key in {"apiKey", "apiKeyEnvar"}:
             name = _ENV.search(str(value))
             known = str(value) if key == "apiKeyEnvar" else (name[1] or name[2]) if name else None
@@ -135,8 +144,15 @@ def _settings(draft: Draft, place: Place, config: JsonObject) -> dict[str, Node]
     return made
 
 
-def _with_references(value: JsonValue) -> JsonValue:
-    return _ENV.sub(lambda match: f"${{{{ {match[1] or match[2]} }}}}", value) if isinstance(value, str) else value
+def _references(text: str) -> str:
+    """Return a setting with our references to environment variables."""
+    return _ENV.sub(lambda match: f"${{{{ {match[1] or match[2]} }}}}", text)
+
+
+def _endpoint(config: JsonObject) -> str:
+    """Take the host of Azure's API, and return its address; a reference is an address."""
+    host = _references(str(config.pop("apiHost", None) or "${{ AZURE_OPENAI_ENDPOINT }}"))
+    return host if "://" in host or host.startswith("${{") else f"https://{host}"
 
 
 def _loaded(draft: Draft, source: Source, value: JsonValue) -> JsonValue:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
 _EXPRESSION = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
 _VARIABLE = re.compile(r"[A-Za-z_][\w.-]*")
+_DUMPED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)(?:\s*\|\s*dump)?\s*-?\}\}")
+_NAMED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
+_BLOCK = re.compile(r"\{%-?\s*for .*?\{%-?\s*endfor\s*-?%\}", re.DOTALL)
 
 
 def variables_of(text: str) -> set[str]:
@@ -22,9 +27,24 @@ def is_simple(text: str) -> bool:
     )
 
 
+class FileText(str):
+    """The text of a file."""
+
+    __slots__ = ()
+
+
 def filled(row: JsonObject) -> JsonObject:
-    """Return a row whose texts have no variables: values may name other values of their row."""
-    return {key: rendered(value, row) if "{{" in str(value) else value for key, value in row.items()}
+    """Return a row in whose values other values of the row are filled in, in five rounds, as promptfoo does.
+
+    A name without a value stays as it is, and so does what comes after it in its value.
+    """
+    made = dict(row)
+    for _ in range(5):
+        for key, value in made.items():
+            match = _NAMED.search(value) if isinstance(value, str) else None
+            if match is not None and match[1] in made:
+                made[key] = f"{match.string[: match.start()]}{made[match[1]]}{match.string[match.end() :]}"
+    return made
 
 
 def rendered(value: JsonValue, row: JsonObject) -> JsonValue:
@@ -35,10 +55,35 @@ def rendered(value: JsonValue, row: JsonObject) -> JsonValue:
         return {key: rendered(each, row) for key, each in value.items()}
     if not isinstance(value, str):
         return value
-    from jinja2 import TemplateError
+    from jinja2 import ChainableUndefined, TemplateError
     from jinja2.sandbox import SandboxedEnvironment
 
+    templates = SandboxedEnvironment(autoescape=False, undefined=ChainableUndefined)  # no markup
+    templates.filters["dump"] = _dump
     try:
-        return SandboxedEnvironment(autoescape=False).from_string(value).render(row)  # no markup
+        return templates.from_string(value).render(row)
     except (TemplateError, TypeError, ValueError):
         return value
+
+
+def partly_rendered(text: str) -> str | None:
+    """Return a template in JSON with only variables: `{{ name | dump }}` is the text "{{ name }}".
+
+    Statements are carried out as without variables, so that a loop over earlier questions leaves nothing. None if the
+    template has other expressions, or if its statements need variables.
+    """
+    names = {match[1]: f"{{{{ {match[1]} }}}}" for match in _DUMPED.finditer(_BLOCK.sub("", text))}
+    words = {word for statement in _STATEMENT.findall(text) for word in re.findall(r"\w+", statement)}
+    if words & names.keys() or not is_simple(_STATEMENT.sub("", _DUMPED.sub("", _BLOCK.sub("", text)))):
+        return None
+    made = rendered(text, dict(names))
+    return made if isinstance(made, str) else None
+
+
+def _dump(value: object, indent: int | None = None) -> str:
+    """Return a value as JSON, as the filter of Nunjucks does; nothing for a variable that is not there."""
+    from jinja2 import Undefined
+
+    separators = (",", ":") if indent is None else None
+    is_there = not isinstance(value, Undefined)
+    return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators) if is_there else ""

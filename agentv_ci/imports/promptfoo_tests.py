@@ -14,6 +14,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.source import Mark, Source
 from agentv_ci.imports.draft import Draft, Fields, Place
 from agentv_ci.imports.promptfoo_asserts import Assertion, assertion_in, resolved
+from agentv_ci.imports.promptfoo_templates import FileText
 from agentv_ci.json_access import json_or_none
 
 NO_GENERATORS = "a program makes these tests; write its rows to a file and read them with cases_from"
@@ -60,6 +61,12 @@ class Tests:
         self.defaults = Test(cast("Place", defaults), [{}], [])
         if defaults is not None:
             self.defaults = self._test(defaults, "defaultTest")
+
+    @property
+    def shared(self) -> JsonObject:
+        """The variables that the defaults give to every test, if one has several lines."""
+        rows = self.defaults.rows
+        return rows[0] if len(rows) == 1 and any("\n" in str(value) for value in rows[0].values()) else {}
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
@@ -154,13 +161,15 @@ class Tests:
             source = self._draft.reads.document(resolved(place.source, place.value.removeprefix("file://")))
             return self._test(Place(source), construct) if source else Test(place, [{}], [])
         fields = self._draft.fields(place, construct)
-        options = fields.take("options")
-        variables = self._variables(fields)
+        found = fields.take("options")
+        options = found if isinstance(found, dict) else {}
+        is_fixed = {**self.defaults.options, **options}.get("disableVarExpansion") is True
+        variables = self._variables(fields, expands=not is_fixed)
         test = Test(place, variables, self._assertions(fields))
         test.description = fields.text("description") or ""
         threshold = fields.take("threshold")
         test.threshold = float(threshold) if isinstance(threshold, (int, float)) else None
-        test.options = dict(options) if isinstance(options, dict) else {}
+        test.options = dict(options)
         test.provider = fields.take("provider")
         metadata = fields.take("metadata")
         test.metadata = metadata if isinstance(metadata, dict) else {}
@@ -169,7 +178,7 @@ class Tests:
         fields.end()
         return test
 
-    def _variables(self, fields: Fields) -> list[JsonObject]:
+    def _variables(self, fields: Fields, *, expands: bool) -> list[JsonObject]:
         place = fields.at("vars")
         if place is None:
             return [{}]
@@ -179,16 +188,18 @@ class Tests:
             value = found.data if found else {}
         columns: list[tuple[str, list[JsonValue]]] = []
         for name, each in value.items() if isinstance(value, dict) else ():
-            columns.append((name, self._values(place / name, each)))
+            columns.append((name, self._values(place / name, each, expands=expands)))
         return [
             dict(zip([name for name, _ in columns], row, strict=True))
             for row in itertools.product(*(v for _, v in columns))
         ]
 
-    def _values(self, place: Place, value: JsonValue) -> list[JsonValue]:
-        """Return the values of a variable; a list stands for each of its items."""
+    def _values(self, place: Place, value: JsonValue, *, expands: bool) -> list[JsonValue]:
+        """Return the values of a variable; a list of texts stands for each of them."""
         if isinstance(value, list):
-            return [one for each in value for one in self._values(place, each)] if value else [""]
+            if not expands or not value or not isinstance(value[0], str):
+                return [value]
+            return [one for each in value for one in self._values(place, each, expands=False)]
         if not isinstance(value, str) or not value.startswith("file://"):
             return [value]
         files = self._draft.reads.matching(resolved(place.source, value.removeprefix("file://")))
@@ -198,7 +209,7 @@ class Tests:
             self._draft.note("dropped", place, f"vars: {value}", why)
             return [""]
         self._draft.note("kept", place, "vars: file://", "the text of the file is in the row")
-        return [text.strip() for text in texts]
+        return [FileText(text.strip()) for text in texts]
 
     def _assertions(self, fields: Fields) -> list[Assertion]:
         place = fields.at("assert")

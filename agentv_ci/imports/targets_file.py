@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
-from agentv_ci.imports.draft import Draft, Place
-from agentv_ci.imports.yaml_text import yaml_text
+from agentv_ci.imports.draft import Draft, Place, slug
+from agentv_ci.imports.yaml_text import Alias, Anchored, Block, Node, yaml_text
 
 JUDGES_ITSELF = frozenset({"openai", "azure-openai", "anthropic", "gemini", "openrouter", "ollama", "vllm", "mock"})
 JUDGE = "judge"
@@ -25,5 +27,29 @@ def add_targets_file(draft: Draft, source: Source) -> None:
         if name not in draft.targets:
             draft.stand_in(name, place, f"target '{name}'", "no file defines it")
     if draft.targets:
-        listed = [{"name": name, **settings} for name, settings in draft.targets.items()]
+        listed = _with_anchors([{"name": name, **settings} for name, settings in draft.targets.items()])
         draft.texts["targets.yaml"] = yaml_text({"$schema": TARGETS_SCHEMAS[0], "targets": listed})
+
+
+def _with_anchors(targets: list[dict[str, Node]]) -> list[dict[str, Node]]:
+    """Return targets in whose bodies a mapping that several have, such as a schema, stands once, under an anchor."""
+    bodies = [_mapping(target.get("extra_body")) for target in targets]
+    shared = [
+        {key: _anchored(key, [other.get(key) for other in bodies], index) for key in body}
+        for index, body in enumerate(bodies)
+    ]
+    return [{**target, "extra_body": body} if body else target for target, body in zip(targets, shared, strict=True)]
+
+
+def _anchored(key: str, values: list[Node], index: int) -> Node:
+    """Return a value of a body: the first of several equal mappings as an anchor, the others as its alias."""
+    value = values[index]
+    if not _mapping(value) or values.count(value) == 1:
+        return value
+    first = values.index(value)
+    name = slug(f"{key}-{first + 1}")
+    return Anchored(name, Block(_mapping(value))) if first == index else Alias(name)
+
+
+def _mapping(value: Node) -> Mapping[str, Node]:
+    return value if isinstance(value, dict) else {}

@@ -12,6 +12,7 @@ import pytest
 
 from agentv_ci.load.parse import parse_yaml
 from tests.external.tools import node_modules, run
+from tests.servers.http import Asked, Reply, answers, serve
 from tests.support import write
 from tests.support.projects import Project
 
@@ -46,17 +47,54 @@ def ours(project: Project, file: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("config", "files"), suites("promptfoo_configs.yaml"))
 def test_promptfoo_gives_the_same_verdicts(config: dict[str, Any], files: dict[str, str], repository: Path) -> None:
-    modules = node_modules(PROMPTFOO)
-    project = Project(repository, env={"PATH": os.environ["PATH"]})
-    project.write({**files, "promptfooconfig.yaml": json.dumps(config)})
-    command = [modules / ".bin" / "promptfoo", "eval", "-c", repository / "promptfooconfig.yaml"]
-    flags = ["-o", repository / "theirs.json", "--no-cache", "--no-table", "--no-progress-bar"]
-    run([*command, *flags], codes=(0, 100), env={**QUIET, "PROMPTFOO_CONFIG_DIR": str(repository / "home")})
-    results = project.json("theirs.json")["results"]["results"]
-    theirs = [(str(each["response"]["output"]), each["success"]) for each in results]
-    rows = [(row["candidate_answer"], row["verdict"] == "pass") for row in ours(project, "promptfooconfig.yaml")]
+    theirs, rows = _both(Project(repository, env={"PATH": os.environ["PATH"]}), config, files)
     assert {passed for _, passed in theirs} == {True, False}
     assert _sorted(rows, config) == _sorted(theirs, config)
+
+
+@pytest.mark.slow
+def test_promptfoo_asks_the_same_of_a_server(repository: Path) -> None:
+    def answer(asked: Asked) -> Reply:
+        return answers(200, {"said": [f"{asked.method} {asked.query} {asked.headers.get('x-team')} {asked.body}"]})
+
+    with serve(answer) as url:
+        settings = {"url": f"{url}/ask", "headers": {"x-team": "{{ env.TEAM }}"}, "queryParams": {"v": "1"}}
+        body = {"messages": [{"role": "user", "content": "{{prompt}}"}], "stream": False}
+        requests = [
+            {**settings, "method": "POST", "body": body, "transformResponse": "json.said[0]"},
+            {**settings, "method": "GET", "transformResponse": "(json, text) => text.slice(0, 14)"},
+            {
+                **settings,
+                "method": "POST",
+                "body": '{"q": "{{prompt}}"}',
+                "headers": {"content-type": "application/json"},
+            },
+        ]
+        config = {
+            "prompts": ["Say {{word}}"],
+            "providers": [{"id": "https", "label": f"{at}", "config": each} for at, each in enumerate(requests)],
+            "tests": [{"vars": {"word": '"hi"'}, "assert": [{"type": "contains", "value": "ours"}]}],
+        }
+        theirs, rows = _both(Project(repository, env={"PATH": os.environ["PATH"], "TEAM": "ours"}), config, {})
+    assert sorted(rows) == sorted(theirs)
+
+
+def _both(project: Project, config: dict[str, Any], files: dict[str, str]) -> tuple[Verdicts, Verdicts]:
+    """Return the verdicts of promptfoo, and those of the imported config."""
+    modules, folder = node_modules(PROMPTFOO), project.folder
+    project.write({**files, "promptfooconfig.yaml": json.dumps(config)})
+    command = [modules / ".bin" / "promptfoo", "eval", "-c", folder / "promptfooconfig.yaml"]
+    flags = ["-o", folder / "theirs.json", "--no-cache", "--no-table", "--no-progress-bar"]
+    env = {**QUIET, **project.env, "PROMPTFOO_CONFIG_DIR": str(folder / "home")}
+    run([*command, *flags], codes=(0, 100), env=env)
+    results = project.json("theirs.json")["results"]["results"]
+    theirs = [(str(_text(each["response"]["output"])), each["success"]) for each in results]
+    rows = [(row["candidate_answer"], row["verdict"] == "pass") for row in ours(project, "promptfooconfig.yaml")]
+    return theirs, rows
+
+
+def _text(output: Any) -> Any:
+    return output if isinstance(output, str) else json.dumps(output, separators=(",", ":"))
 
 
 def _sorted(verdicts: Verdicts, config: dict[str, Any]) -> Verdicts:
