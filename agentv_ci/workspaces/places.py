@@ -24,7 +24,7 @@ from agentv_ci.contracts.plan import PlanFile, PlanWorkspace
 from agentv_ci.contracts.results import Change
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
-from agentv_ci.process import Listener, ProcessFailed, child_environment, kill_marked, run
+from agentv_ci.process import Listener, ProcessFailed, ProgramNotStarted, child_environment, kill_marked, run
 from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import Base, UnusableWorkspace, base_in, fill, lay
 from agentv_ci.workspaces.contents import key_of
@@ -75,6 +75,9 @@ class TrialPlace(Struct, frozen=True):
     ) -> ProcessResult:
         """See Place."""
         argv = ("/bin/sh", "-c", command) if isinstance(command, str) else (program_of(command[0]), *command[1:])
+        if "/" not in argv[0] and self.box.image is None and shutil.which(argv[0], path=self.path) is None:
+            # What confines it would only say so by its exit code.
+            raise ProgramNotStarted(f"cannot be started: '{argv[0]}' is not on PATH")
         whole = {
             "PATH": self.path,
             "LANG": LANGUAGE,

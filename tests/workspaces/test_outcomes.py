@@ -92,9 +92,12 @@ def test_command(agent: Agent, settings: dict[str, Any], score: float, miss: str
     assert row["misses"] == ([miss] if miss else [])
 
 
-def test_program_that_does_not_exist_is_an_error(agent: Agent) -> None:
-    row = agent.row("true", {"type": "command", "argv": ["no-such-program"]})
+@pytest.mark.parametrize("isolation", KINDS)
+def test_program_that_does_not_exist_is_an_error(agent: Agent, isolation: str) -> None:
+    grader = {"type": "command", "argv": ["no-such-program"]}
+    row = agent.row("true", grader, isolation=isolation, limits={"processes": 100})
     assert (row["verdict"], row["error_kind"]) == ("error", "evaluator")
+    assert "'no-such-program' is not on PATH" in row["error"]
 
 
 @pytest.mark.parametrize(

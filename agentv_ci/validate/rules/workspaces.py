@@ -81,6 +81,7 @@ def _check_confinement(document: EvalDocument, index: int, target: Target | None
     workspace = for_agent(own, workspace_settings(target) if target is not None else None)
     if workspace is None:
         yield from _check_missing(document, index, find)
+    if workspace is None or (own is not None and find.lost_part(pointer)):
         return
     whose = f"target '{target.name}': " if target is not None and own is None else ""
     if workspace.network == "off" and workspace.isolation == "none":
