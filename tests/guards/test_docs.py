@@ -35,6 +35,8 @@ def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
             "drafts/strict.md": "Be strict",
             "golden/total.patch": "--- a/total.sh\n",
             "prompts/strict.md": "Judge {{ candidate_answer }}",
+            "evals/billing.yaml": "{$schema: agentv-eval-v2, evalcases: [{id: refund-late}]}",
+            "evals/targets.yaml": "{$schema: agentv-targets-v2.2, targets: [{name: gpt-5, provider: mock}]}",
         },
     )
     checks = check_paths([name], targets=None, cwd=tmp_path)
