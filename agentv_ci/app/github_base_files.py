@@ -38,8 +38,8 @@ async def read_base_files(
             say(annotation_command(Annotation("notice", "agentv-ci", message)))
             continue
         if content is not None:
-            own = folder / name / Path(path).name
-            own.parent.mkdir()
+            own = folder / name / path
+            own.parent.mkdir(parents=True)
             own.write_bytes(content)
             found[name] = str(own)
             say(without_commands(f"{name}: {path} of {workflow.base_branch}"))

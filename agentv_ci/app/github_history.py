@@ -33,7 +33,7 @@ async def with_history(job: Job, workflow: Workflow, token: str | None, environm
         return job
     if not (red := [*reported.errors, *reported.failures]):
         return job
-    async with _clone(workflow, token, environment) as (place, variables):
+    async with _clone(workflow, token, environment, "contents: read") as (place, variables):
         ledger = await read_ledger(place, variables)
     if not ledger.runs:
         raise NotPublished(f"no run is in {ledger.source}")
@@ -43,15 +43,18 @@ async def with_history(job: Job, workflow: Workflow, token: str | None, environm
 
 async def add_to_history(results: Path, workflow: Workflow, token: str | None, environment: Environment) -> Added:
     """Add the results of a run of the default branch to the ledger; raises NotPublished."""
-    async with _clone(workflow, token, environment) as (place, variables):
+    async with _clone(workflow, token, environment, "contents: write") as (place, variables):
         return await add_results([results], place, variables, run_url=workflow.run_url)
 
 
 @asynccontextmanager
 async def _clone(
-    workflow: Workflow, token: str | None, environment: Environment
+    workflow: Workflow, token: str | None, environment: Environment, permission: str
 ) -> AsyncIterator[tuple[LedgerPlace, Environment]]:
-    """Make an empty repository whose remote is the one on GitHub; raises NotPublished for what goes wrong in it."""
+    """Make an empty repository whose remote is the one on GitHub; raises NotPublished for what goes wrong in it.
+
+    `permission` is what the token needs.
+    """
     if token is None:
         raise NotPublished("GITHUB_TOKEN is not set; pass it to this step in `env:`")
     with tempfile.TemporaryDirectory(prefix="agentv-history-") as folder:
@@ -63,7 +66,7 @@ async def _clone(
             yield LedgerPlace(Path(folder)), known
         except LedgerUnavailable as error:
             reason = Redactor([token]).text(error.message)
-            raise NotPublished(f"{reason} (the job needs `contents: write` to add to it)") from error
+            raise NotPublished(f"{reason} (the job needs `{permission}`)") from error
         except CannotGoOn as error:
             raise NotPublished(error.message) from error
 

@@ -46,8 +46,7 @@ NO_QUARANTINE = ReadQuarantine()
 
 def find_quarantine(root: Path) -> Path | None:
     """Return the quarantine of a repository, None without one."""
-    paths = (root / QUARANTINE, (root / QUARANTINE).with_suffix(".yml"))
-    return next((path for path in paths if path.is_file()), None)
+    return path if (path := root / QUARANTINE).is_file() else None
 
 
 def read_quarantine(path: Path, plan: Plan, *, cwd: Path, today: date) -> ReadQuarantine:

@@ -16,7 +16,7 @@ from agentv_ci.case_rows import ids_of_rows, is_template
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.diagnostics import FileDiagnostics, Kind
-from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext, ReferencedFile
+from agentv_ci.contracts.documents import ANY_TARGET, CaseFacts, CheckedDocument, DocumentContext, ReferencedFile
 from agentv_ci.contracts.source import NOWHERE, Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import InvalidInput, UsageError
@@ -115,8 +115,8 @@ class Documents:
             source = load(file.path, root, named=False)
             for case in objects_at(source.data, "evalcases") if source.kind == "eval" else ():
                 case_id = text_at(case, "id") or ""
-                for target in self.context(file.path).target_list:
-                    yield relative(file.path, root), ids_of_rows(case_id) if is_template(case) else case_id, target.name
+                for name in [each.name for each in self.context(file.path).target_list] or [ANY_TARGET]:
+                    yield relative(file.path, root), ids_of_rows(case_id) if is_template(case) else case_id, name
 
     def _inspect_file(self, path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
         self._reading.add(path)

@@ -82,6 +82,10 @@ def facts_of(document: EvalDocument, case: EvalCase, source: Source) -> CaseFact
     return CaseFacts(case.id, relative(source.path, source.root), document.tags_of(case), case.metadata)
 
 
+ANY_TARGET = ""
+"""The target of a case in a repository without a targets file."""
+
+
 class DocumentContext(Struct, frozen=True):
     """The context of a document; most of it is for eval files."""
 

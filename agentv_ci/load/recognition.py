@@ -122,7 +122,7 @@ def kind_by_name(path: Path) -> Kind | None:
         return "targets"
     if path.name == ".agentv.yaml" or (path.name == "config.yaml" and path.parent.name == ".agentv"):
         return "config"
-    if path.name in ("quarantine.yaml", "quarantine.yml") and path.parent.name == ".agentv":
+    if path.name == "quarantine.yaml" and path.parent.name == ".agentv":
         return "quarantine"
     return None
 

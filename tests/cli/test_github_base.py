@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -123,6 +124,13 @@ def test_invalid_or_expired_quarantine_of_the_base_branch_blocks_no_change(
     assert (done.code, said in done.out + done.err) == (0, True)
     change.job.targets(WORSE)
     assert change.job.step().code == 1
+
+
+def test_quarantine_of_the_base_branch_needs_no_schema(change: Change) -> None:
+    change.job.documents(GREETS, LEAVES, targets=(PASSES,))
+    change.base(**in_folder("quarantine.yaml", json.dumps({"quarantine": [{**ENTRY, "id": "leaves"}]})))
+    change.reads_base()
+    assert change.job.step().code == 0
 
 
 def test_merge_queue_is_a_change(change: Change) -> None:

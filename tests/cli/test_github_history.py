@@ -92,7 +92,7 @@ def test_refusal_is_a_notice(job: Job, server: GitServer) -> None:
     server.may_write = False
     done = ran(job)
     assert (done.code, "::notice title=Not added to the history::git push failed: " in done.out) == (0, True)
-    assert "(the job needs `contents: write` to add to it)" in done.out
+    assert "(the job needs `contents: write`)" in done.out
     done = ran(job, token="ghs_another-token-789")
     assert (done.code, "::notice title=Not added to the history::" in done.out) == (0, True)
     assert "::GITHUB_TOKEN is not set" in ran(job, token="").out

@@ -76,6 +76,12 @@ def test_what_is_checked_again_every_day_is_not_remembered_as_clean(project: Pro
     assert (done.code, "[AV372]" in done.out) == (1, True)
 
 
+def test_targets_may_be_unknown(project: Project) -> None:
+    project.path("targets.yaml").unlink()
+    quarantine(project, {**ENTRY, "expires": day(3)}, {**ENTRY, "target": "gpt", "expires": day(3)})
+    assert project.run("validate", ".agentv/quarantine.yaml").code == 0
+
+
 def test_other_documents_are_no_quarantine(project: Project) -> None:
     for name, said in (("targets.yaml", "is not a quarantine"), ("none.yaml", "does not exist")):
         done = project.eval("--quarantine", name)

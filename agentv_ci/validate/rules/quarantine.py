@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.case_key import CaseKey, matches
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import ANY_TARGET
 from agentv_ci.contracts.quarantine import LONG_DAYS, QuarantineDocument, QuarantineEntry, last_day
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
@@ -39,7 +40,8 @@ def _is_about(entry: QuarantineEntry, key: CaseKey) -> bool:
     """Whether a case is one of these; cases that are made from rows have a glob of their ids instead of an id."""
     suite, case_id, target = key
     is_of_rows = "*" in case_id and matches(entry.id, case_id)
-    return entry.covers((suite, entry.id if is_of_rows else case_id, target))
+    known = entry.target or "" if target == ANY_TARGET else target
+    return entry.covers((suite, entry.id if is_of_rows else case_id, known))
 
 
 def _named(entry: QuarantineEntry) -> str:
