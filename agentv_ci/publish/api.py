@@ -31,6 +31,7 @@ UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, OverflowE
 """ImportError: a SOCKS proxy without its package. ValueError: an invalid proxy or token."""
 MAX_BYTES = 16 * 1024 * 1024
 MAX_REDIRECTS = 5
+JSON = "application/vnd.github+json"
 RAW = "application/vnd.github.raw+json"
 """Asks for the content of a file instead of its description."""
 MAX_MESSAGE = 300
@@ -99,9 +100,11 @@ class Api(Struct, frozen=True):
         """Return the response to a request; `path` is a REST path or a whole address."""
         return _json(await self._content(method, path, body, query, MAX_BYTES))
 
-    async def download(self, path: str, limit: int, query: Mapping[str, str] | None = None) -> bytes:
+    async def download(
+        self, path: str, limit: int, query: Mapping[str, str] | None = None, *, accept: str = JSON
+    ) -> bytes:
         """Return a file of at most `limit` bytes; empty if it is larger."""
-        return await self._content("GET", path, None, query, limit, accept=RAW)
+        return await self._content("GET", path, None, query, limit, accept)
 
     async def pages(self, path: str, query: Mapping[str, str] | None = None) -> AsyncIterator[JsonObject]:
         """Yield the items of all pages of a list."""
@@ -123,7 +126,7 @@ class Api(Struct, frozen=True):
         body: JsonObject | None,
         query: Mapping[str, str] | None,
         limit: int,
-        accept: str = "application/vnd.github+json",
+        accept: str = JSON,
     ) -> bytes:
         address = path if "://" in path else f"{self.url}{path}"
         headers = {"Accept": accept}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from agentv_ci.contracts.exchange import Environment, ProviderError
-from agentv_ci.publish.api import NOT_FOUND, Api, with_api
+from agentv_ci.publish.api import NOT_FOUND, RAW, Api, with_api
 from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.workflow import Workflow
 
@@ -28,10 +28,13 @@ async def fetch_base_file(path: str, workflow: Workflow, token: str, environment
 
     async def work(api: Api) -> bytes | None:
         try:
-            return await api.download(address, MAX_BYTES, query)
+            content = await api.download(address, MAX_BYTES, query, accept=RAW)
         except ProviderError as error:
             if error.status == NOT_FOUND:
                 return None
             raise
+        if not content:
+            raise NotPublished(f"'{path}' is empty, or larger than {MAX_BYTES // 1024 // 1024} MiB")
+        return content
 
     return await with_api(work, workflow, token, PERMISSION, environment)
