@@ -133,7 +133,7 @@ async def add_to_branch(folder: Path, branch: str, files: Mapping[str, bytes], e
             return new
         before = tip.commit
         await environment.sleep(environment.uniform(0.0, MAX_WAIT_S))
-    raise LedgerUnavailable(f"'{branch}' was changed by others {MAX_TRIES} times")
+    raise LedgerUnavailable(f"'{branch}' was changed by others {counted(MAX_TRIES, 'time')}")
 
 
 async def _tip(git: Git, branch: str) -> Tip:

@@ -123,6 +123,19 @@ async def test_local_branch_is_continued_when_there_is_a_remote(hub: Path, tmp_p
     assert len((await read(clone(hub, "there", tmp_path))).runs) == 2
 
 
+async def test_branches_that_a_pull_request_brings_are_not_believed(hub: Path, tmp_path: Path) -> None:
+    await add(clone(hub, "writer", tmp_path), NIGHTS[0])
+    forged = tmp_path / "forged"
+    git(tmp_path, "init", "-q", forged)
+    await add(forged, NIGHTS[1])
+    here = clone(hub, "here", tmp_path)
+    for ref in (f"refs/heads/{BRANCH}", f"refs/tags/{BRANCH}", f"refs/remotes/origin/{BRANCH}"):
+        git(here, "fetch", "-q", forged, f"+{BRANCH}:{ref}")
+    ledger = await read(here)
+    assert [run.head.time[:10] for run in ledger.runs] == ["2026-01-01"]
+    assert ledger.source.endswith(f"({git(hub, 'rev-parse', '--short=7', BRANCH).strip()})")
+
+
 async def test_hooks_and_variables_of_a_repository_do_not_matter(hub: Path, tmp_path: Path) -> None:
     here = clone(hub, "here", tmp_path)
     for name in ("pre-push", "reference-transaction", "post-index-change"):
@@ -179,6 +192,46 @@ async def test_hostile_files_in_the_branch_are_reported(hub: Path, tmp_path: Pat
             "schema_version 7 is not supported; this version of agentv-ci reads 1",
         ),
     )
+
+
+async def test_huge_and_missing_files_in_the_branch_are_reported(
+    hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = clone(hub, "here", tmp_path)
+    await add(here, NIGHTS[0], NIGHTS[1])
+    (first,), (second,) = NIGHTS[0], NIGHTS[1]
+    lost = git(here, "rev-parse", f"origin/{BRANCH}:{second}").strip()
+    (here / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+    ledger = await read(here)
+    assert [run.head.time[:10] for run in ledger.runs] == ["2026-01-01"]
+    assert ledger.damaged == (Damage(second, "is missing from the repository"),)
+    monkeypatch.setattr("agentv_ci.ledger.branch.MAX_FILE_BYTES", 10)
+    ledger = await read(clone(hub, "there", tmp_path))
+    assert ledger.damaged == (Damage(first, "is larger than 0 MiB"), Damage(second, "is larger than 0 MiB"))
+
+
+async def test_writer_that_is_always_too_late_gives_up(
+    hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = clone(hub, "here", tmp_path), clone(hub, "there", tmp_path)
+    nights = iter(NIGHTS[1:])
+
+    async def others_push(_: float) -> None:
+        await add(there, next(nights))
+
+    hook = here / "slow"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    git(here, "config", "remote.origin.receivepack", str(hook))
+    monkeypatch.setattr("agentv_ci.ledger.branch.MAX_TRIES", 4)
+    with pytest.raises(LedgerUnavailable, match=f"'{BRANCH}' was changed by others 4 times"):
+        await add_to_ledger(LedgerPlace(here), NIGHTS[0], replace(ENVIRONMENT, sleep=others_push))
+
+
+async def test_missing_git_is_said(tmp_path: Path) -> None:
+    environment = replace(ENVIRONMENT, variables={"PATH": str(tmp_path)})
+    with pytest.raises(LedgerUnavailable, match="git check-ref-format: cannot start 'git'"):
+        await read_ledger(LedgerPlace(tmp_path), environment)
 
 
 @pytest.fixture

@@ -12,10 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv_ci.app.environment import system_environment
 from agentv_ci.contracts.ledger import Damage, LedgerRun
+from agentv_ci.errors import LedgerUnavailable
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.ledger.folder import add_to_folder, read_folder
 from agentv_ci.ledger.lines import FILE_NAME, MAX_LINE_BYTES, file_of, read_run
+from agentv_ci.ledger.place import LedgerPlace, add_to_ledger, read_ledger
 from tests.support import NOW, run_command
 from tests.support.nights import Stretch, files_of, line
 from tests.support.runs import well_formed_text
@@ -141,6 +144,22 @@ def test_folder_has_only_its_own_files_read(tmp_path: Path) -> None:
     ledger = read_folder(tmp_path)
     assert [run.head.time for run in ledger.runs] == ["2026-01-01T02:15:00Z"]
     assert ledger.damaged == (Damage(f"{PATH[:7]}/{linked.name}", "is not a regular file"),)
+
+
+def test_huge_file_of_a_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_to_folder(tmp_path, dict([GOOD]))
+    monkeypatch.setattr("agentv_ci.ledger.folder.MAX_FILE_BYTES", 10)
+    assert read_folder(tmp_path).damaged == (Damage(PATH, "is larger than 0 MiB"),)
+
+
+async def test_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    place = LedgerPlace(tmp_path / "file", None)
+    place.folder.write_text("x")
+    environment = system_environment({})
+    with pytest.raises(LedgerUnavailable, match="cannot read the ledger in"):
+        await read_ledger(place, environment)
+    with pytest.raises(LedgerUnavailable, match="cannot write the ledger in"):
+        await add_to_ledger(place, dict([GOOD]), environment)
 
 
 def test_runs_are_read_since_a_day(tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ def health_of(ledger: Ledger, proof: Proof | None = None) -> HealthReport:
 
 
 def _findings(cases: Sequence[CaseHistory], proofs: Proofs | None) -> Iterator[HealthFinding]:
-    series = [series_of(each) for each in cases]
-    level = FALSE_ALARMS / max(1, sum(each.tests for each in series))
-    for case, each in zip(cases, series, strict=True):
+    series = [(each, series_of(each)) for each in cases if len(each.runs) >= MIN_RUNS]
+    level = FALSE_ALARMS / max(1, sum(each.tests for _, each in series))
+    for case, each in series:
         yield from _of_case(case, each, level, proofs)
     for of_target in by_target(cases).values():
         yield from redundant(of_target)

@@ -46,7 +46,7 @@ def saturated(history: CaseHistory, proofs: Proofs | None) -> HealthFinding | No
     if proof is not None and proof.passing:
         message += f"; null agent '{proof.passing[0].agent}', which does nothing, passes it, too"
         return finding(history, "saturated", message, "add an evaluator that fails what `agentv-ci prove` lists")
-    if proof is not None and proof.proven:
+    if proof is not None and all(each.outcome == "caught" for each in proof.null_agents):
         message += "; agents that do nothing fail it"
         return finding(history, "saturated", message, "keep it as a guard against regressions, or make it harder")
     known = "the proof says nothing of it" if proofs is not None else "see whether agents that do nothing pass it, too"
