@@ -254,12 +254,18 @@ def server(hub: Path) -> Iterator[str]:
         process.wait()
 
 
+# These two are no coroutines, which have a minute: they start hundreds of processes.
+
+
 @pytest.mark.slow
-async def test_twenty_writers_at_once_lose_no_line(server: str, hub: Path, tmp_path: Path) -> None:
+def test_twenty_writers_at_once_lose_no_line(server: str, hub: Path, tmp_path: Path) -> None:
     clones = [clone(server, f"writer-{number}", tmp_path, "--depth=1") for number in range(20)]
-    added = await asyncio.gather(*(add(each, night) for each, night in zip(clones, NIGHTS, strict=False)))
-    assert added == [[*night] for night in NIGHTS[:20]]
-    ledger = await read(clones[0])
+
+    async def add_all() -> list[list[str]]:
+        return await asyncio.gather(*(add(each, night) for each, night in zip(clones, NIGHTS, strict=False)))
+
+    assert asyncio.run(add_all()) == [[*night] for night in NIGHTS[:20]]
+    ledger = asyncio.run(read(clones[0]))
     assert {run.head.run for run in ledger.runs} == {path[-18:-6] for night in NIGHTS[:20] for path in night}
     assert ledger.damaged == ()
     assert git(hub, "rev-list", "--count", BRANCH) == "20\n"
@@ -291,9 +297,9 @@ def dying(folder: Path, call: int, *, early: bool) -> dict[str, str]:
 
 
 @pytest.mark.slow
-async def test_killed_writer_leaves_a_valid_branch(hub: Path, tmp_path: Path) -> None:
+def test_killed_writer_leaves_a_valid_branch(hub: Path, tmp_path: Path) -> None:
     here = clone(hub, "here", tmp_path)
-    await add(here, NIGHTS[0])
+    asyncio.run(add(here, NIGHTS[0]))
     killed, call = 0, 0
     results = tmp_path / "results.jsonl"
     results.write_text(jsonl.encode(row()), "utf-8")
@@ -301,11 +307,11 @@ async def test_killed_writer_leaves_a_valid_branch(hub: Path, tmp_path: Path) ->
         call += 1
         done = run_process("history", "add", results, cwd=here, env=dying(tmp_path, call, early=bool(call % 2)))
         git(hub, "fsck", "--strict")
-        runs = (await read(here)).runs
+        runs = asyncio.run(read(here)).runs
         assert len(runs) in (1, 2)
         assert all(len(run.cases) == run.head.cases for run in runs)
         if done.code == 0:
             break
         killed += 1
-    assert len((await read(here)).runs) == 2
+    assert len(runs) == 2
     assert killed >= 10
