@@ -62,13 +62,13 @@ class CaseGrading:
         self._files = plan.files
         self._services = services
         self._workspaces = workspaces
-        self._of_outcomes = outcomes_of(case)
+        self._outcome_names = outcomes_of(case)
         self._reads_answers = reads_answers(case)
         cwd = (root / case.suite).parent
         self._request = build_request(case, plan.files, services.locate, cwd=cwd, seed=None)
         self._least_tokens = least_tokens_of(case)
         self._grades: dict[tuple[object, ...], Graded] = {}
-        self._outcomes_of: dict[tuple[Change, ...] | None, list[Assessment]] = {}
+        self._assessed_changes: dict[tuple[Change, ...] | None, list[Assessment]] = {}
         """What evaluators of outcomes say of changes, whatever the answer."""
         self._known: dict[tuple[object, ...], tuple[Outcome, tuple[Outcome, ...]]] = {}
 
@@ -88,7 +88,7 @@ class CaseGrading:
         if answer is not None and reference is not None and reference.outcome != "caught":
             mutants = await self._mutants(answer, key, others, accepted)
         damaged = [(each, await self._graded(each.answer, self._least_tokens)) for each in mutants]
-        if self._of_outcomes and (answer is None or answer.changes is None):
+        if self._outcome_names and (answer is None or answer.changes is None):
             left_out.append(LeftOut(name="change-dropped", reason="there is no golden patch"))
         grades = CaseGrades(case, nulls, reference, damaged, left_out=[*accepting, *left_out])
         states = states_of(grades)
@@ -103,7 +103,7 @@ class CaseGrading:
     async def _reference(self) -> WrittenAnswer | None:
         """Return the reference answer, and what it leaves behind; None if the case has neither."""
         answer = reference_of(self._case)
-        if not self._of_outcomes:
+        if not self._outcome_names:
             return answer
         changes = await self._golden()
         if answer is None and not self._reads_answers:
@@ -156,12 +156,12 @@ class CaseGrading:
         work = await work_of(self._case, changes, self._workspaces)
         response = response_of(answer, least_tokens=least_tokens)
         submission = Submission(self._case, self._request, response, self._files, work)
-        tried = [each for each in self._tried if changes is not None or each.name not in self._of_outcomes]
-        if changes not in self._outcomes_of:
+        tried = [each for each in self._tried if changes is not None or each.name not in self._outcome_names]
+        if changes not in self._assessed_changes:
             alone = [each for each in tried if each.needs_workspace]
-            self._outcomes_of[changes] = await assess(alone, submission, self._services)
+            self._assessed_changes[changes] = await assess(alone, submission, self._services)
         others = [each for each in tried if not each.needs_workspace]
-        return [*self._outcomes_of[changes], *await assess(others, submission, self._services)]
+        return [*self._assessed_changes[changes], *await assess(others, submission, self._services)]
 
     def _without_machine(self, result: EvaluatorResult) -> EvaluatorResult:
         """Return a result whose error does not name the folder of the repository."""

@@ -27,6 +27,7 @@ def codex(url: str) -> dict[str, Any]:
     return {
         "provider": "codex",
         "model": "mock-model",
+        "sandbox": "danger-full-access",
         "args": [word for each in overrides for word in ("-c", each)],
         "env": {"MOCK_KEY": KEY},
     }

@@ -14,7 +14,6 @@ from tests.support.projects import Project
 from tests.workspaces.builders import KINDS, PATH
 
 ACTS: dict[str, dict[str, Any]] = {
-    "codex": {"sandbox": "danger-full-access"},
     "claude": {"args": ["--allowedTools", "Bash"]},
     "gemini": {"workspace": {"files": {".gemini/settings.json": GEMINI_SETTINGS}}},
 }
