@@ -449,6 +449,12 @@ class TestErrors:
             ("askz", "mock", {}, r"unknown scenario 'askz' \(did you mean 'asks'\?\): .*; registered: asks"),
             ("asks", "mok", {}, r"unknown runner 'mok' \(did you mean 'mock'\?\)"),
             ("asks", "mock", {"respons": "x"}, "runner 'mock': respons"),
+            (
+                "asks",
+                "codex",
+                {"workspace": {"isolation": "namespaces"}},
+                "works in a workspace, and functions have none",
+            ),
             ("a.yaml", "mock", {"response": 3}, "runner 'mock': response"),
             ("a.yaml", "cli", {}, "runner 'cli': command_template"),
             ("a.yaml", "mock", {"judge_target": "none"}, "none"),

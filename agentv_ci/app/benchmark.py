@@ -30,7 +30,7 @@ from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Re
 from agentv_ci.contracts.plan import Plan, seed_of
 from agentv_ci.contracts.report import GateResult
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.contracts.targets import CliTarget, Target, workspace_settings
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.prompt import build_request, plain_request
 from agentv_ci.execute.provider_services import ProviderServices
@@ -123,6 +123,9 @@ class BenchmarkEngine(Struct, frozen=True):
         documents = Documents(self.cwd, None)
         context, root = documents.valid_context(beside), documents.root(beside)
         target = target_of(runner.spec, context.target_list)
+        if workspace_settings(target) is not None:
+            message = f"target '{target.name}' works in a workspace, and functions have none"
+            raise UsageError(message, hint="write the scenario as an eval file")
         if context.targets is not None:
             target = compiled_target(target, context.targets.source)
         dotenv = find_dotenv(beside, root, self.cwd)

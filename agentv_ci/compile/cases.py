@@ -120,9 +120,8 @@ class _CaseCompiler:
         path = prompt_path(written)
         self._system_prompt = files.read(source.resolve(path)) if path is not None else written
         self._digests = CaseDigests(targets.compiled, {self._path: context.config.prices or {}})
-        self._workspaces = WorkspaceCompiler(
-            source, files, context.targets.source if context.targets is not None else None
-        )
+        assert context.targets is not None
+        self._workspaces = WorkspaceCompiler(source, files, context.targets.source)
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml, self._workspaces)
 
     def written(self, index: int, case: EvalCase) -> Iterator[tuple[EvalCase, PlanSource]]:

@@ -17,7 +17,7 @@ from agentv_ci.workspaces.trees import digest_of_files, files_in
 class WorkspaceCompiler:
     """Compiles the workspaces of one eval file; folders are read once."""
 
-    def __init__(self, source: Source, files: Files, targets: Source | None) -> None:
+    def __init__(self, source: Source, files: Files, targets: Source) -> None:
         self._source = source
         self._targets = targets
         self._files = files
@@ -55,7 +55,7 @@ class WorkspaceCompiler:
 
     def _of_agent(self, agent: TargetWorkspace | None) -> dict[str, FileReference]:
         files = agent.files if agent is not None else None
-        return self._contents(files, self._targets) if files and self._targets is not None else {}
+        return self._contents(files or {}, self._targets)
 
     def _contents(self, files: Mapping[str, str | FileSource], source: Source) -> dict[str, FileReference]:
         return {
@@ -89,7 +89,7 @@ class WorkspaceCompiler:
     def _visible(self, workspace: Workspace, agent: TargetWorkspace | None) -> tuple[str, ...]:
         own = (_from_root(each, self._source) for each in workspace.visible or ())
         named = agent.visible if agent is not None else None
-        others = (_from_root(each, self._targets) for each in named or () if self._targets is not None)
+        others = (_from_root(each, self._targets) for each in named or ())
         return tuple(dict.fromkeys((*others, *own)))
 
     def _changed(self, message: str) -> InvalidInput:
