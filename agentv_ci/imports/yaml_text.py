@@ -10,8 +10,8 @@ from typing import Union
 
 WIDTH = 110
 """Characters of a line that holds a whole mapping."""
-_PLAIN = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_ ./@()+;?!'-]*[A-Za-z0-9_./@()+;?!'-])?")
-"""Text that is a string in every YAML, also inside brackets."""
+_PLAIN = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_ ./@()+;!'-]*[A-Za-z0-9_./@()+;!'-])?")
+"""Text that is a string in every YAML, also inside brackets, where libyaml refuses a question mark."""
 _WORDS = frozenset(("y", "yes", "n", "no", "on", "off", "true", "false", "null", "e"))
 _KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.-]*")
 _LINES = re.compile(r"[\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff\n]*")
