@@ -20,9 +20,10 @@ from pathlib import Path
 from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
 from agentv_ci.analysis.gate import decide_gate
 from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
+from agentv_ci.contracts.base import Require
 from agentv_ci.contracts.case_head import RowPlace
 from agentv_ci.contracts.report import Ending, GateSettings
-from agentv_ci.results.trials import Result, verdict_of_trials
+from agentv_ci.results.trials import Result, needed, verdict_of_trials
 
 REPEATS = (1, 3, 5, 10)
 CONFIDENCES = (0.95, CONFIDENCE, 0.999)
@@ -33,6 +34,11 @@ BROKEN, WORSE = 0.1, 0.7
 """How often an agent passes a case that has broken, and how often all of them when it has become worse everywhere."""
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SUITE = "simulated.yaml"
+
+REQUIREMENTS: Sequence[Require] = ("majority", "all", "any")
+PLANNED = 5
+"""Trials of a case with `stop_when: decided`."""
+RATES = (0.1, 0.5, 0.8, 0.95)
 
 Agent = Sequence[float]
 """The pass rate of each case."""
@@ -118,6 +124,18 @@ def rates(name: str, measure: Gated | Compared, runs: int) -> dict[int, float]:
     return found
 
 
+def trials_saved(rate: float, require: Require, runs: int) -> float:
+    """Return the share of trials that `stop_when: decided` does not run, for a case that passes at a rate."""
+    chance = random.Random(f"{rate} {require}")  # noqa: S311  # a lottery, and the same one every time
+    ran = 0
+    for _ in range(runs):
+        results: list[Result] = []
+        while more := needed(results, PLANNED, require):
+            results += [Result("pass", 1.0) if chance.random() < rate else Result("fail", 0.0) for _ in range(more)]
+        ran += len(results)
+    return 1 - ran / (runs * PLANNED)
+
+
 def main() -> None:
     """Print the table, and draw it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -132,6 +150,11 @@ def main() -> None:
     for name, measure in measures():
         table[name] = rates(name, measure, given.runs)
         print(f"| {name} |" + "".join(f" {rate:.1%} |" for rate in table[name].values()), flush=True)
+    print(f"\n| of {PLANNED} trials saved |" + "".join(f" passes {rate:.0%} |" for rate in RATES))
+    print("|---|" + "---|" * len(RATES))
+    for require in REQUIREMENTS:
+        shares = (trials_saved(rate, require, given.runs) for rate in RATES)
+        print(f"| `require: {require}` |" + "".join(f" {share:.0%} |" for share in shares))
     if given.plot is not None:
         given.plot.write_text(drawing(table), encoding="utf-8")
 

@@ -63,7 +63,7 @@ class Case(Protocol):
 
     @property
     def stop_when(self) -> Literal["decided"] | None:
-        """Whether trials that cannot change the verdict are left out."""
+        """Whether trials that cannot change whether it passes are left out."""
 
     @property
     def tags(self) -> tuple[str, ...] | None:

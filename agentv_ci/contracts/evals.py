@@ -102,7 +102,7 @@ class Repeat(Authored):
         ),
     )
     stop_when: Maybe[Literal["decided"]] = Field(
-        None, description="`decided`: skip the remaining trials when they cannot change the verdict."
+        None, description="`decided`: skip the remaining trials when they cannot change whether the case passes."
     )
 
 

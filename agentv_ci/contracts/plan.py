@@ -466,7 +466,7 @@ class PlanCase(Compiled):
     trials: AtLeastOne = Field(description="Number of trials.")
     require: Require = Field(description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(
-        None, description="`decided`: skip the remaining trials when they cannot change the verdict."
+        None, description="`decided`: skip the remaining trials when they cannot change whether the case passes."
     )
     seeds: Items[Integer] = Field(description="Seeds of the trials; the n-th trial uses the n-th seed.")
     timeout_seconds: Positive = Field(description="Time limit of an attempt, in seconds.")

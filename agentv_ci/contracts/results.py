@@ -192,7 +192,7 @@ class ResultRow(Recorded):
     trials: Annotated[int, Field(ge=1)] = Field(1, description="Maximum number of trials of the case.")
     require: Require = Field("majority", description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(
-        None, description="`decided`: the remaining trials are skipped when they cannot change the verdict."
+        None, description="`decided`: the remaining trials are skipped when they cannot change whether the case passes."
     )
     seed: int | None = Field(None, description="Seed of the trial.")
     digest: str = Field(description="Digest of the case in the plan.")

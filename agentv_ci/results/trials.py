@@ -1,14 +1,13 @@
-"""Compute the verdict of a case from its trials, and whether it is settled.
+"""Compute the verdict of a case from its trials, and whether it is settled that it passes or not.
 
 The score is the mean of the graded trials. A case passes when enough of all its trials pass, and is an `error` when
-none was graded. The score decides whether a case that does not pass is borderline.
+none was graded. The score of the trials that ran decides whether a case that does not pass is borderline.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple, assert_never
 
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
@@ -51,42 +50,19 @@ def enough(planned: int, require: Require) -> int:
 
 
 def is_settled(results: Sequence[Result], planned: int, require: Require) -> bool:
-    """Whether the remaining trials cannot change the verdict."""
-    return _is_settled(tuple(results), planned, require)
-
-
-@lru_cache(maxsize=4096)
-def _is_settled(results: tuple[Result, ...], planned: int, require: Require) -> bool:
-    left = planned - len(results)
-    graded = [each for each in results if each.verdict not in UNGRADED]
-    passed = sum(each.verdict == "pass" for each in graded)
-    if left <= 0 or passed >= enough(planned, require):
-        return True
-    if not graded or passed + left >= enough(planned, require):
-        return False
-    # It does not pass; the remaining trials may still change fail to borderline, or the reverse.
-    total = math.fsum(each.score for each in graded)
-    lowest, highest = (round((total + more) / (len(graded) + left), PRECISION) for more in (0, left))
-    verdict, _ = verdict_of_trials(results, planned, require)
-    return lowest >= BORDERLINE if verdict == "borderline" else highest < BORDERLINE
+    """Whether the remaining trials cannot change whether the case passes; never before one is graded."""
+    return needed(results, planned, require) == 0
 
 
 def needed(results: Sequence[Result], planned: int, require: Require) -> int:
-    """Return the fewest further trials that can settle the verdict; 0 when it is settled.
+    """Return the fewest further trials that can settle whether the case passes; 0 when it is settled.
 
     That many can run concurrently without running one in vain.
     """
-    return _needed(tuple(results), planned, require)
-
-
-@lru_cache(maxsize=4096)
-def _needed(results: tuple[Result, ...], planned: int, require: Require) -> int:
-    if _is_settled(results, planned, require):
-        return 0
     left = planned - len(results)
-    quickest = (Result("pass", 1.0), Result("fail", 0.0), Result("borderline", 1.0))
-    return next(
-        number
-        for number in range(1, left + 1)
-        if any(_is_settled((*results, *(each,) * number), planned, require) for each in quickest)
-    )
+    to_pass = enough(planned, require) - sum(each.verdict == "pass" for each in results)
+    to_miss = left - to_pass + 1
+    if all(each.verdict in UNGRADED for each in results):
+        # Without a grade, the case would be an error and not one that does not pass.
+        to_miss = max(to_miss, 1)
+    return max(0, min(left, to_pass, to_miss))

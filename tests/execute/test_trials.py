@@ -100,7 +100,8 @@ async def begin_and_finish(
     [
         pytest.param(5, "majority", {}, [1, 2, 3], id="as many as a majority takes"),
         pytest.param(5, "any", {}, [1], id="one may do"),
-        pytest.param(3, "all", {}, [1, 2], id="two misses may be enough"),
+        pytest.param(3, "all", {}, [1], id="one miss is enough"),
+        pytest.param(3, "all", {1: ALMOST}, [], id="almost is a miss"),
         pytest.param(1, "majority", {}, [1], id="only one"),
         pytest.param(5, "majority", {1: PASS, 2: PASS, 3: PASS}, [], id="decided"),
         pytest.param(5, "majority", {1: PASS, 2: MISS, 3: PASS}, [4], id="undecided"),
@@ -301,9 +302,14 @@ def test_any_number_of_workers_runs_the_same_trials_to_the_verdicts_of_all(
     assert (together.progress.total, together.progress.running) == (len(together.rows), 0)
     assert (together.progress.done, together.ending.stopped) == (len(together.rows), None)
     complete = go([each.model_copy(update={"stop_when": None}) for each in cases], script, workers=workers)
-    assert (together.outcome()[0], together.outcome()[2]) == (complete.outcome()[0], 0)
+    assert (_without_borderline(together), together.outcome()[2]) == (_without_borderline(complete), 0)
     assert {*together.results} <= {*complete.results}
     assert len(complete.rows) == sum(each.trials for each in cases)
+
+
+def _without_borderline(ran: Ran) -> dict[str, Verdict]:
+    """Return the verdicts of cases; which of those that do not pass are borderline depends on the trials that ran."""
+    return {name: "fail" if verdict == "borderline" else verdict for name, verdict in ran.outcome()[0].items()}
 
 
 @settings(max_examples=15)

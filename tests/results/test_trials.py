@@ -37,14 +37,16 @@ def ways(number: int) -> Iterator[tuple[Result, ...]]:
     return combinations_with_replacement(ALL_RESULTS, number)
 
 
-def verdict(results: Sequence[Result], planned: int, require: Require) -> Verdict:
-    return verdict_of_trials(results, planned, require)[0]
+def passes(results: Sequence[Result], planned: int, require: Require) -> bool | None:
+    """Whether a case passes; None without a grade."""
+    verdict, _ = verdict_of_trials(results, planned, require)
+    return None if verdict == "error" else verdict == "pass"
 
 
 def can_change(results: Sequence[Result], planned: int, require: Require) -> bool:
-    """Whether any way to continue changes the verdict."""
-    now = verdict(results, planned, require)
-    return any(verdict([*results, *rest], planned, require) != now for rest in ways(planned - len(results)))
+    """Whether any way to continue changes whether the case passes."""
+    now = passes(results, planned, require)
+    return any(passes([*results, *rest], planned, require) != now for rest in ways(planned - len(results)))
 
 
 @settings(max_examples=300)
@@ -60,7 +62,7 @@ def can_change(results: Sequence[Result], planned: int, require: Require) -> boo
 @example(([Result("borderline", 0.6)] * 2, 2), "majority")
 @example(([Result("borderline", 0.9)] * 2, 3), "all")
 @example(([Result("borderline", 0.9)] * 2 + [MISS], 3), "all")
-def test_case_is_settled_exactly_when_no_remaining_trial_can_change_the_verdict(
+def test_case_is_settled_exactly_when_no_remaining_trial_can_change_whether_it_passes(
     case: tuple[list[Result], int], require: Require
 ) -> None:
     results, planned = case
@@ -77,6 +79,24 @@ def test_needed_is_the_fewest_trials_that_can_settle(case: tuple[list[Result], i
         assert not any(is_settled([*results, *rest], planned, require) for rest in ways(number))
     assert any(is_settled([*results, *rest], planned, require) for rest in ways(least))
     assert (least == 0) == is_settled(results, planned, require)
+
+
+@pytest.mark.parametrize(
+    ("results", "planned", "require", "left"),
+    [
+        ([Result("fail", 0.9)], 5, "all", 0),
+        ([Result("borderline", 0.7)], 5, "all", 0),
+        ([PASS, ALMOST], 5, "all", 0),
+        ([ALMOST, MISS], 3, "majority", 0),
+        ([ERROR], 5, "all", 1),
+        ([ERROR] * 3, 5, "majority", 1),
+        ([ERROR, MISS], 5, "all", 0),
+    ],
+)
+def test_trials_end_when_a_case_cannot_pass_and_one_is_graded(
+    results: list[Result], planned: int, require: Require, left: int
+) -> None:
+    assert needed(results, planned, require) == left
 
 
 @pytest.mark.parametrize(("planned", "majority"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (99, 50), (100, 51)])
