@@ -20,13 +20,14 @@ from pathlib import Path
 from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
 from agentv_ci.analysis.gate import decide_gate
 from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
+from agentv_ci.analysis.statement import Terms
 from agentv_ci.contracts.base import Require
 from agentv_ci.contracts.case_head import RowPlace
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.results.trials import Result, needed, verdict_of_trials
 
 REPEATS = (1, 3, 5, 10)
-CONFIDENCES = (0.95, CONFIDENCE, 0.999)
+CONFIDENCES = (CONFIDENCE,)
 CASES = 20
 STEADY, MOODY = 0.95, 0.8
 """How often a good agent passes a case, and how often one does whose answers vary a lot."""
@@ -71,7 +72,7 @@ def gate_fails(outcomes: Sequence[CaseOutcome], min_pass_rate: float) -> bool:
 def compare_fails(base: Sequence[CaseOutcome], head: Sequence[CaseOutcome], confidence: float) -> bool:
     """Whether a run is a regression against another."""
     sides = Side("base", base), Side("head", head)
-    return bool(compare_sides(*sides, now=NOW, confidence=confidence).reasons)
+    return bool(compare_sides(*sides, Terms(confidence), now=NOW).reasons)
 
 
 @dataclass(frozen=True, slots=True)

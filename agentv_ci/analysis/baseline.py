@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
+from agentv_ci.analysis.makeup import Makeup
 from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, TrialOutcome
 from agentv_ci.contracts.case_head import RowPlace
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
+
+T = TypeVar("T")
 
 
 def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
@@ -38,14 +42,46 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
         passed=tuple(each.number for each in outcome.graded if each.verdict == "pass"),
         missed=tuple(each.number for each in outcome.graded if each.verdict != "pass"),
         digest=outcome.case.digest,
+        costs_usd=_known([each.cost_usd for each in outcome.graded]),
+        tokens=_known([each.tokens for each in outcome.graded]),
+        durations_ms=_known([None if each.is_cached else each.duration_ms or None for each in outcome.graded]),
+        task=outcome.makeup.task or None,
+        models=outcome.makeup.models or None,
+        judges=outcome.makeup.judges or None,
     )
+
+
+def _known(values: Sequence[T | None]) -> tuple[T | None, ...] | None:
+    """Return the values of all trials; None if none is known."""
+    return tuple(values) if any(each is not None for each in values) else None
 
 
 def outcome_of(case: BaselineCase) -> CaseOutcome:
     """Return the outcome of a case, as far as the baseline has it."""
-    passed = (TrialOutcome(number, "pass", 1.0, "") for number in case.passed)
-    missed = (TrialOutcome(number, "fail", 0.0, "") for number in case.missed)
-    trials = tuple(sorted((*passed, *missed), key=lambda each: each.number))
-    place = RowPlace(case.suite, 1)
-    known = RowCase(case.id, case.suite, case.digest, place, len(trials), "majority", None)
-    return CaseOutcome(known, case.target, case.verdict, case.mean, trials)
+    numbers = sorted((*case.passed, *case.missed))
+    trials = tuple(_trial(case, place, number) for place, number in enumerate(numbers))
+    known = RowCase(case.id, case.suite, case.digest, RowPlace(case.suite, 1), len(trials), "majority", None)
+    makeup = Makeup(case.task or "", case.models or (), case.judges or ())
+    return CaseOutcome(known, case.target, case.verdict, case.mean, trials, makeup=makeup)
+
+
+def _trial(case: BaselineCase, place: int, number: int) -> TrialOutcome:
+    has_passed = number in case.passed
+    return TrialOutcome(
+        number,
+        "pass" if has_passed else "fail",
+        float(has_passed),
+        "",
+        duration_ms=_at(case.durations_ms, place) or 0,
+        cost_usd=_at(case.costs_usd, place),
+        tokens=_at(case.tokens, place),
+    )
+
+
+def _at(values: Sequence[T | None] | None, place: int) -> T | None:
+    return values[place] if values is not None and place < len(values) else None
+
+
+def has_figures(document: BaselineDocument) -> bool:
+    """Whether a baseline has costs, tokens or times; those of earlier versions do not."""
+    return any(each.costs_usd or each.tokens or each.durations_ms for each in document.cases)

@@ -1,8 +1,8 @@
-"""Compare two runs, case by case and as a whole.
+"""Compare two runs, as a whole and case by case.
 
-With one trial per side, a worse verdict of a case is a regression, and possibly noise. With several trials, the
-interval of the change of its pass rate decides: a case has regressed when the whole interval is below 0. As a whole,
-two paired tests over the cases that are graded on both sides find changes that no single case shows.
+The statement about the whole decides whether a run is a regression. What is said of each case is a description: with
+one trial per side, its verdict is worse or better, which may be noise; with several, an exact test of its trials says
+so, and on average at most the share (1 − confidence) / 2 of the cases that are called regressed is not.
 """
 
 from __future__ import annotations
@@ -10,22 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.analysis.case_changes import Trials, dropped, p_of_drop
 from agentv_ci.analysis.inference import change_interval
+from agentv_ci.analysis.metric_changes import CasePair, Limit
+from agentv_ci.analysis.metric_texts import metric_text
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.statistics import apart, mean_score_change, p_text, pass_rate_change
+from agentv_ci.analysis.statement import Terms, has_other_task, state, trials_of, wrong_calls
+from agentv_ci.analysis.statistics import mean_score_change, pass_rate_change
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix, matching
-from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, Figure, Rate
+from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, OfCase, Rate, Statement
 from agentv_ci.text import counted, shortened
 
-CONFIDENCE = 0.99
-"""Of the interval of a case; docs/verdicts.md compares other values."""
+CONFIDENCE = 0.95
+"""Of the statement; docs/verdicts.md compares other values."""
 STALE_AFTER_DAYS = 30
 MAX_NAMED = 5
 MAX_NAME = 80
@@ -41,6 +45,8 @@ class Side(Struct, frozen=True):
     cases: Sequence[CaseOutcome]
     measured: str | None = None
     """When its last answer was received: ISO 8601."""
+    has_no_figures: bool = False
+    """Whether it is a baseline without costs, tokens and times."""
 
 
 class BaselineComparison(Struct, frozen=True):
@@ -52,34 +58,35 @@ class BaselineComparison(Struct, frozen=True):
     now: datetime
     is_part: bool = False
     """Whether the run has only some cases of its documents; the others are not compared."""
+    allows_changes: bool = False
+    """Whether to decide though judges, models or tasks differ."""
 
 
-def compare(against: BaselineComparison, outcomes: Iterable[CaseOutcome]) -> Comparison:
-    """Compare the cases of a run with an older run."""
+def compare(against: BaselineComparison, outcomes: Iterable[CaseOutcome], limits: Sequence[Limit] = ()) -> Comparison:
+    """Compare the cases of a run with an older run; `limits` are those of its gate."""
     base, head = against.base, Side(against.head, tuple(outcomes))
     if against.is_part:
         match = _match(base, head)
         in_head = {match(each.key) for each in head.cases}
         base = replace(base, cases=tuple(each for each in base.cases if match(each.key) in in_head))
-    return compare_sides(base, head, now=against.now, is_part=against.is_part)
+    terms = Terms(CONFIDENCE, limits, allows_changes=against.allows_changes)
+    return compare_sides(base, head, terms, now=against.now, is_part=against.is_part)
 
 
-def compare_targets(
-    cases: Sequence[CaseOutcome], base: str, head: str, *, now: datetime, confidence: float
-) -> Comparison:
-    """Compare two targets of one run, over the cases that both answer."""
+def compare_targets(cases: Sequence[CaseOutcome], base: str, head: str, terms: Terms, *, now: datetime) -> Comparison:
+    """Compare two targets of one run, over the cases that both answer: other models are the point of it."""
     asked = [{each.key[:2] for each in cases if each.target == target} for target in (base, head)]
     shared = [each for each in cases if each.key[:2] in asked[0] & asked[1]]
-    sides = [Side(target, [each for each in shared if each.target == target]) for target in (base, head)]
-    return compare_sides(*sides, now=now, confidence=confidence, compares_digests=False)
+    older, newer = (Side(target, [each for each in shared if each.target == target]) for target in (base, head))
+    return compare_sides(older, newer, replace(terms, allows_changes=True), now=now, compares_digests=False)
 
 
 def compare_sides(
     base: Side,
     head: Side,
+    terms: Terms,
     *,
     now: datetime,
-    confidence: float = CONFIDENCE,
     is_part: bool = False,
     compares_digests: bool = True,
 ) -> Comparison:
@@ -87,41 +94,31 @@ def compare_sides(
     by_target = any(in_matrix(each.key for each in side.cases) for side in (base, head))
     every = _paired(base, head)
     pairs = [(one, other) for one, other in every if other is None or other.quarantine is None]
-    cases = [_compared(one, other, confidence) for one, other in pairs]
+    calls = _called([(one, other) for one, other in pairs if one and other], terms.confidence)
+    cases = [_compared(one, other, terms, calls) for one, other in pairs]
     if not compares_digests:
         cases = [each.model_copy(update={"stale": False}) for each in cases]
     graded = [(one, other) for one, other in pairs if one and other and one.graded and other.graded]
-    pass_rate, mean_score = _figures(graded)
-    alone = {target: _figures([pair for pair in graded if pair[1].target == target]) for target in _targets(head)}
-    figures = {"": (pass_rate, mean_score), **(alone if by_target else {})}
+    statement = state(graded, [*_targets(head)] if by_target else [], terms, base=base.name)
     changes = Counter(each.change for each in cases)
     changed = [each for each in cases if each.change != "unchanged"]
     return Comparison(
         base=base.name,
         head=head.name,
-        confidence=confidence,
+        confidence=terms.confidence,
         is_part=is_part,
         by_target=by_target,
         compared=len(graded),
         lost=sum(bool(one and one.graded and other and _is_lost(other)) for one, other in pairs),
         quarantined=len(every) - len(pairs),
         counts={change: changes[change] for change in CHANGES_WORST_FIRST},
-        pass_rate=pass_rate,
-        mean_score=mean_score,
-        warnings=tuple(_warnings(base, cases, now, confidence, by_target=by_target)),
-        reasons=tuple(_reasons(cases, figures, by_target=by_target)),
+        statement=statement,
+        pass_rate=pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded]),
+        mean_score=mean_score_change([(one.score, other.score) for one, other in graded]),
+        warnings=tuple(_warnings(base, cases, now, terms, by_target=by_target)),
+        reasons=tuple(_reasons(statement, by_target=by_target)),
         cases=tuple(sorted(changed, key=lambda each: CHANGES_WORST_FIRST.index(each.change))),
     )
-
-
-_Pair = tuple[CaseOutcome, CaseOutcome]
-_Figures = tuple[Figure | None, Figure | None]
-"""Of the pass rate and of the mean score."""
-
-
-def _figures(graded: Sequence[_Pair]) -> _Figures:
-    pass_rate = pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded])
-    return pass_rate, mean_score_change([(one.score, other.score) for one, other in graded])
 
 
 def _targets(side: Side) -> Iterable[str]:
@@ -146,7 +143,28 @@ def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcom
     ]
 
 
-def _compared(base: CaseOutcome | None, head: CaseOutcome | None, confidence: float) -> ComparedCase:
+_Calls = Mapping[CaseKey, Change]
+"""Cases that are called regressed or improved, by their key on the newer side."""
+
+
+def _called(pairs: Sequence[CasePair], confidence: float) -> _Calls:
+    """Return the calls of cases with several trials; on average, few of each kind are wrong."""
+    several = [each for each in pairs if _has_trials(each)]
+    trials, rate = [trials_of(each) for each in several], wrong_calls(pairs, confidence)
+    worse, better = dropped(trials, rate), dropped([each.reversed for each in trials], rate)
+    return {
+        head.key: "regressed" if is_worse else "improved"
+        for (_, head), is_worse, is_better in zip(several, worse, better, strict=True)
+        if is_worse or is_better
+    }
+
+
+def _has_trials(pair: CasePair) -> bool:
+    base, head = pair
+    return bool(base.graded and head.graded) and not len(base.trials) == len(head.trials) == 1
+
+
+def _compared(base: CaseOutcome | None, head: CaseOutcome | None, terms: Terms, calls: _Calls) -> ComparedCase:
     known = head if head is not None else base
     assert known is not None, "a case is on at least one side"
     suite, case_id, target = known.key
@@ -160,8 +178,9 @@ def _compared(base: CaseOutcome | None, head: CaseOutcome | None, confidence: fl
     )
     if base is None or head is None:
         return one_sided
-    change = _change(base, head, confidence)
-    return one_sided.model_copy(update={**change, "stale": base.case.digest != head.case.digest})
+    differs = has_other_task((base, head)) and not terms.allows_changes
+    change = _change(base, head, terms.confidence, calls.get(head.key))
+    return one_sided.model_copy(update={**change, "stale": base.case.digest != head.case.digest, "left_out": differs})
 
 
 def _rate(outcome: CaseOutcome) -> Rate:
@@ -170,15 +189,15 @@ def _rate(outcome: CaseOutcome) -> Rate:
     return Rate(verdict=outcome.verdict, passed=outcome.passed, graded=graded, mean=mean)
 
 
-def _change(base: CaseOutcome, head: CaseOutcome, confidence: float) -> dict[str, object]:
+def _change(base: CaseOutcome, head: CaseOutcome, confidence: float, call: Change | None) -> dict[str, object]:
     if not base.graded or not head.graded:
         return {"change": "not enough evidence"}
-    if len(base.trials) == len(head.trials) == 1:
+    if not _has_trials((base, head)):
         return {"change": _by_verdict(base.verdict, head.verdict), "single": True}
     before, now = ([each.verdict == "pass" for each in side.graded] for side in (base, head))
     is_paired = [each.number for each in base.graded] == [each.number for each in head.graded]
     low, high = change_interval(before, now, confidence, paired=is_paired)
-    return {"change": _by_interval(base, head, low, high), "low": low, "high": high}
+    return {"change": call or _without_call(base, head), "low": low, "high": high}
 
 
 def _by_verdict(base: Verdict, head: Verdict) -> Change:
@@ -186,11 +205,7 @@ def _by_verdict(base: Verdict, head: Verdict) -> Change:
     return "regressed" if difference < 0 else "improved" if difference > 0 else "unchanged"
 
 
-def _by_interval(base: CaseOutcome, head: CaseOutcome, low: float, high: float) -> Change:
-    if high < 0:
-        return "regressed"
-    if low > 0:
-        return "improved"
+def _without_call(base: CaseOutcome, head: CaseOutcome) -> Change:
     if (base.verdict == "pass") != (head.verdict == "pass"):
         return "not enough evidence"
     if base.flaky or head.flaky:
@@ -198,53 +213,47 @@ def _by_interval(base: CaseOutcome, head: CaseOutcome, low: float, high: float) 
     return "unchanged" if bool(base.passed) == bool(head.passed) else "not enough evidence"
 
 
-def _reasons(cases: Sequence[ComparedCase], figures: Mapping[str, _Figures], *, by_target: bool) -> Iterable[str]:
-    """Yield why this is a regression; `figures` are those of each target, and of all together under an empty name."""
-    worse = [each for each in cases if each.change == "regressed"]
-    if worse:
-        noise = " (one trial per side: possibly noise)" if all(each.single for each in worse) else ""
-        yield f"{counted(len(worse), 'case')} regressed{noise}: {_ids(worse, by_target=by_target)}"
-    for target, (pass_rate, mean_score) in figures.items():
-        of_target = f" of target {target}" if target else ""
-        for name, figure, form, least in (("pass rate", pass_rate, ".{}%", 1), ("mean score", mean_score, ".{}f", 3)):
-            if figure is not None and figure.falls:
-                now, before = apart(figure.head, figure.base, form, least=least)
-                yield f"{name} over all cases{of_target}: {before} → {now} ({p_text(figure.p_value)})"
+def _reasons(statement: Statement, *, by_target: bool) -> Iterable[str]:
+    """Yield why this is a regression."""
+    if statement.verdict != "worse":
+        return
+    if statement.worse_cases:
+        yield f"{counted(len(statement.worse_cases), 'case')} worse: {_ids(statement.worse_cases, by_target=by_target)}"
+    yield from (metric_text(each) for each in statement.metrics if each.verdict == "worse")
 
 
 def _warnings(
-    base: Side, cases: Sequence[ComparedCase], now: datetime, confidence: float, *, by_target: bool
+    base: Side, cases: Sequence[ComparedCase], now: datetime, terms: Terms, *, by_target: bool
 ) -> Iterable[str]:
     ids = partial(_ids, by_target=by_target)
-    stale = [each for each in cases if each.stale]
     if all(each.change in ("new", "removed") for each in cases):
         yield f"no case of this run is in {base.name}: nothing was compared"
-    weak = [each for each in cases if _cannot_fall(each, confidence)]
+    weak = [each for each in cases if _cannot_fall(each, 1 - terms.confidence)]
     if weak:
         yield f"{counted(len(weak), 'case')} with too few trials to show any drop: {ids(weak)}; use --repeat 5"
     gone = [each for each in cases if each.change == "removed"]
     if gone and len(gone) < len(cases):
         yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {ids(gone)}"
-    if stale:
+    if left_out := [each for each in cases if each.left_out]:
+        changed = f"{counted(len(left_out), 'case')} with a changed question or evaluators left out: {ids(left_out)}"
+        yield f"{changed}; accept a new baseline, or include them with --allow-changes"
+    if stale := [each for each in cases if each.stale and not each.left_out]:
         yield f"{counted(len(stale), 'case')} changed since {base.name} (case or target): {ids(stale)}"
+    if terms.limits and base.has_no_figures:
+        yield f"{base.name} was written by an earlier version, without costs, tokens and times: accept it again"
     age_days = _age_days(base.measured, now)
     if age_days is not None and age_days > STALE_AFTER_DAYS:
         yield f"{base.name} is {age_days} days old"
 
 
-def _cannot_fall(case: ComparedCase, confidence: float) -> bool:
-    """Whether even a drop from all trials to none would not count."""
+def _cannot_fall(case: ComparedCase, alpha: float) -> bool:
+    """Whether even a drop from all trials to none would not count, were it the only one."""
     if case.base is None or case.head is None or case.single or not (case.base.graded and case.head.graded):
         return False
-    return not _counts(case.base.graded, case.head.graded, confidence)
+    return p_of_drop(Trials(case.base.graded, case.base.graded, 0, case.head.graded)) > alpha / 4
 
 
-@cache
-def _counts(before: int, now: int, confidence: float) -> bool:
-    return change_interval([True] * before, [False] * now, confidence, paired=False)[1] < 0
-
-
-def _ids(cases: Sequence[ComparedCase], *, by_target: bool) -> str:
+def _ids(cases: Sequence[OfCase], *, by_target: bool) -> str:
     names = [case_name(each.key, names_target=by_target) for each in cases]
     return first_few([shortened(each, MAX_NAME) for each in names])
 

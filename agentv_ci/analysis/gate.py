@@ -234,6 +234,10 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
         reasons.append("no case of this run is in it")
     for reason in reasons:
         yield _cause(FAILED, "regression", f"against {comparison.base}: {reason}")
+    for reason in comparison.statement.withheld if comparison.statement is not None else ():
+        yield _cause(
+            INFRASTRUCTURE, "withheld", f"against {comparison.base}: no decision: {reason}; --allow-changes decides"
+        )
 
 
 def _judge_suite(

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, compare, first_few
+from agentv_ci.analysis.metric_changes import limits_of
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.quarantine import in_quarantine, quarantine_in
 from agentv_ci.analysis.run_report import run_report_of
@@ -54,7 +55,8 @@ def merge(
     duplicate or foreign one is a reason of the gate. Duplicate rows always are, and so are files that are named twice
     (`repeated`). A case counts once.
     """
-    tally = Tally(each.name for part in parts if part.report is not None for each in part.report.targets)
+    targets = (each.name for part in parts if part.report is not None for each in part.report.targets)
+    tally = Tally(targets, compares=against is not None)
     merged = _Rows()
     for part, row in rows:
         if merged.is_new(part, row):
@@ -70,7 +72,7 @@ def merge(
     problems += [*(reason for report in reports for reason in report.incomplete), *_unrepeated(reports, scenarios)]
     comparison = None
     if against is not None and not ending.dry_run:
-        comparison = compare(against, outcomes)
+        comparison = compare(against, outcomes, limits_of(settings))
     elif len(parts) == 1 and reports and reports[0].shard is None:
         # The rows are the same, so their comparison is still valid.
         comparison = reports[0].comparison

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.analysis.makeup import NO_MAKEUP, Makeup, makeup_of
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.case_head import Case, RowPlace
@@ -57,6 +58,11 @@ class TrialOutcome(Struct, frozen=True, gc=False):
     """Why it did not pass, by evaluator; empty when it passed."""
     answer: str = ""
     """The shortened answer; empty when it passed."""
+    cost_usd: float | None = None
+    """Of the answer; None if unknown or not asked for."""
+    tokens: int | None = None
+    is_cached: bool = False
+    """Whether its answer was not asked for."""
 
 
 _Rank = tuple[bool, float, CaseKey, int]
@@ -95,6 +101,8 @@ class CaseOutcome(Struct, frozen=True, gc=False):
     """Whether the run was stopped before its first trial; its verdict is `error`."""
     quarantine: Quarantine | None = None
     """What takes it out of the gate; None: it gates."""
+    makeup: Makeup = NO_MAKEUP
+    """Unknown unless runs are compared."""
 
     @property
     def key(self) -> CaseKey:
@@ -174,13 +182,15 @@ class _Tallied(Struct, gc=False):
 
     case: Case
     trials: tuple[TrialOutcome, ...] = ()
+    makeup: Makeup = NO_MAKEUP
 
 
 class Tally:
     """Collects rows, and keeps little more than their scores."""
 
-    def __init__(self, targets: Iterable[str] = ()) -> None:
-        """`targets` has the order of targets, if there is no plan."""
+    def __init__(self, targets: Iterable[str] = (), *, compares: bool = False) -> None:
+        """`targets` has the order of targets, if there is no plan; `compares`: whether two runs are compared."""
+        self._compares = compares
         self._ranks = {name: rank for rank, name in enumerate(dict.fromkeys(targets))}
         self.rows = 0
         self.cached = 0
@@ -195,9 +205,9 @@ class Tally:
         self._learns = True
 
     @classmethod
-    def of(cls, plan: Plan) -> Tally:
+    def of(cls, plan: Plan, *, compares: bool = False) -> Tally:
         """Return a tally of the cases of a plan; rows of other cases are ignored."""
-        tally = cls()
+        tally = cls(compares=compares)
         tally._learns = False
         for case in heads_of(plan):
             tally._cases[plan.key_of(case)] = _Tallied(case)
@@ -212,7 +222,10 @@ class Tally:
             return
         self.rows += 1
         self.cached += row.cached
-        self._cases[key].trials += (trial_outcome(row),)
+        tallied = self._cases[key]
+        tallied.trials += (trial_outcome(row),)
+        if self._compares and row.verdict not in UNGRADED:
+            tallied.makeup = tallied.makeup.plus(makeup_of(row))
         if row.verdict not in ("pass", "skipped"):
             self._bound_findings((row.verdict != "error", row.score or 0.0, key, row.trial))
         self._spending[row.suite, row.target].count(row)
@@ -273,7 +286,8 @@ def _outcome(tallied: _Tallied, target: str, *, leaves_cases: bool) -> CaseOutco
     if len(ran) > 1:
         ran = tuple(sorted(ran, key=lambda each: each.number))
     verdict, score = verdict_of_trials([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
-    return CaseOutcome(case, target, verdict, _same(score), ran, not_run=leaves_cases and not ran)
+    not_run = leaves_cases and not ran
+    return CaseOutcome(case, target, verdict, _same(score), ran, not_run=not_run, makeup=tallied.makeup)
 
 
 def _same(score: float) -> float:
@@ -283,16 +297,18 @@ def _same(score: float) -> float:
 
 def trial_outcome(row: ResultRow) -> TrialOutcome:
     """Return the part of a row that says why it did not pass."""
-    if row.verdict == "pass":
-        return TrialOutcome(row.trial, row.verdict, _same(row.score or 0.0), "", row.duration_ms)
+    has_passed = row.verdict == "pass"
     return TrialOutcome(
         row.trial,
         row.verdict,
         _same(row.score or 0.0),
-        summary=shortened(_summary(row), MAX_FINDING),
+        summary="" if has_passed else shortened(_summary(row), MAX_FINDING),
         duration_ms=row.duration_ms,
-        findings=tuple(map(_finding, row.evaluator_results)),
-        answer=shortened(row.candidate_answer, MAX_FINDING),
+        findings=() if has_passed else tuple(map(_finding, row.evaluator_results)),
+        answer="" if has_passed else shortened(row.candidate_answer, MAX_FINDING),
+        cost_usd=None if row.cached else row.cost_usd,
+        tokens=row.usage.total_tokens,
+        is_cached=row.cached,
     )
 
 

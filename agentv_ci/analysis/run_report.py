@@ -7,6 +7,7 @@ from typing import Literal
 
 from agentv_ci.analysis.comparison import BaselineComparison, compare
 from agentv_ci.analysis.gate import decide_gate, gate_settings
+from agentv_ci.analysis.metric_changes import limits_of
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.quarantine import in_quarantine
 from agentv_ci.analysis.spending import Spending
@@ -31,15 +32,17 @@ def report(
 
     The rows are read once, and their order does not matter. `scenarios` has the results of validators.
     """
-    tally = Tally.of(plan)
+    tally = Tally.of(plan, compares=against is not None)
     for row in rows:
         tally.add(row)
     outcomes = in_quarantine(tally.outcomes(leaves_cases=ending.leaves_cases), ending.quarantine)
-    comparison = compare(against, outcomes) if against is not None and not ending.dry_run else None
+    settings, comparison = gate_settings(plan), None
+    if against is not None and not ending.dry_run:
+        comparison = compare(against, outcomes, limits_of(settings))
     run_report = run_report_of(
         tally,
         outcomes,
-        gate_settings(plan),
+        settings,
         ending,
         plan_digest=plan.digest,
         scenarios=scenarios,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
-from agentv_ci.analysis.baseline import baseline_of, baseline_text, outcome_of
+from agentv_ci.analysis.baseline import baseline_of, baseline_text, has_figures, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides, compare_targets
+from agentv_ci.analysis.metric_changes import Limit, limits_of
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.quarantine import gating, in_quarantine
+from agentv_ci.analysis.statement import Terms
 from agentv_ci.app.report_files import read_run_report, report_path, require_writable
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.case_key import CaseKey
@@ -26,20 +30,23 @@ from agentv_ci.text import counted, did_you_mean, listed, shortened
 WRITE_BASELINE = "write one with `agentv-ci baseline accept`"
 
 
-def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence: float, now: datetime) -> Comparison:
+def compare_files(base: Path, head: Path, terms: Terms, *, names: tuple[str, str], now: datetime) -> Comparison:
     """Compare two files, each of them results or a baseline; `names` are shown in messages.
+
+    The limits of the terms replace those of the newer side's gate, metric by metric.
 
     Raises UsageError for files that cannot be read or compared, NothingToRun when no case is on both sides.
     """
     older, newer = side_of(base, names[0]), side_of(head, names[1])
-    comparison = compare_sides(older, newer, now=now, confidence=confidence)
+    terms = replace(terms, limits=(*terms.limits, *_other_limits(head, terms.limits)))
+    comparison = compare_sides(older, newer, terms, now=now)
     if not comparison.shares_cases:
         raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
     return comparison
 
 
 def compare_by_target(
-    results: Path, base: str | None, *, name: str, confidence: float, now: datetime
+    results: Path, base: str | None, terms: Terms, *, name: str, now: datetime
 ) -> tuple[Comparison, ...]:
     """Compare the targets of results with one of them, by default the first one; `name` is shown in messages.
 
@@ -57,17 +64,27 @@ def compare_by_target(
         raise UsageError(f"no answers of target '{base}' in '{name}'{did_you_mean(base, targets)}: {listed(targets)}")
     first = base if base is not None else targets[0]
     others = (each for each in targets if each != first)
-    found = (compare_targets(outcomes, first, each, now=now, confidence=confidence) for each in others)
+    found = (compare_targets(outcomes, first, each, terms, now=now) for each in others)
     comparisons = tuple(each for each in found if each.shares_cases)
     if not comparisons:
         raise NothingToRun(f"no case of '{name}' is answered by '{first}' and another target")
     return comparisons
 
 
-def baseline_comparison(path: Path, *, head: str, now: datetime, is_part: bool = False) -> BaselineComparison:
+def _other_limits(results: Path, given: Sequence[Limit]) -> Iterator[Limit]:
+    """Yield the limits in the run report of results, except of metrics that have one already."""
+    report = read_run_report(results) if results.suffix != ".json" else None
+    known = {each.metric for each in given}
+    return (each for each in limits_of(report.gate.settings if report is not None else ()) if each.metric not in known)
+
+
+def baseline_comparison(
+    path: Path, *, head: str, now: datetime, is_part: bool = False, allows_changes: bool = False
+) -> BaselineComparison:
     """Return the comparison for a run to add to; raises UsageError for a file that cannot be read."""
     try:
-        return BaselineComparison(side_of(path, path.name), head, now, is_part=is_part)
+        base = side_of(path, path.name)
+        return BaselineComparison(base, head, now, is_part=is_part, allows_changes=allows_changes)
     except NothingToRun as error:
         raise UsageError(error.message) from error
 
@@ -129,7 +146,8 @@ def side_of(path: Path, name: str) -> Side:
     """Return the run in results or a baseline; raises UsageError or NothingToRun."""
     if path.suffix == ".json":
         document = _baseline(path)
-        return Side(name, tuple(map(outcome_of, document.cases)), document.measured)
+        cases = tuple(map(outcome_of, document.cases))
+        return Side(name, cases, document.measured, has_no_figures=not has_figures(document))
     outcomes, measured, _ = _read(path, name)
     return Side(name, outcomes, measured)
 
@@ -142,7 +160,7 @@ def _read(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], str, RunRe
     report = read_run_report(results)
     if report is not None and (reason := _incomplete(report)):
         raise UsageError(f"cannot compare an incomplete run: '{name}' {reason}")
-    tally, measured = Tally(each.name for each in (report.targets if report is not None else ())), ""
+    tally, measured = Tally((each.name for each in (report.targets if report is not None else ())), compares=True), ""
     seen: set[tuple[CaseKey, int]] = set()
     for row in read_rows(results):
         key = row.case_key, row.trial

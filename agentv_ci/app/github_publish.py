@@ -213,7 +213,7 @@ def _reported(results: Path, links: Links, proof: Proof | None) -> RunView | Non
         return None
     if not _has_file(results, MAX_RESULTS_BYTES):
         return RunView(report, (), tuple, links, proof)
-    tally = Tally()
+    tally = Tally(compares=True)
     for row in read_rows(results):
         tally.add(row)
     outcomes = in_quarantine(tally.outcomes(leaves_cases=report.leaves_cases), report.quarantine)

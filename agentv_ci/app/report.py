@@ -38,6 +38,7 @@ def report_results(
     cwd: Path,
     expected_shards: int | None,
     baseline: Path | None,
+    allows_changes: bool = False,
     now: datetime,
 ) -> RunOutcome:
     """Report on these results files as one run; all rows go to `out`, with a run report beside it.
@@ -50,7 +51,11 @@ def report_results(
     if expected_shards is None:
         require_distinct(results)
     head = out.results.name if out is not None else "these results"
-    against = baseline_comparison(baseline, head=head, now=now) if baseline is not None else None
+    against = (
+        baseline_comparison(baseline, head=head, now=now, allows_changes=allows_changes)
+        if baseline is not None
+        else None
+    )
     inputs = [*results, *map(report_path, results), *filter(None, [baseline])]
     if out is not None:
         out.require_writable(inputs)

@@ -69,8 +69,13 @@ async def run_plan(
     require_recordings(options)
     against = None
     if options.baseline is not None:
-        now = services.environment.now()
-        against = baseline_comparison(options.baseline, head=files.results.name, now=now, is_part=options.is_part)
+        against = baseline_comparison(
+            options.baseline,
+            head=files.results.name,
+            now=services.environment.now(),
+            is_part=options.is_part,
+            allows_changes=options.allows_changes,
+        )
     results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
     earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
     try:

@@ -32,11 +32,12 @@ from agentv_ci.cli.console import (
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.listing import show_cases
 from agentv_ci.cli.options import (
-    BASELINE_HELP,
     FILE,
+    BaselineOptions,
     Command,
     Count,
     GateOptions,
+    IncreaseOptions,
     Range,
     ReportOptions,
     SelectionOptions,
@@ -186,7 +187,8 @@ class EvalOptions:
         metavar="USD",
         help="Stop and fail when the run, judges included, costs more than USD.",
     )
-    baseline: str | None = gate_option("--baseline", type=FILE, help=BASELINE_HELP)
+    against: BaselineOptions = field(metadata=part(BaselineOptions))
+    increases: IncreaseOptions = field(metadata=part(IncreaseOptions))
     quarantine: str | None = gate_option(
         "--quarantine",
         type=FILE,
@@ -252,6 +254,7 @@ class EvalOptions:
             seed=self.seed,
             timeout_s=self.agent_timeout,
             max_retries=self.max_retries,
+            max_increases=self.increases.limits(),
             **vars(self.gate),
         )
 
@@ -276,7 +279,8 @@ class EvalOptions:
             shard=self.shard,
             balance=cwd / self.balance if self.balance else None,
             resume=self._earlier(root, cwd),
-            baseline=cwd / self.baseline if self.baseline else None,
+            baseline=self.against.path(cwd),
+            allows_changes=self.against.allow_changes,
             command=typed_command(),
             again=options_again(
                 root,
@@ -340,7 +344,7 @@ def command(options: EvalOptions) -> int:
       agentv-ci eval evals/ --shard 1/2 --out part-1.jsonl
       agentv-ci eval evals/ --record recordings/
       agentv-ci eval evals/ --replay recordings/
-      agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json
+      agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json --max-cost-increase 10%
       agentv-ci eval evals/ --no-quarantine
     """
     cwd = Path.cwd()

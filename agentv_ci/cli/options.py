@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from agentv_ci.cli.console import wants_color
+from agentv_ci.contracts.increases import METRICS, PERCENTAGE, Increases, setting_of, share_of
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
@@ -183,6 +185,19 @@ class Range(click.FloatRange):
 SHARE = Range(0, 1)
 
 
+class PercentageType(click.ParamType[float]):
+    """A percentage such as `10%`, as a share."""
+
+    name = "percentage"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share; fail on anything else, such as a number, which may mean 1% or 100%."""
+        text = str(value)
+        if re.fullmatch(PERCENTAGE, text) is None:
+            self.fail(f"{text!r} is not a percentage such as 10%.", param, ctx)
+        return share_of(text)
+
+
 TEXT_OR_JSON: Mapping[str, Any] = {
     "type": click.Choice(["text", "json"]),
     "default": "text",
@@ -190,6 +205,8 @@ TEXT_OR_JSON: Mapping[str, Any] = {
     "help": "Print text for people or JSON for programs.",
 }
 BASELINE_HELP = "Fail on regressions against FILE, a baseline or earlier results."
+ALLOW_CHANGES = "--allow-changes"
+ALLOW_CHANGES_HELP = "Compare although judges, models, questions or evaluators differ."
 targets_option = partial(
     selection_option,
     "--targets",
@@ -346,6 +363,40 @@ class GateOptions:
         "--min-mean-score", type=SHARE, metavar="X", help="Require mean score X."
     )
     max_errors: int | None = gate_option("--max-errors", type=Count(min=0), help="Allow at most N errors.")
+
+
+@dataclass(frozen=True)
+class BaselineOptions:
+    """What a run is compared with."""
+
+    baseline: str | None = gate_option("--baseline", type=FILE, help=BASELINE_HELP)
+    allow_changes: bool = gate_option(ALLOW_CHANGES, is_flag=True, help=ALLOW_CHANGES_HELP)
+
+    def path(self, cwd: Path) -> Path | None:
+        """Return the file; raises UsageError for --allow-changes without one."""
+        if self.allow_changes and self.baseline is None:
+            raise UsageError(f"{ALLOW_CHANGES} requires --baseline")
+        return cwd / self.baseline if self.baseline else None
+
+
+def _increase(metric: str, of: str) -> Any:  # noqa: ANN401  # declares a field
+    name = f"--max-{metric}-increase"
+    return gate_option(name, type=PercentageType(), metavar="X%", help=f"Allow at most X% more {of} than before.")
+
+
+@dataclass(frozen=True)
+class IncreaseOptions:
+    """Limits of what a run may cost and take, compared with an earlier one; None keeps those of the eval file."""
+
+    max_cost_increase: float | None = _increase("cost", "cost of answers")
+    max_tokens_increase: float | None = _increase("tokens", "tokens of answers")
+    max_mean_latency_increase: float | None = _increase("mean-latency", "time per answer")
+    max_p95_latency_increase: float | None = _increase("p95-latency", "time for 95% of answers")
+
+    def limits(self) -> Increases:
+        """Return the limits that are given."""
+        given = {metric: getattr(self, setting_of(metric)) for metric in METRICS}
+        return {metric: share for metric, share in given.items() if share is not None}
 
 
 def color_option(command: F) -> F:

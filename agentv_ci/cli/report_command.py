@@ -13,8 +13,7 @@ from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import show_outcome
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.options import (
-    BASELINE_HELP,
-    FILE,
+    BaselineOptions,
     Command,
     Count,
     ReportOptions,
@@ -35,7 +34,7 @@ class ReportCommandOptions:
     expect_shards: int | None = gate_option(
         "--expect-shards", type=Count(min=1), help="Fail unless the files are exactly the N shards of one plan."
     )
-    baseline: str | None = gate_option("--baseline", type=FILE, help=BASELINE_HELP)
+    against: BaselineOptions = field(metadata=part(BaselineOptions))
     out: str | None = report_option("--out", help="Write all rows to FILE, with a run report beside it.")
     reports: ReportOptions = field(metadata=part(ReportOptions))
 
@@ -64,7 +63,8 @@ def command(options: ReportCommandOptions) -> int:
         reports,
         cwd=cwd,
         expected_shards=options.expect_shards,
-        baseline=cwd / options.baseline if options.baseline else None,
+        baseline=options.against.path(cwd),
+        allows_changes=options.against.allow_changes,
         now=datetime.now(UTC),
     )
     show_outcome(outcome, files.written if files is not None else reports.named, cwd)

@@ -30,6 +30,7 @@ from agentv_ci.contracts.evals import (
     ValidatorUse,
 )
 from agentv_ci.contracts.evaluators import RUBRICS_NAME, prompt_path
+from agentv_ci.contracts.increases import increases_of
 from agentv_ci.contracts.plan import (
     AttachmentPart,
     FilePart,
@@ -94,8 +95,14 @@ def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> 
         description=document.description,
         validators=tuple(map(_validator, (execution and execution.validators) or ())),
         prices=context.config.prices or {},
-        gate=PlanGate(**gate.model_dump(exclude_none=True)),
+        gate=_gate(gate),
     )
+
+
+def _gate(gate: Gate) -> PlanGate:
+    given = gate.model_dump(exclude_none=True)
+    settings = {name: value for name, value in given.items() if name in PlanGate.model_fields}
+    return PlanGate(**settings, max_increases=increases_of(given) or None)
 
 
 def _validator(use: str | ValidatorUse) -> PlanValidator:

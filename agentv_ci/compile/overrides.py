@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from agentv_ci.compile.document import resealed, sealed
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.increases import Increases
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
 
 
@@ -65,6 +66,8 @@ class Overrides(Struct, frozen=True):
     min_pass_rate: float | None = None
     min_mean_score: float | None = None
     max_errors: int | None = None
+    max_increases: Increases = {}
+    """Limits that replace those of the plan, metric by metric."""
 
 
 def override(plan: Plan, flags: Overrides) -> Plan:
@@ -94,5 +97,7 @@ def _case(case: PlanCase, flags: Overrides) -> PlanCase:
 
 def _suite(suite: PlanSuite, flags: Overrides) -> PlanSuite:
     changed = {name: getattr(flags, name) for name in ("min_pass_rate", "min_mean_score", "max_errors")}
+    if flags.max_increases:
+        changed["max_increases"] = {**(suite.gate.max_increases or {}), **flags.max_increases}
     gate: PlanGate = suite.gate.model_copy(update={name: value for name, value in changed.items() if value is not None})
     return suite.model_copy(update={"gate": gate})

@@ -6,9 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import GradedVerdict, Items, Name, Recorded, Share, Verdict
+from agentv_ci.contracts.base import GradedVerdict, Items, Name, NonNegative, Recorded, Share, Verdict
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.increases import IncreasingMetric
 from agentv_ci.contracts.plan import Sha256
+from agentv_ci.contracts.results import Dollars, is_none
 
 BASELINE_SCHEMA = "agentv-baseline-v1"
 
@@ -47,6 +49,10 @@ class ComparedCase(OfCase):
     high: float | None = Field(None, description="Upper bound.")
     single: bool = Field(False, description="Whether each side has only one trial, so the change may be noise.")
     stale: bool = Field(False, description="Whether the case or its target changed, by its digest.")
+    left_out: bool = Field(
+        False,
+        description="Whether its question or evaluators changed, so that it does not count for the statement.",
+    )
 
 
 class Figure(Recorded):
@@ -57,6 +63,46 @@ class Figure(Recorded):
     p_value: Share = Field(description="Probability of a change this large by chance (two-sided).")
     falls: bool = Field(description="Whether it drops significantly.")
     detectable: float | None = Field(description="Approximate smallest significant drop; null if none or unknown.")
+
+
+MetricName = Literal["pass rate", "mean score"] | IncreasingMetric
+MetricVerdict = Literal["worse", "better", "within", "undecided", "not compared"]
+
+
+class MetricChange(Recorded):
+    """The change of a metric over the cases of both sides. Each case weighs the same."""
+
+    metric: MetricName = Field(description="Rate of passing trials, mean score, or what answers cost and take.")
+    target: str | None = Field(None, description="The only target it is about; null for all.")
+    suites: Items[str] = Field((), description="The only eval files it is about; empty for all.")
+    cases: int = Field(description="Cases with a value on both sides.")
+    base: float | None = Field(None, description="Mean or quantile before; in dollars, tokens or seconds.")
+    head: float | None = Field(None, description="The same now.")
+    change: float | None = Field(
+        None, description="Estimated change: a difference of rates and scores, else an increase as a share."
+    )
+    low: float | None = Field(None, description="Lower bound of the change.")
+    high: float | None = Field(None, description="Upper bound.")
+    confidence: Share | None = Field(None, description="Confidence of the interval, by which the statement holds.")
+    allowed: float | None = Field(None, description="Largest allowed increase, as a share; null for rates and scores.")
+    verdict: MetricVerdict = Field(
+        description="`worse`: the interval is beyond 0, or beyond the allowed increase; `within`: it is below it."
+    )
+    reason: str | None = Field(None, description="Why it is not decided, and what would decide it.")
+
+
+class Statement(Recorded):
+    """What a comparison states as a whole; wrong with at most the probability 1 − confidence."""
+
+    verdict: Literal["worse", "better", "undecided", "withheld"] = Field(
+        description="`worse`: a metric or a case is; `better`: none is, and a rate or score is better; `withheld`: the "
+        "sides are not comparable."
+    )
+    confidence: Share = Field(description="Confidence of the statement.")
+    cases: int = Field(description="Cases that it is about.")
+    metrics: Items[MetricChange] = Field(description="Changes of the metrics.")
+    worse_cases: Items[OfCase] = Field((), description="Cases that are worse beyond chance, among all cases.")
+    withheld: Items[str] = Field((), description="Why the sides are not comparable.")
 
 
 class Comparison(Recorded):
@@ -73,6 +119,7 @@ class Comparison(Recorded):
     lost: int = Field(description="Cases that lost their verdict.")
     quarantined: int = Field(0, description="Cases of the newer side in quarantine, which are not compared.")
     counts: dict[Change, int] = Field(description="Change → number of cases.")
+    statement: Statement | None = Field(None, description="What the comparison states as a whole.")
     pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
     mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")
     warnings: Items[str] = Field(description="Reasons not to trust the older side.")
@@ -98,6 +145,22 @@ class BaselineCase(OfCase):
     passed: Items[TrialNumber] = Field(description="Numbers of the trials that passed, from 1.")
     missed: Items[TrialNumber] = Field(description="Numbers of the graded trials that did not pass.")
     digest: Sha256 = Field(description="The case's digest in its plan.")
+    costs_usd: Items[Dollars | None] | None = Field(
+        None, exclude_if=is_none, description="Cost of the answer of each graded trial; null if unknown."
+    )
+    tokens: Items[NonNegative | None] | None = Field(None, exclude_if=is_none, description="Tokens of each answer.")
+    durations_ms: Items[NonNegative | None] | None = Field(
+        None, exclude_if=is_none, description="Duration of each answer."
+    )
+    task: str | None = Field(
+        None, exclude_if=is_none, description="Digest of the question and of how answers are scored."
+    )
+    models: Items[str] | None = Field(
+        None, exclude_if=is_none, description="Models that answered, as reported by the provider."
+    )
+    judges: Items[str] | None = Field(
+        None, exclude_if=is_none, description="Models that judged, or else their targets."
+    )
 
 
 class BaselineDocument(Recorded):

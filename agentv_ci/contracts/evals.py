@@ -22,6 +22,7 @@ from agentv_ci.contracts.base import (
     meanings,
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
+from agentv_ci.contracts.increases import Percentage
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 from agentv_ci.contracts.workspaces import Workspace
 from agentv_ci.contracts.wrong_answers import WRONG_ANSWERS, NullAgentsGate, WrongAnswer
@@ -122,6 +123,22 @@ class Gate(Authored):
     )
     max_cost_usd: Maybe[Annotated[float, Field(ge=0)]] = Field(
         None, description="Maximum cost of the run, including judges; default: no limit.", examples=[1.0, 5.0]
+    )
+    max_cost_increase: Maybe[Percentage] = Field(
+        None,
+        description="Maximum increase of the cost of answers against the baseline; default: no limit.",
+        examples=["10%"],
+    )
+    max_tokens_increase: Maybe[Percentage] = Field(
+        None, description="Maximum increase of the tokens of answers; default: no limit.", examples=["10%"]
+    )
+    max_mean_latency_increase: Maybe[Percentage] = Field(
+        None, description="Maximum increase of the time that answers take; default: no limit.", examples=["20%"]
+    )
+    max_p95_latency_increase: Maybe[Percentage] = Field(
+        None,
+        description="Maximum increase of the time that 95% of the answers stay below; default: no limit.",
+        examples=["20%"],
     )
     validators: Maybe[Literal["error", "warn"]] = Field(
         None,

@@ -261,6 +261,8 @@ class Score(Struct, frozen=True):
     """Whether a required part is missing, so that the case fails."""
     weighs_nothing: bool = False
     """Whether all parts have weight 0, so that it fails even if negated."""
+    judge: str | None = None
+    """The model that judged, or else its target."""
     judge_prompt: str | None = None
     raw_response: str | None = None
     stderr: str | None = None

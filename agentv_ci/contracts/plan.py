@@ -35,6 +35,7 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
 from agentv_ci.contracts.evaluator_settings import EvaluatorFacts
 from agentv_ci.contracts.evaluators import EmbeddedEvaluator, PluginEvaluator
+from agentv_ci.contracts.increases import Increases
 from agentv_ci.contracts.outcome_evaluators import Texts
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.contracts.workspaces import Argv, Globs, Isolation, RelativePath, WorkspaceLimits
@@ -410,6 +411,9 @@ class PlanGate(Compiled):
     min_mean_score: Share | None = Field(None, description="Minimum mean score of graded cases.")
     max_errors: NonNegative = Field(0, description="Maximum number of errors.")
     max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(None, description="Maximum cost, including judges.")
+    max_increases: Increases | None = Field(
+        None, description="Metric → maximum increase against a baseline, as a share."
+    )
     validators: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
     min_kill_rate: Share | None = Field(None, description="Minimum share of killed mutants in a proof.")
     null_agents: NullAgentsGate | None = Field(None, description="Whether cases that null agents pass fail a proof.")

@@ -10,9 +10,10 @@ from pydantic import Field
 from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, Verdict
 from agentv_ci.contracts.comparison import Comparison, OfCase
 from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.contracts.increases import Increases
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.quarantine import Quarantine
-from agentv_ci.contracts.results import Dollars, Usage, sum_of_known
+from agentv_ci.contracts.results import Dollars, Usage, is_none, sum_of_known
 
 
 class Counts(Recorded):
@@ -186,6 +187,9 @@ class GateSettings(Recorded):
     min_mean_score: Share | None = Field(None, description="Minimum mean score.")
     max_errors: int = Field(0, description="Maximum number of errors.")
     max_cost_usd: Dollars | None = Field(None, description="Maximum cost of the suite, including judges.")
+    max_increases: Increases | None = Field(
+        None, exclude_if=is_none, description="Metric → maximum increase against a baseline, as a share."
+    )
     validators: Items[ValidatorSettings] = Field((), description="Validators that check the finished run.")
     validator_errors: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
     seeds: Items[int] = Field((), description="Seeds of the trials, for validators.")
@@ -200,6 +204,7 @@ GateReasonKind = Literal[
     "nothing-graded",
     "validator",
     "regression",
+    "withheld",
     "cost",
     "unpriced",
     "stopped",

@@ -35,6 +35,11 @@ PRECISION = 12
 """Digits for comparing scores, so that 0.1 + 0.7 is 0.8."""
 
 
+def is_none(value: object) -> bool:
+    """Whether a field has no value."""
+    return value is None
+
+
 class Usage(Recorded):
     """Token counts; null if the provider does not report them."""
 
@@ -77,6 +82,9 @@ class EvaluatorResult(Recorded):
     misses: Items[str] = Field(description="Wrong or missing parts of the answer.")
     reasoning: str = Field(description="Explanation of the score.")
     settings: str | None = Field(None, description="Its other settings, as JSON; long ones are shortened.")
+    judge: str | None = Field(
+        None, exclude_if=is_none, description="Model that judged, as reported by its provider, or else its target."
+    )
     judge_prompt: str | None = Field(None, description="Question to the judge, shortened (not with --no-trace).")
     raw_response: str | None = Field(None, description="Reply of the judge, or output of a script that failed.")
     stderr: str | None = Field(None, description="Standard error of its script, shortened in the middle.")
@@ -163,11 +171,6 @@ class RowSource(Recorded):
 
     path: str = Field(description="The eval file, relative to the repository.")
     line: int = Field(description="First line of the case.")
-
-
-def is_none(value: object) -> bool:
-    """Whether a field has no value."""
-    return value is None
 
 
 NO_REFERENCE_ANSWER = "the case has no reference answer"

@@ -139,7 +139,7 @@ async def judge_score(
         found = first_object(reply)
         score = read(found) if found is not None else None
         if score is not None:
-            return replace(score, judge_prompt=prompt, raw_response=reply)
+            return replace(score, judge=response.model or target, judge_prompt=prompt, raw_response=reply)
         services.log(f"{label}: unreadable reply {again + 1}: {reply!r}")
     tries = "1 try" if retries == 0 else f"{retries + 1} tries"
     last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'" if reply.strip() else "empty"

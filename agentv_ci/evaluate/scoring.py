@@ -68,6 +68,7 @@ def _result(evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, r
         misses=score.misses,
         reasoning=reasoning,
         settings=settings_text(evaluator),
+        judge=score.judge,
         judge_prompt=score.judge_prompt,
         raw_response=score.raw_response,
         stderr=score.stderr,

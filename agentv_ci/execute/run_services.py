@@ -72,6 +72,8 @@ class RunOptions(Struct, frozen=True):
     """Results of an earlier run to continue."""
     baseline: Path | None = None
     """The baseline to compare with."""
+    allows_changes: bool = False
+    """Whether to compare although judges, models or tasks differ."""
     quarantine: tuple[Quarantine, ...] = ()
     """Cases that do not gate."""
     command: str | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agentv_ci.analysis.comparison import CONFIDENCE
 from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.statement import Terms
 from agentv_ci.app.compare import compare_files
 from agentv_ci.app.latest import latest_results
 from agentv_ci.app.report import report_results
@@ -44,7 +45,7 @@ class ResultTools:
         """Show what got worse from one run or baseline to another. Default: from the baseline to the latest results."""
         name = self._named(head)
         older, newer = self._file(base), self._file(name)
-        compared = compare_files(older, newer, names=(base, name), confidence=CONFIDENCE, now=datetime.now(UTC))
+        compared = compare_files(older, newer, Terms(CONFIDENCE), names=(base, name), now=datetime.now(UTC))
         return compared.model_dump(exclude_none=True)
 
     def _file(self, name: str) -> Path:

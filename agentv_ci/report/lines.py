@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from agentv_ci.analysis.metric_texts import metric_text
 from agentv_ci.contracts.comparison import Change, Comparison
 from agentv_ci.contracts.report import (
     CaseFigures,
@@ -34,6 +35,8 @@ WORTH_A_HISTOGRAM = 20
 WORTH_A_TIME_S = 1.0
 
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
+
+_OF_STATEMENT: dict[str, Style] = {"worse": "bad", "withheld": "bad", "better": "good"}
 
 
 class Line(Struct, frozen=True):
@@ -172,7 +175,8 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
-    """Yield what changed, worst first, and the figures of both runs."""
+    """Yield what is stated of both runs, and what changed, worst first."""
+    yield from statement_lines(comparison)
     changed = [each for each in comparison.cases if each.change not in ("new", "removed")]
     if changed:
         yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
@@ -180,10 +184,22 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
         text = f"{_name(view.compared_name(each, comparison))}: {view.change_text(each)}"
         yield Line(f"  {each.change:<19}  {text}", _STYLES.get(each.change, "plain"))
     yield from more_line(len(changed))
-    yield Line(f"against {_name(comparison.base)}: {view.changes_text(comparison)}")
+    yield Line(f"cases: {view.changes_text(comparison)}")
     yield from (Line(f"  {each}") for each in view.one_sided(comparison))
-    yield from (Line(f"  {each}") for each in view.comparison_figures(comparison))
     yield from (Line(f"warning: {on_one_line(each)}", "warn") for each in comparison.warnings)
+
+
+def statement_lines(comparison: Comparison) -> Iterator[Line]:
+    """Yield what a comparison states as a whole, and the metrics that it rests on."""
+    if (statement := comparison.statement) is None or not (statement.cases or statement.withheld):
+        return
+    yield Line(
+        f"against {_name(comparison.base)}, {view.statement_text(statement)}",
+        _OF_STATEMENT.get(statement.verdict, "plain"),
+    )
+    for each in statement.metrics:
+        style: Style = "bad" if each.verdict == "worse" else "plain"
+        yield Line(f"  {each.verdict:<12}  {on_one_line(metric_text(each))}", style)
 
 
 def _group(group: CaseFigures) -> str:

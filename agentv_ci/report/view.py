@@ -19,9 +19,8 @@ from agentv_ci.analysis.comparison import first_few
 from agentv_ci.analysis.on_base import BaseBranch
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.analysis.quarantine import gating
-from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix
-from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rate
+from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate, Statement
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.report import (
     SEVERITIES_WORST_FIRST,
@@ -297,18 +296,10 @@ def one_sided(comparison: Comparison) -> Iterator[str]:
             yield f"{change}: {first_few(names)}"
 
 
-def comparison_figures(comparison: Comparison) -> Iterator[str]:
-    """Yield the figures of the cases that are on both sides."""
-    if comparison.pass_rate is not None and comparison.mean_score is not None:
-        too_few = f"too few cases to detect a drop ({comparison.compared})"
-        yield _figure("pass rate", comparison.pass_rate, ".1%", too_few)
-        yield _figure("mean score", comparison.mean_score, ".3f", "")
-
-
-def _figure(name: str, figure: Figure, form: str, otherwise: str) -> str:
-    shows = otherwise if figure.detectable is None else f"detects drops of {figure.detectable:{form}} or more"
-    text = f"{name} {figure.base:{form}} → {figure.head:{form}}, {p_text(figure.p_value)}"
-    return f"{text}; {shows}" if shows else text
+def statement_text(statement: Statement) -> str:
+    """Return what a comparison states as a whole."""
+    said = "no regression shown" if statement.verdict == "undecided" else statement.verdict
+    return f"over {counted(statement.cases, 'case')}, at {100 * statement.confidence:g}% confidence: {said}"
 
 
 def compared_name(case: ComparedCase, comparison: Comparison) -> str:
@@ -322,7 +313,8 @@ def change_text(case: ComparedCase) -> str:
     if case.low is not None and case.high is not None:
         text += f" (change {case.low:+.0%} to {case.high:+.0%})"
     notes = ["one trial per side, possibly noise"] if case.single and case.change != "unchanged" else []
-    notes += ["the case or its target changed"] if case.stale else []
+    notes += ["left out: the question or its evaluators changed"] if case.left_out else []
+    notes += ["the case or its target changed"] if case.stale and not case.left_out else []
     return f"{text}; {', '.join(notes)}" if notes else text
 
 

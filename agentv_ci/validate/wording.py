@@ -15,6 +15,7 @@ from agentv_ci.contracts.diagnostics import SPACE_HINT, Diagnostic
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
 from agentv_ci.contracts.evaluators import FIELD_PATH, AuthoredEvaluator
+from agentv_ci.contracts.increases import PERCENTAGE
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.jsonschema.schemas import SchemaName
@@ -64,6 +65,7 @@ KINDS = ("type", "provider")
 
 PATTERNS: Mapping[str, str] = {
     ENVIRONMENT_REFERENCE: "must be an environment reference, ${{{{ NAME }}}}, not {found}",
+    PERCENTAGE: "must be a percentage such as 10%, not {found}",
     FIELD_PATH: "must be a path such as a.b[0].c, not {found}",
 }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from agentv_ci.analysis.baseline import baseline_of, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare, compare_sides
+from agentv_ci.analysis.statement import Terms
 from agentv_ci.contracts.comparison import Change, Comparison
 from tests.support import NOW
 from tests.support.runs import case, outcomes_of, plan, rows_of
@@ -29,9 +31,9 @@ def side(words: str, *, measured: str | None = None, digest: str = "0", target: 
     return Side("base.json", outcomes_of(of, [each for own in rows for each in own]), measured)
 
 
-def compared(base: str | Side, head: str | Side, *, confidence: float = 0.99) -> Comparison:
+def compared(base: str | Side, head: str | Side, *, confidence: float = 0.95, **given: Any) -> Comparison:
     one, other = (side(each) if isinstance(each, str) else each for each in (base, head))
-    return compare_sides(one, other, now=NOW, confidence=confidence)
+    return compare_sides(one, other, Terms(confidence, **given), now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -42,11 +44,11 @@ def compared(base: str | Side, head: str | Side, *, confidence: float = 0.99) ->
         ("b", "f", "regressed"),
         ("f", "b", "improved"),
         ("p", "p", "unchanged"),
-        ("ppppp", "pffff", "regressed"),
-        ("pffff", "ppppp", "improved"),
+        ("ppppp", "fffff", "regressed"),
+        ("fffff", "ppppp", "improved"),
+        ("ppppp", "pffff", "not enough evidence"),
         ("ppppp", "ppfff", "not enough evidence"),
-        ("ppp", "fff", "regressed"),
-        ("pp", "ff", "not enough evidence"),
+        ("ppp", "fff", "not enough evidence"),
         ("ppp", "ppf", "flaky"),
         ("pff", "fff", "flaky"),
         ("ppp", "ppp", "unchanged"),
@@ -64,20 +66,24 @@ def test_change_of_a_case(base: str, head: str, change: Change) -> None:
 
 
 def test_confidence_decides_about_a_regression() -> None:
-    changes = [compared("ppppp", "ppfff", confidence=each).cases[0].change for each in (0.8, 0.99)]
-    assert changes == ["regressed", "not enough evidence"]
+    found = [compared("ppppp", "pffff", confidence=each) for each in (0.9, 0.95)]
+    assert [(each.cases[0].change, bool(each.reasons)) for each in found] == [
+        ("regressed", True),
+        ("not enough evidence", False),
+    ]
 
 
-def test_regressions_are_reasons_worst_first() -> None:
-    found = compared("f p p p ppp", "p f f p fff")
+def test_changes_are_worst_first_and_all_cases_together_decide() -> None:
+    found = compared("f p p p ppppp", "p f f p fffff")
     assert [each.change for each in found.cases] == ["regressed"] * 3 + ["improved"]
-    assert found.reasons == ("3 cases regressed: case-1, case-2, case-4",)
-    single = compared("p p p p p p p", "f f f f f f f")
-    assert single.reasons == (
-        "7 cases regressed (one trial per side: possibly noise): case-0, case-1, case-2, case-3, case-4 and 2 more",
-        "pass rate over all cases: 100.0% → 0.0% (p = 0.016)",
-        "mean score over all cases: 1.000 → 0.200 (p = 0.016)",
-    )
+    assert found.reasons == ("1 case worse: case-4",)
+    few, several = (compared(" ".join("p" * number), " ".join("f" * number)) for number in (6, 7))
+    assert (few.reasons, several.reasons) == ((), ("pass rate 100.0% → 0.0%",))
+    many = compared(" ".join("p" * 12), " ".join("f" * 12))
+    assert [each.partition(" (")[0] for each in many.reasons] == [
+        "pass rate 100.0% → 0.0%",
+        "mean score 1.000 → 0.200",
+    ]
 
 
 def test_cases_are_counted_when_both_sides_are_graded() -> None:

@@ -220,9 +220,10 @@ def baseline(of: Plan, verdict: Any, **given: Any) -> BaselineComparison:
 
 
 def test_whole_run_keeps_its_comparison() -> None:
-    of = plan(case("a"), case("b"), suites=[suite(min_pass_rate=0)])
-    rows = [row("fail", of=each) for each in of.cases]
-    known = report(of, rows, Ending(), against=baseline(of, "pass"))[0]
+    of = plan(case("a", trials=5), case("b", trials=5), suites=[suite(min_pass_rate=0)])
+    rows = [each for one in of.cases for each in rows_of(one, "fffff")]
+    before = report(of, [each for one in of.cases for each in rows_of(one, "ppppp")], Ending())[1]
+    known = report(of, rows, Ending(), against=BaselineComparison(Side("base.json", before), "head", NOW))[0]
     assert known.gate.exit_code == 1
     again = merged(File(Part("r.jsonl", known), rows))
     assert (again.comparison, again.gate) == (known.comparison, known.gate)

@@ -164,7 +164,7 @@ def runs(draw: st.DrawFn) -> Run:
             of=each,
             trial=number,
             target=each.target,
-            usage=draw(USAGES),
+            usage=draw(USAGES) or Usage(),
             judge_usage=draw(USAGES),
             cost_usd=draw(DOLLARS),
             judge_cost_usd=draw(DOLLARS),

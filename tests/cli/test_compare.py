@@ -51,7 +51,7 @@ def compared(project: Project, base: str, head: str, *flags: str) -> dict[str, A
     found: dict[str, Any] = json.loads(as_json.out)
     assert found["exit_code"] == as_json.code == as_text.code
     assert as_json.err == as_text.err == ""
-    line = {0: "compare: no regression", 1: "compare: regressed", 4: "compare: no case has a verdict on both sides"}
+    line = {0: "compare: no regression shown", 1: "compare: worse", 4: "compare: no case has a verdict on both sides"}
     assert line[as_text.code] in as_text.out.splitlines()
     assert (as_text.code == 1) == bool(found["reasons"])
     return found
@@ -143,8 +143,8 @@ class TestFiles:
 class TestCompare:
     @pytest.mark.parametrize("color", ["always", "never"])
     def test_json_has_no_colors(self, color: str, project: Project) -> None:
-        store(project, "b.jsonl", row("pass"))
-        store(project, "h.jsonl", row("fail"))
+        store(project, "b.jsonl", *rows_of(case(trials=5), "ppppp"))
+        store(project, "h.jsonl", *rows_of(case(trials=5), "fffff"))
         project.env["NO_COLOR"] = "1"
         assert ("\x1b[" in project.run("compare", "b.jsonl", "h.jsonl", "--color", color).out) == (color == "always")
         done = project.run("compare", "b.jsonl", "h.jsonl", "--format", "json", "--color", color)
@@ -169,11 +169,14 @@ class TestCompare:
         [
             ("e", "p", [], 4, "not enough evidence"),
             ("p", "e", [], 4, "not enough evidence"),
-            ("p", "f", [], 1, "regressed"),
+            ("p", "f", [], 0, "regressed"),
             ("f", "p", [], 0, "improved"),
             ("p", "p", [], 0, "unchanged"),
             ("pp", "ff", [], 0, "not enough evidence"),
-            ("pp", "ff", ["--confidence", "0.9"], 1, "regressed"),
+            ("pppp", "ffff", [], 0, "not enough evidence"),
+            ("pppp", "ffff", ["--confidence", "0.9"], 1, "regressed"),
+            ("ppppp", "fffff", [], 1, "regressed"),
+            ("fffff", "ppppp", [], 0, "improved"),
             ("p", "fffff", [], 0, "not enough evidence"),
             ("eep", "eef", [], 0, "not enough evidence"),
         ],
@@ -200,7 +203,7 @@ class TestCompare:
         store(project, "b.jsonl", *(row("pass", of=each) for each in cases))
         store(project, "h.jsonl", *(row("fail", of=each) for each in cases))
         done = project.run("compare", "b.jsonl", "h.jsonl")
-        assert (done.code, "100 cases regressed" in done.out) == (1, True)
+        assert (done.code, "100 regressed" in done.out) == (1, True)
         assert len(done.out.splitlines()) < 30
 
     def test_lost_verdict_is_not_a_pass(self, project: Project) -> None:
@@ -245,16 +248,16 @@ class TestBaselineOfARun:
     @pytest.fixture(autouse=True)
     def worse(self, project: Project) -> None:
         """A baseline of a run that passed, and documents that no longer pass."""
-        project.documents(*self.IDS)
+        project.documents(*self.IDS, repeat=5, gate={"min_pass_rate": 0})
         assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
         assert project.run("baseline", "accept", "main.jsonl", "--out", "main.json").code == 0
-        project.documents(*self.IDS, evaluators=[{**HELLO, "value": "Bye"}], gate={"min_pass_rate": 0})
+        project.targets({**GREETS, "response": "Bye"})
 
     @pytest.mark.parametrize("base", ["main.json", "main.jsonl"])
     def test_regression_fails_the_gate(self, base: str, project: Project) -> None:
         assert project.eval().code == 0
         assert project.eval("--baseline", base).code == 1
-        reason = f"against {base}: 4 cases regressed"
+        reason = f"against {base}: 4 cases worse"
         assert project.json("r.report.json")["gate"]["reasons"][0].startswith(reason)
         assert project.run("compare", base, "r.jsonl").code == 1
         done = project.run("report", "r.jsonl", "--baseline", base)
@@ -271,7 +274,7 @@ class TestBaselineOfARun:
         assert (forgotten.code, "set --baseline" in " ".join(forgotten.out.split())) == (1, True)
         merged = project.run("report", "1.jsonl", "2.jsonl", "--baseline", "main.json", "--out", "all.jsonl")
         assert merged.code == 1
-        assert "against main.json: 4 cases regressed" in project.json("all.report.json")["gate"]["reasons"][0]
+        assert "against main.json: 4 cases worse" in project.json("all.report.json")["gate"]["reasons"][0]
 
     def test_dry_run_is_not_compared(self, project: Project) -> None:
         assert project.eval("--dry-run", "--baseline", "main.json").code == 0
@@ -284,8 +287,8 @@ class TestBaselineOfARun:
 
     def test_stopped_run_is_compared_as_far_as_it_came(self, project: Project) -> None:
         assert project.eval("--fail-fast", "--baseline", "main.json").code == 1
-        counts = project.json("r.report.json")["comparison"]["counts"]
-        assert (counts["regressed"], counts["not enough evidence"]) == (1, 3)
+        found = project.json("r.report.json")["comparison"]
+        assert (found["compared"], found["counts"]["not enough evidence"]) == (1, 4)
 
     def test_unchanged_cases_cannot_regress(self, project: Project) -> None:
         assert project.run("compile", "evals", "--out", "plan.json").code == 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agentv_ci.analysis.metric_texts import metric_text
 from agentv_ci.analysis.outcomes import CaseOutcome, Finding, TrialOutcome
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.case_head import Place
@@ -275,7 +276,7 @@ def _some(lines: Sequence[str], limit: int) -> list[str]:
 def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
     parts = [f"### Against {code(comparison.base)}", f"**{view.changes_text(comparison)}**"]
     remarks = [code(each) for each in view.one_sided(comparison)]
-    remarks += [*view.comparison_figures(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
+    remarks += [*_statement(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
     parts.append("\n".join(f"- {each}" for each in remarks))
     changed = [each for each in comparison.cases if each.change in CHANGES]
     if changed:
@@ -285,6 +286,13 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
         parts.append("\n".join([*table, *rows]))
     parts += view.more_text(len(changed), MAX_CHANGES)
     yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
+
+
+def _statement(comparison: Comparison) -> list[str]:
+    if (statement := comparison.statement) is None:
+        return []
+    metrics = [f"{each.verdict}: {code(metric_text(each))}" for each in statement.metrics]
+    return [f"**{view.statement_text(statement)}**", *metrics]
 
 
 def _proof(proof: Proof, run: RunView) -> str:

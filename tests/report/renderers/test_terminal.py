@@ -105,10 +105,9 @@ def test_styles() -> None:
         (Usage(total_tokens=1_000_000), ["tokens: 0 in, 0 out, 1,000,000 total"]),
         (Usage(input_tokens=1), ["tokens: 1 in, 0 out, 0 total"]),
         (Usage(), []),
-        (None, []),
     ],
 )
-def test_tokens_are_shown_if_they_were_counted(usage: Usage | None, shown: list[str]) -> None:
+def test_tokens_are_shown_if_they_were_counted(usage: Usage, shown: list[str]) -> None:
     assert [text for text in printed(row(usage=usage)) if text.startswith("tokens")] == shown
 
 

@@ -8,8 +8,8 @@ from functools import cache
 
 from jinja2 import Environment
 
+from agentv_ci.analysis.metric_texts import metric_name
 from agentv_ci.analysis.quarantine import gating
-from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
 from agentv_ci.report import view
@@ -109,8 +109,10 @@ def _environment() -> Environment:
     made = environment(TEMPLATES)
     made.filters |= {
         "issues": view.issues_text,
-        "p": p_text,
+        "metric_name": metric_name,
         "rate": view.rate_text,
+        "statement": view.statement_text,
+        "values": values_text,
         "worst_first": worst_first,
     }
     made.globals |= {

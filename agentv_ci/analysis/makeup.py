@@ -1,0 +1,74 @@
+"""What the results of a case come from, as far as its rows say: the task, the models that answered, and the judges."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow
+
+DIGEST_BYTES = 16
+
+
+class Makeup(Struct, frozen=True, gc=False):
+    """What the results of a case come from."""
+
+    task: str = ""
+    """A digest of the question and of how answers are scored, without texts of files and judges; empty: unknown."""
+    models: tuple[str, ...] = ()
+    """Models that answered, as reported by the provider."""
+    judges: tuple[str, ...] = ()
+    """Models that judged, or else their targets."""
+
+    def plus(self, other: Makeup) -> Makeup:
+        """Return the makeup of the trials of both, in any order."""
+        if other == self:
+            return self
+        models, judges = {*self.models, *other.models}, {*self.judges, *other.judges}
+        return Makeup(max(self.task, other.task), tuple(sorted(models)), tuple(sorted(judges)))
+
+
+NO_MAKEUP = Makeup()
+
+
+def makeup_of(row: ResultRow) -> Makeup:
+    """Return the makeup of a trial that is graded."""
+    judges = tuple(sorted({*_judges(row.evaluator_results)}))
+    return Makeup(_task(row), (row.model,) if row.model is not None else (), judges)
+
+
+def _judges(results: Sequence[EvaluatorResult]) -> Iterator[str]:
+    for each in results:
+        if each.judge is not None:
+            yield each.judge
+        yield from _judges(each.evaluator_results or ())
+
+
+def _task(row: ResultRow) -> str:
+    question = [[each.role, each.name, each.content] for each in row.input_messages or ()]
+    task = [question, row.expected_outcome, row.reference_answer, *map(_scoring, row.evaluator_results)]
+    text = json.dumps(task, sort_keys=True).encode()
+    return hashlib.blake2b(text, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _scoring(result: EvaluatorResult) -> JsonValue:
+    members = [_scoring(each) for each in result.evaluator_results or ()]
+    return [result.name, result.type, result.weight, result.required, _without_judge(result.settings), members]
+
+
+def _without_judge(settings: str | None) -> JsonValue:
+    """Return settings of an evaluator without its judge; long ones are shortened, and stay a text."""
+    try:
+        given = json.loads(settings) if settings is not None else None
+    except ValueError:
+        return settings
+    if not isinstance(given, dict):
+        return settings
+    parts = (each for each in (given, given.get("aggregator")) if isinstance(each, dict))
+    for each in parts:
+        each.pop("target", None)
+    return given
