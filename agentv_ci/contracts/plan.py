@@ -273,6 +273,16 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
     max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
 
 
+class PlanPairwiseJudgeEvaluator(PlanEvaluatorSettings):
+    """A judge that says which of two answers is better."""
+
+    type: Literal["pairwise_judge"] = "pairwise_judge"
+    target: str = Field(description="Key of the target that judges.")
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
+    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
+    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
+
+
 class PlanRubricEvaluator(PlanEvaluatorSettings):
     """Criteria that a judge checks one by one."""
 
@@ -389,6 +399,7 @@ PlanEvaluator = TypeAliasType(
             PlanCodeEvaluator
             | PlanLlmJudgeEvaluator
             | PlanRubricEvaluator
+            | PlanPairwiseJudgeEvaluator
             | PlanCompositeEvaluator
             | PlanSchemaEvaluator
             | EmbeddedEvaluator
@@ -441,6 +452,10 @@ class PlanSuite(Compiled):
     gate: PlanGate = Field(description="Thresholds of the suite.")
 
 
+JUDGED = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanPairwiseJudgeEvaluator, PlanLlmJudgeAggregator)
+"""What a judge scores."""
+
+
 class PlanSource(Compiled):
     """Position of a case in its eval file, from 1."""
 
@@ -489,11 +504,7 @@ class PlanCase(Compiled):
     @property
     def judges(self) -> tuple[str, ...]:
         """Keys of the targets that judge its answers."""
-        return tuple(
-            part.target
-            for part in _scoring(self.evaluators)
-            if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator))
-        )
+        return tuple(part.target for part in _scoring(self.evaluators) if isinstance(part, JUDGED))
 
 
 class Plan(Compiled):
@@ -539,8 +550,7 @@ def outcomes_of(case: PlanCase) -> frozenset[str]:
 
 def needs_judge(evaluator: PlanEvaluator) -> bool:
     """Whether a judge scores, or scores for a member."""
-    judged = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)
-    return any(isinstance(part, judged) for part in _scoring([evaluator]))
+    return any(isinstance(part, JUDGED) for part in _scoring([evaluator]))
 
 
 def named_targets(case: PlanCase) -> Iterator[str]:

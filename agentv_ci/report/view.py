@@ -298,7 +298,9 @@ def one_sided(comparison: Comparison) -> Iterator[str]:
 
 def statement_text(statement: Statement) -> str:
     """Return what a comparison states as a whole."""
-    said = "no regression shown" if statement.verdict == "undecided" else statement.verdict
+    said: str = "no regression shown" if statement.verdict == "undecided" else statement.verdict
+    if statement.verdict == "worse" and statement.worse_cases:
+        said = f"worse, {counted(len(statement.worse_cases), 'case')} beyond chance"
     return f"over {counted(statement.cases, 'case')}, at {100 * statement.confidence:g}% confidence: {said}"
 
 

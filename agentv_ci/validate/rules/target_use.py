@@ -14,6 +14,7 @@ from agentv_ci.contracts.evaluators import (
     CompositeEvaluator,
     LlmJudgeAggregator,
     LlmJudgeEvaluator,
+    PairwiseJudgeEvaluator,
     RubricEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
@@ -26,7 +27,7 @@ from agentv_ci.validate.rules import attachments, workspaces
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.validate.walk import Evaluators, evaluators_of
 
-JUDGED = (LlmJudgeEvaluator, RubricEvaluator)
+JUDGED = (LlmJudgeEvaluator, RubricEvaluator, PairwiseJudgeEvaluator)
 
 
 def check(document: EvalDocument, with_attachments: Collection[int], find: Finder) -> Iterator[Diagnostic]:
