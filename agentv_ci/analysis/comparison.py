@@ -230,7 +230,7 @@ def _warnings(
         yield f"no case of this run is in {base.name}: nothing was compared"
     weak = [each for each in cases if _cannot_fall(each, 1 - terms.confidence)]
     if weak:
-        yield f"{counted(len(weak), 'case')} with too few trials to show any drop: {ids(weak)}; use --repeat 5"
+        yield f"{counted(len(weak), 'case')} with too few trials to show a drop alone: {ids(weak)}; use --repeat 5"
     gone = [each for each in cases if each.change == "removed"]
     if gone and len(gone) < len(cases):
         yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {ids(gone)}"

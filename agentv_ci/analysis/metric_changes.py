@@ -140,16 +140,16 @@ def _metric(name: MetricName) -> Metric:
 
 
 def _values(metric: MetricName, outcome: CaseOutcome) -> list[float]:
-    """Return the known values of a case's graded trials; an answer that was not asked for has no cost and no time."""
+    """Return the known values of a case's graded trials, without 0 and, of stored answers, costs and times."""
     match metric:
         case "pass rate":
             return [float(each.verdict == "pass") for each in outcome.graded]
         case "mean score":
             return [outcome.score]
         case "cost":
-            return [each.cost_usd for each in outcome.graded if each.cost_usd is not None]
+            return [each.cost_usd for each in outcome.graded if each.cost_usd]
         case "tokens":
-            return [each.tokens for each in outcome.graded if each.tokens is not None]
+            return [each.tokens for each in outcome.graded if each.tokens]
         case "mean_latency" | "p95_latency":
             return [each.duration_ms / 1000 for each in outcome.graded if each.duration_ms and not each.is_cached]
         case _:

@@ -63,6 +63,9 @@ FREE_TEXTS = "variables of rows are filled in free texts only"
 
 KINDS = ("type", "provider")
 
+INCREASE = ("_increase", "Increase")
+"""How the fields with a percentage end."""
+
 PATTERNS: Mapping[str, str] = {
     ENVIRONMENT_REFERENCE: "must be an environment reference, ${{{{ NAME }}}}, not {found}",
     PERCENTAGE: "must be a percentage such as 10%, not {found}",
@@ -270,6 +273,8 @@ def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
             return violation.pointer, f"write [{found}]"
         case ("string",), bool() if violation.pointer[-1:] == ("skip",):
             return violation.pointer, "write why the case is skipped, or leave 'skip' out"
+        case ("string",), int() | float() as found if str(violation.pointer[-1]).endswith(INCREASE):
+            return violation.pointer, f"write the percent sign: {found}%"
         case ("string",), bool() | int() | float():
             return violation.pointer, "quote it"
         case _:

@@ -121,7 +121,11 @@ def test_old_baseline_is_a_warning(days: int | None, warnings: tuple[str, ...]) 
         ),
         (side("p p"), side("p -"), "1 case of base.json not in this run: case-1"),
         (side("p"), Side("head", ()), "no case of this run is in base.json: nothing was compared"),
-        (side("pp pp"), side("pp pp"), "2 cases with too few trials to show any drop: case-0, case-1; use --repeat 5"),
+        (
+            side("pp pp"),
+            side("pp pp"),
+            "2 cases with too few trials to show a drop alone: case-0, case-1; use --repeat 5",
+        ),
     ],
 )
 def test_what_makes_a_comparison_weak_is_a_warning(base: Side, head: Side, warning: str) -> None:

@@ -315,3 +315,68 @@ def test_errored_cases_are_compared_by_their_verdicts(project: Project) -> None:
         "warning: one trial per case: noise cannot be distinguished from change; use --repeat",
     ]
     assert len(project.json(".agentv/baseline.json")["cases"]) == 1
+
+
+class TestLimits:
+    """Limits of what answers may cost and take, in documents and as options."""
+
+    IDS = tuple(f"case-{number}" for number in range(12))
+
+    @pytest.fixture(autouse=True)
+    def base(self, project: Project) -> None:
+        """A baseline of answers of 110 tokens, and a target that takes 150."""
+        usage = {"input_tokens": 100, "output_tokens": 10}
+        project.documents(*self.IDS, targets=({**GREETS, "usage": usage},))
+        assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
+        assert project.run("baseline", "accept", "main.jsonl", "--out", "main.json").code == 0
+        project.targets({**GREETS, "usage": {**usage, "input_tokens": 140}})
+
+    @pytest.mark.parametrize("limit", ["10%", "30.5%"])
+    def test_option_limits_a_run_and_a_comparison(self, limit: str, project: Project) -> None:
+        done = project.eval("--baseline", "main.json", "--max-tokens-increase", limit)
+        is_worse = limit == "10%"
+        assert (done.code, "tokens 110 → 150, +36.4% (+" in done.out) == (int(is_worse), True)
+        assert project.run("compare", "main.json", "r.jsonl").code == done.code, "the limit of the run"
+        assert project.run("compare", "main.json", "r.jsonl", "--max-tokens-increase", "90%").code == 0
+        assert project.run("report", "r.jsonl").code == done.code
+
+    def test_limit_of_the_document_holds_when_shards_are_merged(self, project: Project) -> None:
+        usage = {"input_tokens": 140, "output_tokens": 10}
+        project.documents(*self.IDS, targets=({**GREETS, "usage": usage},), gate={"max_tokens_increase": "10%"})
+        for index in (1, 2):
+            assert project.run("eval", "evals", "--shard", f"{index}/2", "--out", f"{index}.jsonl").code == 0
+        merged = project.run("report", "1.jsonl", "2.jsonl", "--baseline", "main.json", "--out", "all.jsonl")
+        assert (merged.code, "at most 10% allowed" in " ".join(merged.out.split())) == (1, True)
+
+    def test_baseline_of_an_earlier_version_lacks_them(self, project: Project) -> None:
+        document = project.json("main.json")
+        for each in document["cases"]:
+            for name in ("tokens", "durations_ms", "task"):
+                each.pop(name, None)
+        project.write({"old.json": json.dumps(document)})
+        done = project.eval("--baseline", "old.json", "--max-tokens-increase", "10%")
+        said = " ".join(done.out.split())
+        assert done.code == 0
+        assert "tokens: no tokens before from target default" in said
+        assert "old.json was written by an earlier version, without costs, tokens and times: accept it again" in said
+
+    @pytest.mark.parametrize("value", ["10", "0.1", "-5%", "10 %", "ten%", ""])
+    def test_limit_that_is_not_a_percentage_is_refused(self, value: str, project: Project) -> None:
+        limit = ["--max-cost-increase", value]
+        project.refuses("compare", "main.json", "main.jsonl", *limit, error="is not a percentage such as 10%")
+
+    def test_changes_cannot_be_allowed_without_a_baseline(self, project: Project) -> None:
+        project.refuses("eval", "evals", "--allow-changes", error="--allow-changes requires --baseline")
+
+
+def test_other_question_gives_no_decision_unless_it_is_allowed(project: Project) -> None:
+    project.documents("a", "b", repeat=5)
+    assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
+    project.documents(*({"id": name, "input_messages": "Greet me, please"} for name in "ab"), repeat=5)
+    done = project.eval("--baseline", "main.jsonl")
+    reason = "the question or the evaluators of all 2 cases changed since main.jsonl"
+    assert (done.code, reason in " ".join(done.out.split())) == (4, True)
+    assert project.run("compare", "main.jsonl", "r.jsonl").code == 4
+    assert project.run("compare", "main.jsonl", "r.jsonl", "--allow-changes").code == 0
+    assert project.eval("--baseline", "main.jsonl", "--allow-changes").code == 0
+    assert project.run("report", "r.jsonl", "--baseline", "main.jsonl", "--allow-changes").code == 0

@@ -8,7 +8,7 @@ from functools import cache
 
 from jinja2 import Environment
 
-from agentv_ci.analysis.metric_texts import metric_name
+from agentv_ci.analysis.metric_texts import metric_name, values_text
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
