@@ -145,7 +145,6 @@ async def _tip(git: Git, branch: str) -> Tip:
         hint = "name a folder for the ledger with --dir"
         raise LedgerUnavailable(f"'{git.folder}' is not in a git repository", hint=hint)
     if not await _has_remote(git):
-        await _refuse_current(git, local)
         return Tip(local, await _commit_of(git, local))
     ref = f"refs/remotes/{REMOTE}/{branch}"
     there = (await git.run("ls-remote", REMOTE, local)).split()
@@ -180,6 +179,7 @@ async def _move(git: Git, branch: str, tip: Tip, commit: str) -> ProcessResult:
     """Make the branch end at a commit, if it still ends where it did."""
     local = f"refs/heads/{branch}"
     if tip.ref == local:
+        await _refuse_current(git, local)
         return await git.attempt("update-ref", local, commit, tip.commit)
     lease = f"--force-with-lease={local}:{'' if tip.is_new else tip.commit}"
     return await git.attempt("push", "--quiet", lease, REMOTE, f"{commit}:{local}")

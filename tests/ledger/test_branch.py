@@ -150,7 +150,6 @@ async def test_hooks_and_variables_of_a_repository_do_not_matter(hub: Path, tmp_
 
 REFUSED = {
     "not a repository": ("", "is not in a git repository"),
-    "checked out": (f"git init -q --initial-branch={BRANCH}", f"refs/heads/{BRANCH} is checked out"),
     "unreachable": ("git init -q; git remote add origin file:///nonexistent/hub.git", "git ls-remote failed: "),
 }
 
@@ -162,6 +161,16 @@ async def test_ledger_that_cannot_be_reached_is_refused(tmp_path: Path, commands
         await read(tmp_path)
     with pytest.raises(LedgerUnavailable, match=reason):
         await add(tmp_path, NIGHTS[0])
+
+
+async def test_branch_that_is_checked_out_is_read_and_not_changed(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--initial-branch=main")
+    await add(tmp_path, NIGHTS[0])
+    git(tmp_path, "checkout", "-q", BRANCH)
+    assert len((await read(tmp_path)).runs) == 1
+    with pytest.raises(LedgerUnavailable, match=f"refs/heads/{BRANCH} is checked out"):
+        await add(tmp_path, NIGHTS[1])
+    assert git(tmp_path, "status", "--porcelain") == ""
 
 
 async def test_push_that_a_server_forbids_is_given_up(hub: Path, tmp_path: Path) -> None:
