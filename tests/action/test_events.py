@@ -11,7 +11,8 @@ from tests.action.conftest import Once
 from tests.action.evals import agent, mock, suite
 from tests.action.events import pull_request, workflow_run
 from tests.action.github_api import FakeGitHub, Pull
-from tests.action.rig import SETUP, Outcome, Rig, play, uses
+from tests.action.rig import CHECKOUT, SETUP, Outcome, Rig, git, play, uses
+from tests.support import write
 
 pytestmark = [pytest.mark.act, pytest.mark.slow]
 
@@ -131,3 +132,24 @@ def test_workflow_run_comments_on_the_pull_request_of_its_head(once: Once) -> No
     assert comment.body.startswith("<!-- agentv-ci:Evals/fork -->\n## ❌ Evaluations: not passed\n")
     assert f"/blob/{head}/evals/a.test.yaml#L3" in comment.body
     assert len(outcome.steps["publish"].errors) == 1
+
+
+def test_quarantine_of_a_pull_request_is_that_of_its_base_branch(tmp_path: Path) -> None:
+    """Whatever the checkout says: an entry that the change adds does not count, one that it removes does."""
+
+    def quarantine(case_id: str) -> str:
+        entry = {"id": case_id, "reason": "It is slow.", "owner": "ops", "expires": "2999-12-31"}
+        return json.dumps({"$schema": "agentv-quarantine-v1", "quarantine": [entry]})
+
+    name = ".agentv/quarantine.yaml"
+    github = FakeGitHub(repository=tmp_path / "user")
+    rig = Rig(tmp_path, {"evals/a.test.yaml": suite("a", "b"), "targets.yaml": mock(), name: quarantine("a")}, github)
+    rig.prepare()
+    git(rig.user, "switch", "-q", "-c", "feat")
+    write(rig.user, {"targets.yaml": mock("no"), name: quarantine("b")})
+    rig.save("excuses itself")
+    outcome = rig.run({"steps": [CHECKOUT, uses()]}, pull_request(rig.head))
+    step = outcome.agentv
+    assert (step.result, step.outputs["failed"], github.violations) == ("failure", "1", [])
+    assert [each.title for each in step.errors] == ["b: fail 0.000"]
+    assert "🔒 1 case in quarantine, not in the gate" in github.comments[0].body
