@@ -156,17 +156,18 @@ def looks_by_case(draws: Draws, every: int) -> Iterator[Look]:
 def tail_of(at: Look, change: Array | float) -> Array:
     """Return the probability of an estimate at least as far from a change on the same side, in each experiment."""
     tail = special.stdtr(at.degrees, -np.abs(at.estimate - change) / at.error)
-    return np.asarray(np.maximum(tail, 2.0 ** -(at.degrees + 1)), dtype=np.float64)
+    return np.asarray(np.maximum(tail, sequence.LEAST_P), dtype=np.float64)
 
 
-def excludes(tail: Array, alpha: float) -> Flags:
+def excludes(tail: Array, at: Look, alpha: float) -> Flags:
     """Return in which experiments a change is excluded at the end of the fixed size."""
-    return np.asarray(2 * tail <= alpha)
+    return np.asarray(np.maximum(2 * tail, 2.0**-at.degrees) <= alpha)
 
 
 def excludes_at_all_looks(tail: Array, at: Look, alpha: float, smallest: float) -> Flags:
     """Return in which experiments a change is excluded, at all looks at once."""
-    return np.asarray(_log_fortune(-special.ndtri(tail), smallest / at.error) >= -math.log(alpha))
+    fortune = _log_fortune(-special.ndtri(tail), smallest / at.error)
+    return np.asarray((fortune >= -math.log(alpha)) & (2.0**-at.degrees <= alpha))
 
 
 def _log_fortune(z: Array, drift: Array) -> Array:

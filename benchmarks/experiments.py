@@ -100,7 +100,7 @@ def _wrong(draws: Draws, every: int) -> tuple[float, ...]:
     others = _at_all_looks(draws, looks_by_case(draws, max(2, cases // LOOKS_BY_CASE)))
     peeking = fixed = missed = np.zeros(len(draws.changes), dtype=bool)
     for at in looks(draws, every):
-        fixed, missed = (excludes(tail_of(at, change), ALPHA) for change in (0.0, at.truth))
+        fixed, missed = (excludes(tail_of(at, change), at, ALPHA) for change in (0.0, at.truth))
         peeking = peeking | fixed
     return (
         max(alarms, others[0]),
@@ -208,7 +208,7 @@ def sequential(cell: Cell, runs: int, *, looks_at_end: bool = False) -> tuple[fl
             if looks_at_end and at.pairs < cell.cases * cell.trials:
                 continue
             tail = tail_of(at, 0.0)
-            decided = excludes(tail, ALPHA) if looks_at_end else excludes_at_all_looks(tail, at, ALPHA, DROP / 2)
+            decided = excludes(tail, at, ALPHA) if looks_at_end else excludes_at_all_looks(tail, at, ALPHA, DROP / 2)
             decided &= undecided
             found += int((decided & (at.estimate < 0)).sum())
             pairs += float(decided.sum()) * at.pairs
@@ -240,7 +240,7 @@ def _by_look(cell: Cell, runs: int, smallest: float | None) -> Sequence[tuple[fl
         found: Flags = np.zeros(len(draws.changes), dtype=bool)
         for at in looks(draws, batch(cell)):
             tail = tail_of(at, 0.0)
-            found |= excludes_at_all_looks(tail, at, ALPHA, smallest) if smallest else excludes(tail, ALPHA)
+            found |= excludes_at_all_looks(tail, at, ALPHA, smallest) if smallest else excludes(tail, at, ALPHA)
             shares.setdefault(at.pairs / cell.cases, []).append(100 * float(found.mean()))
     return [(0.0, 0.0), *((trials, float(np.mean(each))) for trials, each in shares.items())]
 

@@ -27,6 +27,8 @@ Scale = Literal["difference", "ratio"]
 LEAST_CLUSTERS = 2
 DRAWS = 1000
 """Of the bootstrap of a quantile."""
+LARGEST_LOG = 700.0
+"""Of a ratio that is a finite number."""
 LEAST_ERROR = 1e-9
 """Of an estimate whose clusters all agree."""
 
@@ -119,21 +121,30 @@ class Effect(Struct, frozen=True):
 
         It is never below the share of the two most extreme of all patterns of signs of the clusters, which is exact.
         """
-        p_value = max(two_sided_p((self.estimate - change) / self.error, self.degrees), self._least_p)
-        return p_value if self.smallest is None else sequence.p_value(sequence.normal_z(p_value), self._drift)
+        p_value = two_sided_p((self.estimate - change) / self.error, self.degrees)
+        if self.smallest is not None:
+            p_value = sequence.p_value(sequence.normal_z(p_value), self._drift)
+        return max(p_value, self._least_p)
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the interval of the change; a difference lies between −1 and 1, a ratio may have no bounds."""
-        alpha = 1 - confidence
-        if self.smallest is not None:
-            alpha = math.erfc(sequence.boundary(alpha, self._drift) / math.sqrt(2))
-        half = critical(1 - alpha, self.degrees) * self.error if alpha >= self._least_p else math.inf
+        half = self._reach(1 - confidence) * self.error
         low, high = self.estimate - half, self.estimate + half
         return (max(-1.0, low), min(1.0, high)) if self.metric.scale == "difference" else (low, high)
 
     def natural(self, value: float) -> float:
         """Return a value as people read it: a difference, or a relative change (0.08: 8% more)."""
-        return math.expm1(value) if self.metric.scale == "ratio" else value
+        if self.metric.scale == "difference":
+            return value
+        return math.expm1(value) if value < LARGEST_LOG else math.inf
+
+    def _reach(self, alpha: float) -> float:
+        """Return how many standard errors from the estimate the interval ends."""
+        if alpha < self._least_p:
+            return math.inf
+        if self.smallest is not None:
+            alpha = sequence.alpha_at(alpha, self._drift)
+        return critical(alpha, self.degrees) if alpha > sequence.LEAST_P else math.inf
 
     @property
     def _least_p(self) -> float:

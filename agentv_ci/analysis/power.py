@@ -15,7 +15,7 @@ from statistics import NormalDist
 from msgspec import Struct
 
 from agentv_ci.analysis import sequence
-from agentv_ci.analysis.effects import LEAST_CLUSTERS, Metric, Pair
+from agentv_ci.analysis.effects import LEAST_CLUSTERS, LEAST_ERROR, Metric, Pair
 from agentv_ci.analysis.student import critical
 
 MOST_TRIALS = 1_000
@@ -86,7 +86,7 @@ def detectable(spread: Spread, design: Design, trials: int) -> float | None:
     low, high = 0.0, LARGEST
     if not _finds(spread, design, trials, high):
         return None
-    while high - low > CLOSE * high:
+    while high - low > CLOSE:
         middle = (low + high) / 2
         low, high = (low, middle) if _finds(spread, design, trials, middle) else (middle, high)
     return high
@@ -107,17 +107,15 @@ def _finds(spread: Spread, design: Design, trials: int, change: float) -> bool:
     unseen = spread.largest**2 / trials / design.cases / (design.cases - 1)
     # Half of the cases change by 2x, the others not: the variance between them is that of x.
     between = change**2 / (design.cases - 1) if spread.between is None else spread.between / design.cases
-    error = math.sqrt(between + noise + unseen)
+    error = max(math.sqrt(between + noise + unseen), LEAST_ERROR)
     beyond = NormalDist().inv_cdf(design.power) * math.sqrt(noise)
     return change >= _errors_needed(design, change / error) * error + beyond
 
 
 def _errors_needed(design: Design, drift: float) -> float:
     """Return how many standard errors from 0 an estimate is significant."""
-    alpha = design.alpha
-    if design.looks:
-        alpha = math.erfc(sequence.boundary(alpha, drift) / math.sqrt(2))
-    return critical(1 - alpha, design.cases - 1) if alpha >= 2.0 ** (1 - design.cases) else math.inf
+    alpha = sequence.alpha_at(design.alpha, drift) if design.looks else design.alpha
+    return critical(alpha, design.cases - 1) if alpha > sequence.LEAST_P else math.inf
 
 
 def _by_case(values: Iterable[tuple[str, float]]) -> Mapping[str, Sequence[float]]:

@@ -45,6 +45,11 @@ def boundary(alpha: float, drift: float) -> float:
     return high
 
 
+def alpha_at(alpha: float, drift: float) -> float:
+    """Return the level at which a single look decides, so that all looks together have this one."""
+    return math.erfc(boundary(alpha, drift) / math.sqrt(2))
+
+
 def normal_z(p_two_sided: float) -> float:
     """Return how many standard deviations from the mean have this probability in a normal distribution."""
     return -NormalDist().inv_cdf(max(p_two_sided, LEAST_P) / 2)

@@ -29,9 +29,9 @@ def upper_tail(t: float, degrees: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def critical(confidence: float, degrees: float) -> float:
-    """Return how many standard errors around the estimate this confidence takes."""
-    alpha, low, high = 1 - confidence, 0.0, 1.0
+def critical(alpha: float, degrees: float) -> float:
+    """Return how far from 0 a value lies that has this two-sided p-value, which is above 0."""
+    low, high = 0.0, 1.0
     while two_sided_p(high, degrees) > alpha:
         low, high = high, high * 2
     for _ in range(HALVINGS):

@@ -116,14 +116,14 @@ def test_swapped_sides_mirror_the_effect(pairs: list[Pair], smallest: float | No
         assert other.estimate == pytest.approx(-one.estimate, abs=1e-12)
         assert other.p_value == pytest.approx(one.p_value)
         low, high = one.interval(0.95)
-        assert other.interval(0.95) == pytest.approx((-high, -low), abs=1e-9)
+        assert other.interval(0.95) == pytest.approx((-high, -low), rel=1e-9, abs=1e-9)
 
 
 @given(experiments(least_cases=9), LOOKS, st.sampled_from([0.01, 0.05, 0.3]))
 def test_interval_ends_where_the_p_value_is_alpha(pairs: list[Pair], smallest: float | None, alpha: float) -> None:
     found = known(COST, pairs, smallest)
     low, high = found.interval(1 - alpha)
-    if math.isfinite(low) and found.error > LEAST_ERROR:
+    if math.isfinite(low) and low > -100 and found.error > LEAST_ERROR:
         assert found.p_against(low) == pytest.approx(alpha, rel=1e-4)
         assert found.p_against(high) == pytest.approx(alpha, rel=1e-4)
         assert found.p_against(high + found.error / 10) < alpha < found.p_against(high - found.error / 10)
@@ -171,6 +171,7 @@ def test_ratios_are_relative_changes_and_need_values_above_zero() -> None:
     assert known(COST, costs, 0.2).smallest == pytest.approx(math.log(1.2))
     assert (known(SCORE, costs).natural(0.3), known(SCORE, costs).margin) == (0.3, 0.1)
     assert effect(COST, free) is None
+    assert found.natural(1e9) == found.natural(math.inf) == math.inf
 
 
 @given(st.lists(st.floats(0.1, 100), min_size=1, max_size=30), st.sampled_from([0, 0.5, 0.9, 0.95, 1]))

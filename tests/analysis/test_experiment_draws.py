@@ -48,7 +48,7 @@ def same(at: Look, draws: Draws, experiment: int, seen: Sequence[tuple[int, int]
         assert found.error == pytest.approx(at.error[experiment], rel=1e-9)
         for change in (0.0, -0.1):
             tail = tail_of(at, change)
-            flags = excludes(tail, 0.05) if smallest is None else excludes_at_all_looks(tail, at, 0.05, smallest)
+            flags = excludes(tail, at, 0.05) if smallest is None else excludes_at_all_looks(tail, at, 0.05, smallest)
             assert flags[experiment] == (found.p_against(change) <= 0.05)
 
 

@@ -90,6 +90,13 @@ def test_too_few_cases_show_no_change_however_many_trials() -> None:
     assert trials_needed(Spread(0.3), Design(0.05, 0.9, 10, looks=True), 0.1) is None
 
 
+@pytest.mark.parametrize("between", [0.0, None])
+def test_what_never_varies_shows_any_change(between: float | None) -> None:
+    steady, design = Spread(0.0, between, largest=0.0), Design(0.05, 0.9, 20, looks=True)
+    assert detectable(steady, design, 1) == pytest.approx(0, abs=1e-5)
+    assert trials_needed(steady, design, 0.01) == 1
+
+
 def test_spread_of_a_pass_rate_is_that_of_two_arms() -> None:
     assert spread_of_pass_rate(0.5) == Spread(within=0.5)
     assert spread_of_pass_rate(0.9).within == pytest.approx(0.18)

@@ -62,5 +62,7 @@ def test_nothing_is_left_to_decide_after_all_trials() -> None:
 
 def test_few_clusters_are_not_hopeless_when_more_are_planned() -> None:
     few = claim(Effect(PLAIN, -0.2, 0.1, 4, 5, 5, 5, "t", 0.1), 0.95)
-    assert chance_of_decision(few, Planned(pairs=50, clusters=50)) > 0.5
+    many = claim(Effect(PLAIN, -0.2, 0.1, 40, 50, 50, 5, "t", 0.1), 0.95)
+    at_end = Planned(pairs=50, clusters=50)
+    assert chance_of_decision(few, at_end) == chance_of_decision(many, at_end) > 0.5
     assert chance_of_decision(few, Planned(pairs=50, clusters=5)) == 0
