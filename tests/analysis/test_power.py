@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from agentv_ci.analysis.effects import Metric, Pair, effect
@@ -54,6 +55,12 @@ def test_power_of_one_trial_of_alike_cases_is_that_of_students_test(cases: int, 
     spread = Spread(within=0.25, between=0.0, largest=0.0)
     expected = TTestPower().solve_power(nobs=cases, alpha=0.05, power=power) * 0.5
     assert detectable(spread, Design(0.05, power, cases), 1) == pytest.approx(expected, rel=0.02)
+
+
+def test_the_pair_that_is_not_seen_counts_in_plans() -> None:
+    spread = Spread(within=1e-12, between=0.0, largest=1.0)
+    expected = stats.t.isf(0.025, 19) / math.sqrt(4 * 20 * 19)
+    assert detectable(spread, Design(0.05, 0.9, 20), 4) == pytest.approx(expected, abs=1e-5)
 
 
 def found_share(trials: int, *, cases: int, looks: bool) -> float:
