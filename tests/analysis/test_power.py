@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
@@ -31,6 +31,7 @@ DESIGNS = st.builds(
 SPREADS = st.builds(Spread, st.floats(0.01, 1), st.none() | st.floats(0, 0.05))
 
 
+@settings(max_examples=25)
 @given(SPREADS, DESIGNS, st.integers(1, 50))
 def test_trials_needed_are_the_fewest_that_find_a_change(spread: Spread, design: Design, trials: int) -> None:
     found = detectable(spread, design, trials)
@@ -39,6 +40,7 @@ def test_trials_needed_are_the_fewest_that_find_a_change(spread: Spread, design:
         assert (trials_needed(spread, design, found * 0.99) or MOST_TRIALS) >= trials
 
 
+@settings(max_examples=25)
 @given(SPREADS, DESIGNS)
 def test_more_trials_cases_and_patience_find_smaller_changes(spread: Spread, design: Design) -> None:
     more_cases = Design(design.alpha, design.power, design.cases * 2, design.looks)
