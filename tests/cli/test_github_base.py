@@ -58,7 +58,7 @@ def test_change_cannot_accept_its_own_regression(change: Change) -> None:
     accept = ("baseline", "accept", "results.jsonl", "--out", "accepted.json")
     for target, name in ((WORSE, "worse"), (PASSES, "better")):
         change.job.targets(target)
-        change.job.run("eval", "evals", "--out", "results.jsonl", "--min-pass-rate=0")
+        change.job.run("eval", "evals", "--out", "results.jsonl", "--min-pass-rate=0", "--repeat=5")
         assert change.job.run(*accept).code == 0
         change.job.path("accepted.json").rename(change.job.path(f"{name}.json"))
     change.base(**in_folder("baseline.json", change.job.text("better.json")))
@@ -66,9 +66,9 @@ def test_change_cannot_accept_its_own_regression(change: Change) -> None:
     change.job.write(in_folder("baseline.json", change.job.text("worse.json")))
     change.commit()
     own = "--baseline=.agentv/baseline.json"
-    assert change.job.step(own, "--min-pass-rate=0").code == 0
+    assert change.job.step(own, "--min-pass-rate=0", "--repeat=5").code == 0
     change.reads_base(own)
-    assert change.job.step("--min-pass-rate=0").code == 1
+    assert change.job.step("--min-pass-rate=0", "--repeat=5").code == 1
     assert change.report["comparison"]["counts"]["regressed"] == 1
 
 
