@@ -1,6 +1,6 @@
 """What a comparison may claim about its metrics, and which cases it may call changed.
 
-A metric is worse or better when its whole interval lies on one side of 0, and equivalent when it lies within the
+A metric is worse or better when its whole interval is on one side of 0, and equivalent when it is within the
 margin. The interval at 1 − alpha decides all of these at once, because at most one of them can be wrong: J. J. Goeman,
 A. Solari and T. Stijnen (2010), Three-sided hypothesis testing, Statistics in Medicine 29. Over several metrics, the
 level is that of S. Holm (1979), A simple sequentially rejective multiple test procedure, in the form for related
