@@ -36,6 +36,7 @@ from agentv_ci.contracts.evals import (
 )
 from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, RubricItem
+from agentv_ci.contracts.experiment import Arm, ExperimentDocument, StopRule
 from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.targets import Target
@@ -84,6 +85,9 @@ CONTRACTS: dict[str, type[Authored]] = {
     "price": Price,
     "workspace": Workspace,
     "workspace-limits": WorkspaceLimits,
+    "experiment": ExperimentDocument,
+    "arm": Arm,
+    "stop-rule": StopRule,
 }
 """Name → a part of the documents that people write."""
 

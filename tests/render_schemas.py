@@ -27,6 +27,8 @@ EXAMPLES: Mapping[SchemaName, str] = {
     "proof-v1": "proven/refunds/expected/proof.json",
     "health-v1": "nights/a-new-model/expected/health.json",
     "ledger-v1": "valid/criteria-one-by-one/expected/ledger.jsonl",
+    "experiment-v1": "experiments/three-models/experiment.yaml",
+    "experiment-report-v1": "experiments/three-models/expected/experiment.json",
 }
 """Documents of the corpus that stand in the schemas as examples."""
 

@@ -19,6 +19,8 @@ from agentv_ci.contracts.comparison import BaselineDocument
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.experiment import ExperimentDocument
+from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.health import HealthReport
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.ledger import LedgerLine
@@ -48,6 +50,8 @@ CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
     "quarantine-v1": QuarantineDocument,
     "proof-v1": Proof,
     "health-v1": HealthReport,
+    "experiment-v1": ExperimentDocument,
+    "experiment-report-v1": ExperimentReport,
 }
 
 

@@ -7,6 +7,7 @@
     proven/<case>/            eval files → expected/: the findings, the proof
     imported/<case>/          files of other tools, and the command that imports them → expected/: what it writes
     nights/<case>/            what cases did, night after night → expected/: what is wrong with them
+    experiments/<case>/       an experiment and its documents → expected/: the plan's order, the summary, the report
     judged/<case>/            a judge set and its judge → expected/: the summary, the agreement
     invalid/<rule>-<slug>/    documents → diagnostics.txt
 
@@ -220,6 +221,35 @@ def test_two_runs_are_compared_as_expected(case: Case) -> None:
     assert again == done.out.replace("base.jsonl", "baseline.json")
     case.does("eval", "desk.test.yaml", "--out", "again.jsonl", "--baseline", "baseline.json", code=done.code)
     assert case.json("again.report.json")["comparison"]["reasons"] == json.loads(found)["reasons"]
+
+
+@each("experiments")
+def test_experiment_is_judged_as_expected(case: Case) -> None:
+    case.does("validate", "--strict", ".")
+    case.does("compile", "experiment.yaml", "--out", "plan.json")
+    order = ((each["suite"], each["id"], each["arm"]) for each in case.json("plan.json")["cases"])
+    case.expect("expected/order.txt", "".join(f"{' '.join(each)}\n" for each in order))
+    case.does("eval", "plan.json", "--list")  # it is like the published schema
+    run = ["experiment", "experiment.yaml", "--out", "r.jsonl", "--markdown", "summary.md", "--html", "r.html"]
+    done = case.run(*run)
+    summary = re.sub(r"^time: .*(\n  .*)*", "time: 0.0 s", case.steadied(done.out), flags=re.MULTILINE)
+    case.expect("expected/summary.txt", f"{summary}exit code: {done.code}\n")
+    case.expect("expected/summary.md", case.steady("summary.md"))
+    report = case.json("r.report.json")["experiment"]
+    case.expect("expected/experiment.json", json.dumps(report, indent=2) + "\n")
+    assert '<span class="verdict ' in case.text("r.html")
+    # The verdict depends neither on the order of rows, nor on workers, nor on shards.
+    rows = case.text("r.jsonl").splitlines(keepends=True)
+    case.path("reversed.jsonl").write_text("".join(reversed(rows)), "utf-8")
+    shutil.copy(case.path("r.report.json"), case.path("reversed.report.json"))
+    case.does("experiment", "experiment.yaml", "--workers", "7", "--out", "wide.jsonl", code=done.code)
+    for shard in ("1/2", "2/2"):
+        case.does("experiment", "experiment.yaml", "--shard", shard, "--out", f"part-{shard[0]}.jsonl")
+    for names in (["reversed.jsonl"], ["wide.jsonl"], ["part-2.jsonl", "part-1.jsonl"]):
+        results = [word for name in names for word in ("--results", name)]
+        case.does("experiment", "experiment.yaml", *results, "--out", "again.jsonl", code=done.code)
+        again = case.json("again.report.json")["experiment"]
+        assert again | {"saved_trials": 0} == report | {"saved_trials": 0}, names
 
 
 @each("judged")

@@ -25,7 +25,7 @@ from agentv_ci.contracts.report import (
     ValidatorSettings,
 )
 from agentv_ci.contracts.results import PRECISION
-from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED
+from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED, UNDECIDED
 from agentv_ci.text import counted, shortened
 
 MAX_ISSUE = 200
@@ -35,6 +35,7 @@ VERDICTS: dict[int, GateVerdict] = {
     BUDGET: "budget",
     FAILED: "fail",
     INFRASTRUCTURE: "error",
+    UNDECIDED: "undecided",
     PASSED: "pass",
 }
 """The verdict of each exit code, the worst first."""
@@ -94,6 +95,8 @@ def decide_gate(
     causes += _judge_suites(settings, outcomes, tally, ending, scenarios)
     if comparison is not None:
         causes += _regressions(comparison, outcomes)
+    if (found := ending.experiment) is not None and found.exit_code != PASSED:
+        causes += (_cause(found.exit_code, "experiment", each) for each in found.reasons)
     result = _result(None, causes, settings, ending)
     verdicts = {
         target: _verdict(ended | {code for code, reason in causes if reason.target == target})
@@ -183,7 +186,7 @@ def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcom
             has_failed = any(each.verdict in ("fail", "borderline") and not each.is_open for each in gating(outcomes))
             code = FAILED if has_failed else INFRASTRUCTURE
             yield _cause(code, "stopped", f"stopped at the first failure: {left}")
-        case None:
+        case "decided" | None:
             pass
 
 

@@ -15,6 +15,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.quarantine import in_quarantine, quarantine_in
 from agentv_ci.analysis.run_report import run_report_of
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
@@ -44,6 +45,7 @@ def merge(
     *,
     validate: Callable[[Sequence[GateSettings]], Sequence[ScenarioReport]],
     against: BaselineComparison | None,
+    experiment: ExperimentReport | None = None,
     repeated: Iterable[str] = (),
     write_error: str | None = None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
@@ -70,12 +72,16 @@ def merge(
     problems = [f"{name} is named twice" for name in repeated]
     problems += [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *merged.problems(parts)]
     problems += [*(reason for report in reports for reason in report.incomplete), *_unrepeated(reports, scenarios)]
+    ending = replace(ending, experiment=experiment)
+    if merged.has_arms and experiment is None and all(each.experiment is None for each in reports):
+        problems.append("the rows are of an experiment: judge them with `agentv-ci experiment FILE --results RESULTS`")
     comparison = None
     if against is not None and not ending.dry_run:
         comparison = compare(against, outcomes, limits_of(settings))
     elif len(parts) == 1 and reports and reports[0].shard is None:
         # The rows are the same, so their comparison is still valid.
         comparison = reports[0].comparison
+        ending = replace(ending, experiment=experiment or reports[0].experiment)
     else:
         problems += [*_uncompared(reports)]
     plans = {each.plan_digest for each in reports}
@@ -101,11 +107,13 @@ class _Rows:
         self._counts: Counter[Part] = Counter()
         self._dry_runs: defaultdict[Part, set[bool]] = defaultdict(set)
         self._cases: defaultdict[tuple[Part, str], set[CaseKey]] = defaultdict(set)
+        self.has_arms = False
 
     def is_new(self, part: Part, row: ResultRow) -> bool:
         self._counts[part] += 1
         self._dry_runs[part].add(row.dry_run)
         key = row.case_key
+        self.has_arms = self.has_arms or row.arm is not None
         self._cases[part, row.suite].add(key)
         trial = (key, row.trial)
         if trial in self._trials:

@@ -228,7 +228,7 @@ class Tally:
             tallied.makeup = tallied.makeup.plus(makeup_of(row))
         if row.verdict not in ("pass", "skipped"):
             self._bound_findings((row.verdict != "error", row.score or 0.0, key, row.trial))
-        self._spending[row.suite, row.target].count(row)
+        self._spending[row.suite, key[2]].count(row)
         self.evaluators.add(row.evaluator_results)
 
     def _learn(self, row: ResultRow) -> None:

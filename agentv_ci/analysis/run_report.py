@@ -30,12 +30,15 @@ def report(
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return the run report of a plan, and the outcome of every case in the plan's order.
 
-    The rows are read once, and their order does not matter. `scenarios` has the results of validators.
+    Those of an experiment are in the order of its files. The rows are read once, and their order does not matter.
+    `scenarios` has the results of validators.
     """
     tally = Tally.of(plan, compares=against is not None)
     for row in rows:
         tally.add(row)
     outcomes = in_quarantine(tally.outcomes(leaves_cases=ending.leaves_cases), ending.quarantine)
+    if ending.experiment is not None:
+        outcomes = _in_order(outcomes, [each.name for each in ending.experiment.arms])
     settings, comparison = gate_settings(plan), None
     if against is not None and not ending.dry_run:
         comparison = compare(against, outcomes, limits_of(settings))
@@ -50,6 +53,14 @@ def report(
         guidelines=_guidelines(plan),
     )
     return run_report, outcomes
+
+
+def _in_order(outcomes: Iterable[CaseOutcome], arms: Sequence[str]) -> tuple[CaseOutcome, ...]:
+    """Return the outcomes of an experiment, which runs in random order, in that of its files."""
+    places = {name: place for place, name in enumerate(arms)}
+    return tuple(
+        sorted(outcomes, key=lambda it: (it.case.suite, it.case.source.line, it.case.id, places.get(it.target, 0)))
+    )
 
 
 def run_report_of(
@@ -92,6 +103,7 @@ def run_report_of(
         repeated=tuple(repeated(each) for each in outcomes if len(each.trials) > 1),
         quarantine=ending.quarantine,
         comparison=comparison,
+        experiment=ending.experiment,
         scenario_reports=tuple(scenarios),
         usage=spent.all_usage,
         cost_usd=spent.cost_usd,

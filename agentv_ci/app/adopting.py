@@ -16,7 +16,7 @@ from agentv_ci.adopt.lines import FIELDS
 from agentv_ci.adopt.reading import results_in
 from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.analysis.run_report import run_report_of
-from agentv_ci.app.report import report_results
+from agentv_ci.app.report import Against, report_results
 from agentv_ci.app.report_files import Reports, RunFiles, RunOutcome, report_path
 from agentv_ci.contracts.adopted import AdoptedResult, AdoptKind
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport
@@ -66,9 +66,8 @@ def adopted(
         unreported.write_text("".join(map(encode, rows)), encoding="utf-8", newline="\n")
         report = _report(rows, 1.0 if wish.min_pass_rate is None else wish.min_pass_rate)
         report_path(unreported).write_text(json.dumps(report.model_dump(by_alias=True)), encoding="utf-8")
-        outcome = report_results(
-            [str(unreported)], files, reports, cwd=cwd, expected_shards=None, baseline=baseline, now=now
-        )
+        against = Against(baseline, now) if baseline is not None else None
+        outcome = report_results([str(unreported)], files, reports, cwd=cwd, expected_shards=None, against=against)
     return outcome, files
 
 

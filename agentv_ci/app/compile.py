@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv_ci.app.workspace import Documents, no_targets
@@ -50,6 +50,8 @@ class Selection(Struct, frozen=True):
     """Targets in addition to those of the document."""
     documents: tuple[JsonObject, ...] = ()
     """Eval documents in memory, as if they were files of the working directory."""
+    replaced: Mapping[Path, Path] = field(default_factory=dict)
+    """Files that are read in the place of others which documents refer to."""
 
     @property
     def overriding(self) -> tuple[str, ...]:
@@ -100,6 +102,14 @@ def places_of_targets(origin: Origin, names: Collection[str]) -> dict[str, tuple
                 line = locate(source.mark, ("targets", index)).start[0] + 1
                 places[name] = relative(path, origin.root), line
     return places
+
+
+def is_experiment(path: Path) -> bool:
+    """Whether a path is that of an experiment, whose arms are compiled one by one."""
+    # Large eval files are parsed only once.
+    if path.suffix not in YAML_SUFFIXES or not path.is_file() or b"arms" not in path.read_bytes():
+        return False
+    return load(path, path.parent, named=True).kind == "experiment"
 
 
 def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:
@@ -173,7 +183,10 @@ class _Reading:
         self._dotenv: dict[Path, None] = {}
         self._beside: dict[Diagnostic, None] = {}
         self._own: dict[Diagnostic, None] = {}
-        self.compilation = Compilation(self._valid(), read_bytes=Path.read_bytes)
+        self.compilation = Compilation(self._valid(), read_bytes=self._read_bytes)
+
+    def _read_bytes(self, path: Path) -> bytes:
+        return self._selection.replaced.get(path, path).read_bytes()
 
     def _selects(self, case: CaseFacts) -> bool:
         if self._selection.only.eval_ids:
@@ -317,7 +330,7 @@ def planned_cases(plan: Plan, left: Callable[[PlanCase], int] = lambda case: cas
             suite=case.suite,
             path=case.source.path,
             line=case.source.line,
-            target=plan.targets[case.target].name,
+            target=plan.key_of(case)[2],
             trials=trials,
             skip=case.skip,
         )

@@ -23,13 +23,13 @@ from agentv_ci.app.github_run import action_run, refuse_links, this_use
 from agentv_ci.app.report_files import links_of, read_run_report, report_path, why
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts import action
-from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, PastRun
+from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, Level, PastRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.plan_summaries import PlanDiff
 from agentv_ci.contracts.proof import Proof
 from agentv_ci.contracts.report import Counts, RunReport
-from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
+from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UNDECIDED, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.publish.check import Conclusion
 from agentv_ci.publish.publishing import HistoryMode, Publication, PublishOptions, publish
@@ -163,7 +163,7 @@ def _write_comment(folder: Path, comment: str) -> None:
 
 def exit_code(run: ActionRun, fail_on: FailOn) -> int:
     """Return the exit code of the step, as set by the workflow."""
-    if fail_on == "errors" and run.exit_code == FAILED:
+    if fail_on == "errors" and run.exit_code in (FAILED, UNDECIDED):
         return PASSED
     if fail_on == "never" and run.exit_code not in (2, BUG, INTERRUPTED):
         return PASSED
@@ -259,7 +259,13 @@ def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iter
         # The reports say that the run itself has passed.
         if proof is not None and not proof.gate.passed and job.run.exit_code == FAILED:
             yield Annotation("error", "Proof not passed", "\n".join(proof.gate.reasons))
-        yield from annotate(job.reported, lines.find)
+        experiment = job.reported.report.experiment
+        if experiment is None:
+            yield from annotate(job.reported, lines.find)
+        elif experiment.exit_code != PASSED:
+            # Cases that an arm fails are not what an experiment is about.
+            level: Level = "error" if job.run.exit_code != PASSED else "warning"
+            yield Annotation(level, f"Experiment: {experiment.verdict}", "\n".join(experiment.reasons), experiment.name)
     elif job.run.reason is not None and not errors:
         is_notice = job.run.exit_code == PASSED
         reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")

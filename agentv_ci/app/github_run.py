@@ -17,7 +17,7 @@ from agentv_ci.contracts import action
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
 from agentv_ci.contracts.diagnostics import Diagnostic, FileDiagnostics
 from agentv_ci.contracts.plan_summaries import PlanDiff
-from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UsageError
+from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UNDECIDED, UsageError
 from agentv_ci.json_access import well_formed
 from agentv_ci.report.diagnostics import document
 
@@ -42,6 +42,7 @@ VERDICTS: Mapping[int, ActionVerdict] = {
     3: "nothing",
     INFRASTRUCTURE: "error",
     BUDGET: "budget",
+    UNDECIDED: "undecided",
 }
 """The verdict of each exit code; all others are errors."""
 OWN_FOLDER = "use a separate results-dir for every run"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import Struct
+
+from agentv_ci.analysis.comparison import BaselineComparison
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.quarantine import quarantine_in
 from agentv_ci.app.check import validate_runs
@@ -22,12 +25,26 @@ from agentv_ci.app.report_files import (
     write_reports,
 )
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
+from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.quarantine import quarantine_of
 from agentv_ci.contracts.report import GateSettings, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun
 from agentv_ci.load.discover import find_root, targets_in
 from agentv_ci.results.files import form, read_rows
+
+
+class Against(Struct, frozen=True):
+    """What results are compared with."""
+
+    baseline: Path
+    now: datetime
+    allows_changes: bool = False
+    """Whether judges, models, questions and evaluators may differ."""
+
+    def comparison(self, head: str) -> BaselineComparison:
+        """Return the comparison with results of this name; raises UsageError."""
+        return baseline_comparison(self.baseline, head=head, now=self.now, allows_changes=self.allows_changes)
 
 
 def report_results(
@@ -37,26 +54,21 @@ def report_results(
     *,
     cwd: Path,
     expected_shards: int | None,
-    baseline: Path | None,
-    allows_changes: bool = False,
-    now: datetime,
+    against: Against | None = None,
+    judge: Callable[[Iterable[ResultRow]], ExperimentReport] | None = None,
 ) -> RunOutcome:
     """Report on these results files as one run; all rows go to `out`, with a run report beside it.
 
-    With `expected_shards` they must be that many shards of one plan, each named once. Raises UsageError for files that
-    cannot be read, NothingToRun when all are empty, OSError.
+    With `expected_shards` they must be that many shards of one plan, each named once. `judge` is that of an experiment.
+    Raises UsageError for files that cannot be read, NothingToRun when all are empty, OSError.
     """
     results = [cwd / name for name in names]
     again = named_again(results)
     if expected_shards is None:
         require_distinct(results)
     head = out.results.name if out is not None else "these results"
-    against = (
-        baseline_comparison(baseline, head=head, now=now, allows_changes=allows_changes)
-        if baseline is not None
-        else None
-    )
-    inputs = [*results, *map(report_path, results), *filter(None, [baseline])]
+    comparison = against.comparison(head) if against is not None else None
+    inputs = [*results, *map(report_path, results), *([against.baseline] if against is not None else [])]
     if out is not None:
         out.require_writable(inputs)
     else:
@@ -88,7 +100,8 @@ def report_results(
             located(),
             expected_shards,
             validate=validate,
-            against=against,
+            against=comparison,
+            experiment=judge(rows()) if judge is not None else None,
             repeated=[names[index] for index in again],
             write_error=lost,
         )

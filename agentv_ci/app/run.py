@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ from agentv_ci.app.shards import durations_of
 from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.case_key import matching
+from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, outcomes_of, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
@@ -37,7 +39,7 @@ from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import CannotGoOn, Interrupted, MissingVariables, UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators
-from agentv_ci.execute.engine import Engine
+from agentv_ci.execute.engine import Engine, IsDecided
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import ClusterOptions, RunOptions, RunServices, StoredAnswers
@@ -53,11 +55,20 @@ from agentv_ci.source_files import changed_files
 from agentv_ci.text import counted, listed
 from agentv_ci.workspaces.places import Workspaces
 
+if TYPE_CHECKING:
+    from agentv_ci.analysis.experiment import Judgement  # few runs are experiments
+
 
 async def run_plan(
-    compiled: CompiledPlan, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
+    compiled: CompiledPlan,
+    overrides: Overrides,
+    options: RunOptions,
+    files: RunFiles,
+    services: RunServices,
+    *,
+    experiment: Callable[[Plan], Judgement] | None = None,
 ) -> RunOutcome:
-    """Run a plan and write its results and reports.
+    """Run a plan and write its results and reports; `experiment` judges the arms of its plan.
 
     Raises UsageError for missing environment variables, TargetUnavailable before the first case, OSError when results
     cannot be written.
@@ -65,7 +76,10 @@ async def run_plan(
     resumed = options.resume if options.resume != files.results else None
     read = tuple(path for path in (options.balance, options.baseline, resumed) if path is not None)
     files.require_writable((*compiled.origin.sources, *read))
-    plan, shard = _part(override(compiled.plan, overrides), options)
+    whole = override(compiled.plan, overrides)
+    plan, shard = _part(whole, options)
+    # The verdict of an experiment is on all of its shards.
+    judged = experiment(whole) if experiment is not None and shard is None else None
     require_recordings(options)
     against = None
     if options.baseline is not None:
@@ -79,19 +93,28 @@ async def run_plan(
     results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
     earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
     try:
-        ending = await run_trials(plan, options, files, services, earlier=earlier)
+        watch = judged.watch(_kept_rows(earlier)) if judged is not None else None
+        ending = await run_trials(plan, options, files, services, earlier=earlier, is_decided=watch)
     except MissingVariables as error:
         raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
     ending = replace(ending, shard=shard, quarantine=() if ending.dry_run else options.quarantine)
+    judge = judged.report if judged is not None else None
     if earlier is None:
-        return conclude(plan, files, ending, against=against)
+        return conclude(plan, files, ending, against=against, judge=judge)
     # An interrupted run may have been started by mistake: keep all earlier rows.
     if ending.stopped != "interrupted":
         try:
             results.remove_other_rows()
         except (OSError, UsageError) as error:
             ending = replace(ending, write_error=ending.write_error or why(error, files.results))
-    return conclude(plan, files, ending, results.rows, against)
+    return conclude(plan, files, ending, results.rows, against, judge=judge)
+
+
+def _kept_rows(earlier: EarlierRun | None) -> Iterator[ResultRow]:
+    """Yield the rows of an earlier run that do not run again."""
+    if earlier is not None and earlier.kept is not None:
+        rows = read_rows(earlier.kept.path, allow_torn=True)
+        yield from (row for row in rows if (row.case_key, row.trial) in earlier.results)
 
 
 def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, set[str]]:
@@ -154,6 +177,7 @@ async def run_trials(
     *,
     earlier: EarlierRun | None = None,
     stored: StoredAnswers | None = None,
+    is_decided: IsDecided | None = None,
 ) -> Ending:
     """Run a plan and write its rows, after those of an earlier run; with stored answers, ask only the judges.
 
@@ -210,6 +234,7 @@ async def run_trials(
             runner, targets = await stack.enter_async_context(_on_cluster(plan, options, clean, options.cluster))
         stack.enter_context(journal)
         engine = Engine(plan, targets, options, clean, runner=runner, journal=journal, finished=finished)
+        engine.is_decided = is_decided or engine.is_decided
         is_interrupted = await _run_until_interrupted(engine, stored)
         if is_interrupted and earlier is None and not journal.has_begun:
             raise Interrupted("interrupted before the first row; nothing was written")
@@ -313,13 +338,19 @@ def conclude(
     ending: Ending,
     rows: Callable[[], Iterable[ResultRow]] | None = None,
     against: BaselineComparison | None = None,
+    judge: Callable[[Iterable[ResultRow]], ExperimentReport] | None = None,
 ) -> RunOutcome:
-    """Write the reports of a run from the rows in its results file, or from `rows`. Raises OSError."""
+    """Write the reports of a run from the rows in its results file, or from `rows`; `judge` is that of an experiment.
+
+    Raises OSError.
+    """
     read = rows or (lambda: read_rows(files.results, files.form))
     scenarios: tuple[ScenarioReport, ...] = ()
 
     def decide(lost: str | None) -> RunOutcome:
         ended = replace(ending, write_error=ending.write_error or lost)
+        if judge is not None:
+            ended = replace(ended, experiment=judge(read()))
         return RunOutcome(*report(plan, read(), ended, scenarios=scenarios, against=against))
 
     try:

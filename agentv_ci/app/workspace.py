@@ -23,6 +23,7 @@ from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import objects_at, read_json, text_at
 from agentv_ci.load.data_rows import read_rows
 from agentv_ci.load.discover import (
+    YAML_SUFFIXES,
     DiscoveredFile,
     discover,
     find_configs,
@@ -36,7 +37,7 @@ from agentv_ci.load.files import file_inspector
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.validate.document import validate
 
-NEED_TARGETS: frozenset[Kind | None] = frozenset({"eval", "judge-set"})
+NEED_TARGETS: frozenset[Kind | None] = frozenset({"eval", "judge-set", "experiment"})
 """Kinds of documents that are checked against their targets."""
 
 
@@ -85,7 +86,7 @@ class Documents:
 
     def _validated(self, source: Source, *, named: bool) -> CheckedDocument:
         if source.kind in NEED_TARGETS:
-            return self._validate(source, self.context(source.path))
+            return self._validate(source, self.context_of(source))
         configs = self._configs(source.path) if source.kind in ("targets", "quarantine") else ()
         context = DocumentContext(
             read_yaml,
@@ -139,7 +140,7 @@ class Documents:
         file = _checked_file(checked)
         if kind not in NEED_TARGETS:
             return file
-        context = self.context(checked.source.path)
+        context = self.context_of(checked.source)
         wrong = (other for other in context.others if other.diagnostics)
         return replace(file, without_targets=context.targets is None, beside=tuple(map(_checked_file, wrong)))
 
@@ -153,8 +154,10 @@ class Documents:
         if source.kind not in NEED_TARGETS:
             return (*own, *self._around(source, self._configs(source.path)))
         folder = source.path.parent
+        if source.kind == "experiment":
+            return (*own, *self._around(source, self.context_of(source).others))
         if folder not in self._shared:
-            self._shared[folder] = self._around(source, self.context(source.path).others)
+            self._shared[folder] = self._around(source, self.context_of(source).others)
         return (*own, *self._shared[folder])
 
     def _around(self, source: Source, others: Iterable[CheckedDocument]) -> tuple[str, ...]:
@@ -187,6 +190,14 @@ class Documents:
                 plugin_validators=_known_validators,
             )
         return self._contexts[folder]
+
+    def context_of(self, source: Source) -> DocumentContext:
+        """Return the context of a document; that of an experiment is that of its first eval file."""
+        first = text_at(source.data, "evals", 0) if source.kind == "experiment" else None
+        if not first:
+            return self.context(source.path)
+        path = source.resolve(first)
+        return self.context(path if path.suffix in YAML_SUFFIXES else path / "any")
 
     def valid_context(self, path: Path) -> DocumentContext:
         """Return the context of an eval file; raises InvalidInput if it has errors."""

@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "compile": "Compile eval files into one JSON plan.",
     "prove": "Show which wrong answers the cases would pass.",
     "eval": "Run eval files or a plan and score the answers.",
+    "experiment": "Compare prompts, models or commits over the same cases, until it is decided.",
     "shards": "Split a run for several machines and estimate the time of each.",
     "rescore": "Score the answers of an earlier run again.",
     "report": "Report on finished results; merge shards into one run.",

@@ -19,7 +19,7 @@ from agentv_ci.app import compile as compiling
 from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, this_use, write_plan, write_run
 from agentv_ci.app.quarantine import NO_QUARANTINE, ReadQuarantine, read_base_quarantine
 from agentv_ci.app.report_files import RunFiles
-from agentv_ci.cli import adopt_command, eval_command, validate_command
+from agentv_ci.cli import adopt_command, eval_command, experiment_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
 from agentv_ci.cli.options import record_of
@@ -72,6 +72,8 @@ def run_step(options: StepOptions) -> int:
         command = _validate
     elif options.adopts:
         command = _adopt
+    elif _is_experiment(options):
+        command = _experiment
 
     def work() -> int:
         if not options.paths:
@@ -103,6 +105,10 @@ def _parse(options: StepOptions) -> click.Context:
     command: click.Command = adopt_command.command if options.adopts else eval_command.command
     if options.validate_only:
         command = validate_command.command
+    elif _is_experiment(options):
+        if options.prove != "off":
+            raise UsageError("prove cannot be combined with an experiment")
+        command = experiment_command.command
     try:
         words = [*options.flags(), *shlex.split(options.args), "--", *options.paths]
         return command.make_context(f"agentv-ci {command.name}", words)
@@ -110,6 +116,11 @@ def _parse(options: StepOptions) -> click.Context:
         raise UsageError(f"args: {error}", hint="quote as in a shell") from error
     except click.exceptions.Exit as error:
         raise UsageError("args: --help is not supported") from error
+
+
+def _is_experiment(options: StepOptions) -> bool:
+    """Whether `evals` names an experiment, and nothing else."""
+    return not options.adopts and len(options.paths) == 1 and compiling.is_experiment(Path.cwd() / options.paths[0])
 
 
 def _named_paths(options: StepOptions, context: click.Context | None) -> set[Path]:
@@ -217,6 +228,19 @@ def _quarantine(
     except UsageError as error:
         show_line(f"nothing is in quarantine, since that of the base branch is invalid: {error.message}", "warn")
         return NO_QUARANTINE
+
+
+def _experiment(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:
+    """Run an experiment, and write its plan into the folder before."""
+    _refuse_own_files(folder, context, Path.cwd())
+    own = {name: str(folder / file) for name, file in OWN_FILES.items()}
+    options = record_of(experiment_command.ExperimentOptions, {**context.params, **own})
+
+    def take(compiled: compiling.CompiledPlan) -> None:
+        write_plan(folder, compiled, None)
+        files.extend(by_file(compiled.origin.warnings, compiled.origin.root))
+
+    return experiment_command.run_experiment(options, Path.cwd(), take)
 
 
 def _adopt(folder: Path, context: click.Context, _: list[FileDiagnostics]) -> int:

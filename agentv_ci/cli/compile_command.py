@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import click
 
 from agentv_ci.app.compile import (
-    Selection,
+    CompiledPlan,
+    Origin,
     compile_paths,
     diff_plans,
     estimate_run,
+    is_experiment,
     plan_document,
     planned_cases,
     write_plan,
 )
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
-from agentv_ci.cli.listing import show_cases, show_table
+from agentv_ci.cli.listing import dollars, show_cases, show_table, time_text
 from agentv_ci.cli.options import (
     EVALS,
     FILE,
@@ -67,12 +70,19 @@ class CompileOptions:
         metavar="OLD_PLAN",
         help="Print which cases were added, changed or removed since OLD_PLAN, and why.",
     )
+    power: str | None = option(
+        "--power",
+        type=FILE,
+        metavar="FILE",
+        help="Print which change N trials show in the experiment FILE, or in runs like the results FILE. PATH: earlier "
+        "results that say how answers vary.",
+    )
     form: Literal["text", "json"] = option(
         "--format",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="Set the output format of --diff, --estimate and --list.",
+        help="Set the output format of --diff, --estimate, --power and --list.",
     )
     wants_list: bool = list_option()
     wants_estimate: bool = option("--estimate", is_flag=True, help="Print requests, tokens, cost and time of a run.")
@@ -80,14 +90,19 @@ class CompileOptions:
 
     def require_consistency(self) -> None:
         """Raise UsageError for options that cannot be combined."""
-        questions = {"--diff": self.old_plan, "--estimate": self.wants_estimate, "--list": self.wants_list}
+        questions = {
+            "--diff": self.old_plan,
+            "--estimate": self.wants_estimate,
+            "--power": self.power,
+            "--list": self.wants_list,
+        }
         given = [name for name, value in questions.items() if value]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} cannot be combined")
         if self.form != "text" and not given:
-            raise UsageError("--format requires --diff, --estimate or --list; a plan is always JSON")
-        if self.workers is not None and not self.wants_estimate:
-            raise UsageError("--workers requires --estimate; for a run, use `eval --workers`")
+            raise UsageError("--format requires --diff, --estimate, --power or --list; a plan is always JSON")
+        if self.workers is not None and not self.wants_estimate and self.power is None:
+            raise UsageError("--workers requires --estimate or --power; for a run, use `eval --workers`")
 
 
 @click.command("compile", cls=Command)
@@ -101,21 +116,39 @@ def command(options: CompileOptions) -> int:
       agentv-ci compile evals/example.test.yaml | jq '.cases[].id'
       agentv-ci compile evals/ --diff plan.json
       agentv-ci compile evals/ --estimate --workers 8
+      agentv-ci compile --power experiment.yaml
+      agentv-ci compile --power experiment.yaml earlier.jsonl
       agentv-ci compile --schemas schemas/
     """
     if options.schemas is not None:
         _write_schemas(Path(options.schemas))
     options.require_consistency()
-    if options.old_plan is not None or options.wants_estimate or options.wants_list:
+    if options.power is not None:
+        from agentv_ci.cli.power_table import show_power  # few plans are experiments
+
+        show_power(options.power, options.paths, options.selection, options.workers, options.form)
+    elif options.old_plan is not None or options.wants_estimate or options.wants_list:
         _answer(options)
     elif options.paths or options.schemas is None:
-        _compile(options.selection.of(options.paths or (EVALS,)), options.out)
+        _compile(options)
     return PASSED
+
+
+def _experiment(options: CompileOptions) -> CompiledPlan | None:
+    """Return the plan of an experiment; None if the only path is not one."""
+    if len(options.paths) != 1 or not is_experiment(Path(options.paths[0])):
+        return None
+    from agentv_ci.app.commit_trees import CommitTrees  # few plans are of experiments
+    from agentv_ci.app.experiment import compile_experiment
+
+    with CommitTrees(os.environ) as trees:
+        selection = options.selection.of(())
+        return compile_experiment(options.paths[0], selection, cwd=Path.cwd(), trees=trees).compiled
 
 
 def _answer(options: CompileOptions) -> None:
     """Print a diff, a list or an estimate; write the plan only if a file is named."""
-    compiled = compile_paths(options.selection.of(options.paths or (EVALS,)), cwd=Path.cwd())
+    compiled = _experiment(options) or compile_paths(options.selection.of(options.paths or (EVALS,)), cwd=Path.cwd())
     show_diagnostics(compiled.origin.warnings, err=True)
     if options.out != "-":
         refuse_to_overwrite([Path.cwd() / options.out], compiled.origin.sources)
@@ -143,22 +176,29 @@ def _write_schemas(folder: Path) -> None:
     click.echo(f"{len(TITLES)} schemas written to {folder}", err=True)
 
 
-def _compile(selection: Selection, out: str) -> None:
+def _compile(options: CompileOptions) -> None:
     with tempfile.TemporaryFile() as scratch:
-        with show_count("cases compiled") as watch:
-            try:
-                document, origin = write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
-            except OSError as error:
-                error.filename = error.filename or tempfile.gettempdir()
-                raise
+        document, origin = _document(options, scratch)
         show_diagnostics(origin.warnings, err=True)
-        if out != "-":
-            refuse_to_overwrite([Path.cwd() / out], origin.sources)
-            _write(document, out)
+        if options.out != "-":
+            refuse_to_overwrite([Path.cwd() / options.out], origin.sources)
+            _write(document, options.out)
         elif sys.stdout is None:
             raise UsageError("standard output is closed; use --out FILE")
         else:
             document.copy_to(sys.stdout.buffer)
+
+
+def _document(options: CompileOptions, scratch: BinaryIO) -> tuple[PlanDocument, Origin]:
+    if (experiment := _experiment(options)) is not None:
+        return plan_document(experiment.plan, scratch), experiment.origin
+    selection = options.selection.of(options.paths or (EVALS,))
+    with show_count("cases compiled") as watch:
+        try:
+            return write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
+        except OSError as error:
+            error.filename = error.filename or tempfile.gettempdir()
+            raise
 
 
 def _write(document: PlanDocument, out: str) -> None:
@@ -203,12 +243,12 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     for each in estimate.targets:
         figures = (each.answers + each.judgements, each.input_tokens, each.output_tokens)
         asked = each.model or f"({each.provider})"
-        table.append((each.target, asked, *(f"{n:,}" for n in figures), _dollars(each.cost_usd)))
+        table.append((each.target, asked, *(f"{n:,}" for n in figures), dollars(each.cost_usd)))
     figures = (estimate.requests, estimate.input_tokens, estimate.output_tokens)
-    table.append(("total", "", *(f"{number:,}" for number in figures), _dollars(estimate.cost_usd)))
+    table.append(("total", "", *(f"{number:,}" for number in figures), dollars(estimate.cost_usd)))
     show_table(table, left=2)
     trials, cases = counted(estimate.trials, "trial"), counted(estimate.cases, "case")
-    click.echo(f"{trials} of {cases}, about {_time(estimate.seconds)} with {counted(estimate.workers, 'worker')}")
+    click.echo(f"{trials} of {cases}, about {time_text(estimate.seconds)} with {counted(estimate.workers, 'worker')}")
     for each in estimate.targets:
         if each.target in estimate.unpriced:
             what = f"model '{each.model}' of target '{each.target}'" if each.model else f"target '{each.target}'"
@@ -218,14 +258,3 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     click.echo(
         f"approximate, without retries, at public prices of {estimate.prices_as_of}; see `prices` in config.yaml"
     )
-
-
-def _dollars(cost: float | None) -> str:
-    return "-" if cost is None else f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from msgspec.structs import replace
@@ -64,6 +64,10 @@ from agentv_ci.execute.stores import CACHE
 from agentv_ci.results.files import ResultsFormat, form_of
 from agentv_ci.text import counted, listed
 from agentv_ci.workspaces.places import Keep
+
+if TYPE_CHECKING:
+    from agentv_ci.analysis.experiment import Judgement  # few runs are experiments
+    from agentv_ci.contracts.plan import Plan
 
 
 class ShardType(click.ParamType[Shard]):
@@ -364,11 +368,15 @@ def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> in
 
 
 def run_compiled(
-    options: EvalOptions, compiled: CompiledPlan, cwd: Path, quarantine: ReadQuarantine | None = None
+    options: EvalOptions,
+    compiled: CompiledPlan,
+    cwd: Path,
+    quarantine: ReadQuarantine | None = None,
+    experiment: Callable[[Plan], Judgement] | None = None,
 ) -> int:
     """Run a compiled plan with these options, report, and return the exit code.
 
-    `quarantine` is that of a base branch; without it, that of the work tree counts.
+    `quarantine` is that of a base branch; without it, that of the work tree counts. `experiment` judges the arms.
     """
     if quarantine is None:
         quarantine = options.read_quarantine(compiled, cwd)
@@ -379,10 +387,10 @@ def run_compiled(
     compiled, left_out = _narrowed(options, quarantine.beside(compiled), cwd)
     run_options = replace(options.run_options(compiled.origin, cwd), quarantine=quarantine.entries)
     files = options.files(run_options.root, cwd)
-    work = partial(run_plan, compiled, options.overrides(), run_options, files)
+    work = partial(run_plan, compiled, options.overrides(), run_options, files, experiment=experiment)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)
     show_outcome(outcome, files.written, cwd, quiet=quiet)
-    if outcome.report.stopped is not None and not quiet:
+    if outcome.report.stopped not in (None, "decided") and not quiet:
         resumed = Path(options.out or options.resume or short(files.results, cwd))
         show_line(f"run the rest with --resume {resumed}", "plain")
     if not quiet:

@@ -114,7 +114,7 @@ class Modes:
         type=click.Choice(["gate", "errors", "never"]),
         default="gate",
         show_default=True,
-        help="Choose what fails the step: gate, any run that does not pass; errors, the same except exit code 1; "
+        help="Choose what fails the step: gate, any run that does not pass; errors, the same but exit codes 1 and 6; "
         "never, only exit codes 2, 70 and 130.",
     )
 
@@ -128,7 +128,7 @@ class StepOptions:
         default="evals/",
         show_default=True,
         metavar="PATHS",
-        help="Run these eval files, folders and globs, one per line, or one plan.",
+        help="Run these eval files, folders and globs, one per line, or one plan, or one experiment.",
     )
     results: str = action_input(
         "--results",

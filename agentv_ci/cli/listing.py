@@ -40,3 +40,16 @@ def show_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         click.echo("  ".join(padded).rstrip())
+
+
+def dollars(cost: float | None) -> str:
+    """Return an estimated cost."""
+    return "-" if cost is None else f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"
+
+
+def time_text(seconds: float) -> str:
+    """Return an estimated time."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

@@ -138,15 +138,16 @@ def _declarations(record: type[Any]) -> Iterator[Callable[[F], F]]:
     for each in fields(record):
         if "record" in each.metadata:
             yield from _declarations(each.metadata["record"])
-        else:
+        elif "declare" in each.metadata:
             yield each.metadata["declare"](each.name)
 
 
 def record_of(record: type[Options], given: Mapping[str, object]) -> Options:
-    """Return a record of options from click's parameters."""
+    """Return a record of options from click's parameters; a field that declares nothing has its default."""
     values = {
         each.name: record_of(each.metadata["record"], given) if "record" in each.metadata else given[each.name]
         for each in fields(record)  # type: ignore[arg-type]  # records are dataclasses
+        if each.metadata
     }
     return record(**values)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.report import report_results
+from agentv_ci.app.report import Against, report_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import show_outcome
 from agentv_ci.cli.defaults import require_latest
@@ -57,15 +57,14 @@ def command(options: ReportCommandOptions) -> int:
     reports = options.reports.at(cwd)
     out = cwd / options.out if options.out else None
     files = RunFiles(out, form_and_name(None, options.out), reports) if out is not None else None
+    baseline = options.against.path(cwd)
     outcome = report_results(
         options.results or (require_latest(cwd),),
         files,
         reports,
         cwd=cwd,
         expected_shards=options.expect_shards,
-        baseline=options.against.path(cwd),
-        allows_changes=options.against.allow_changes,
-        now=datetime.now(UTC),
+        against=Against(baseline, datetime.now(UTC), options.against.allow_changes) if baseline is not None else None,
     )
     show_outcome(outcome, files.written if files is not None else reports.named, cwd)
     return outcome.report.gate.exit_code

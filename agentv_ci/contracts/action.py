@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Items, Recorded
 
-ActionVerdict = Literal["pass", "fail", "error", "invalid", "nothing", "budget"]
+ActionVerdict = Literal["pass", "fail", "error", "invalid", "nothing", "budget", "undecided"]
 Level = Literal["error", "warning", "notice"]
 Prove = Literal["off", "report", "gate"]
 """Whether cases are proven before they run, and whether the proof decides about the verdict, too."""

@@ -78,6 +78,10 @@ class CaseHead(Case, Protocol):
         """Key of the target that answers."""
 
     @property
+    def arm(self) -> str | None:
+        """Arm of an experiment that it belongs to."""
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of its trials."""
 
@@ -115,6 +119,7 @@ class StoredHead(Struct, frozen=True, gc=False):
     stop_when: Literal["decided"] | None
     tags: tuple[str, ...] | None
     target: str
+    arm: str | None
     seeds: tuple[int, ...]
     skip: str | None
     judges: tuple[str, ...]

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 CaseKey = tuple[str, str, str]
-"""Suite, case id and the name of the target that answers."""
+"""Suite, case id and the name of the target that answers; in an experiment, that of the arm."""
 
 
 def case_name(key: CaseKey, *, names_target: bool) -> str:

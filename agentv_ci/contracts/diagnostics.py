@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["eval", "targets", "config", "judge-set", "quarantine"]
+Kind = Literal["eval", "targets", "config", "judge-set", "quarantine", "experiment"]
 """A kind of document."""
 Severity = Literal["info", "warning", "error"]
 RuleSetting = Literal["error", "warning", "off"]
@@ -86,6 +86,10 @@ RULES: Mapping[str, Rule] = {
     "AV371": Rule("expired-quarantine", "error", "a quarantine that has expired, or a date that does not exist"),
     "AV372": Rule("unmatched-quarantine", "error", "a quarantine of cases that do not exist"),
     "AV373": Rule("long-quarantine", "warning", "a quarantine that expires in more than 90 days"),
+    "AV381": Rule("unknown-metric", "error", "a metric that the experiment does not compare, or that no case has"),
+    "AV382": Rule("unknown-ref", "error", "an arm at a branch, tag or commit that does not exist"),
+    "AV383": Rule("equal-arms", "error", "two arms of an experiment that do not differ"),
+    "AV384": Rule("useless-arm-setting", "error", "a setting of an arm that changes nothing"),
 }
 
 PROOF_RULES: Mapping[str, Rule] = {
@@ -101,8 +105,9 @@ PROOF_RULES: Mapping[str, Rule] = {
 
 _NEEDED = {"AV101", "AV103", "AV104", "AV105", "AV106", "AV301", "AV302", "AV304", "AV309", "AV312", "AV320", "AV325"}
 _PARTS = {"AV331", "AV332", "AV351", "AV355", "AV356", "AV357", "AV361", "AV362", "AV363"}
+_ARMS = {"AV381", "AV382", "AV383", "AV384"}
 _COMMANDS = {"AV305", "AV322", "AV329"}
-FIXED_RULES = frozenset({*_NEEDED, *_PARTS, *_COMMANDS, *(rule for rule in RULES if rule.startswith("AV2"))})
+FIXED_RULES = frozenset({*_NEEDED, *_PARTS, *_ARMS, *_COMMANDS, *(rule for rule in RULES if rule.startswith("AV2"))})
 """Rules whose severity cannot be changed: what breaks them cannot be compiled or run."""
 
 

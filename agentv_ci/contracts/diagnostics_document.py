@@ -28,7 +28,7 @@ class FileRecord(Recorded):
     """One checked file."""
 
     path: str = Field(description="The file's absolute path.")
-    kind: Literal["eval", "targets", "config", "judge-set", "quarantine"] | None = Field(
+    kind: Literal["eval", "targets", "config", "judge-set", "quarantine", "experiment"] | None = Field(
         description="Kind of the file."
     )
     valid: bool = Field(description="Whether it has no errors (with --strict, no warnings either).")

@@ -17,12 +17,13 @@ from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.data_rows import ReadRows
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
+from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
 
-Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument | QuarantineDocument
+Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument | QuarantineDocument | ExperimentDocument
 
 ReadYaml = Callable[[str], JsonValue]
 """Parse YAML or JSON; raises ValueError."""

@@ -105,6 +105,7 @@ def _head(case: PlanCase, shared: dict[Any, Any]) -> StoredHead:
         stop_when=once(case.stop_when),
         tags=once(case.tags),
         target=once(case.target),
+        arm=once(case.arm),
         seeds=once(case.seeds),
         skip=once(case.skip),
         judges=once(case.judges),

@@ -468,12 +468,13 @@ class PlanSource(Compiled):
 class PlanCase(Compiled):
     """One case, with all defaults filled in."""
 
-    id: Name = Field(description="Id, unique in the suite for each target.")
+    id: Name = Field(description="Id, unique in the suite for each target or arm.")
     suite: str = Field(description="Path of its suite.")
     digest: Sha256 = Field(description="Changes if and only if something changes that can affect a result.")
     source: PlanSource = Field(description="Position in the eval file.")
     conversation_id: str | None = Field(None, description="Id that groups the cases of one conversation.")
     target: str = Field(description="Key of the target that answers.")
+    arm: Name | None = Field(None, description="Arm of an experiment that it belongs to.")
     judge_target: str | None = Field(None, description="Key of the target that judges.")
     system_prompt: str | None = Field(None, description="System prompt of model APIs; default: the target's.")
     input_messages: Items[PlanMessage] = Field(description="Messages for the agent.")
@@ -517,11 +518,11 @@ class Plan(Compiled):
     files: dict[Sha256, PlanFile] = Field(
         description="SHA-256 → text of a referenced file, or Base64 if it is not text."
     )
-    cases: Items[PlanCase] = Field(description="The cases, in order; one for each target that is asked.")
+    cases: Items[PlanCase] = Field(description="The cases, in order; one for each target that is asked, or arm.")
 
     def key_of(self, case: CaseHead) -> CaseKey:
         """Return the key of a case."""
-        return case.suite, case.id, self.targets[case.target].name
+        return case.suite, case.id, case.arm or self.targets[case.target].name
 
 
 def seed_of(case: PlanCase, trial: int) -> int | None:

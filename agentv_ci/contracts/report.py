@@ -10,6 +10,7 @@ from pydantic import Field
 from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, Verdict
 from agentv_ci.contracts.comparison import Comparison, OfCase
 from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.increases import Increases
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.quarantine import Quarantine
@@ -195,7 +196,7 @@ class GateSettings(Recorded):
     seeds: Items[int] = Field((), description="Seeds of the trials, for validators.")
 
 
-GateVerdict = Literal["pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run"]
+GateVerdict = Literal["pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run", "undecided"]
 
 GateReasonKind = Literal[
     "pass-rate",
@@ -205,6 +206,7 @@ GateReasonKind = Literal[
     "validator",
     "regression",
     "withheld",
+    "experiment",
     "cost",
     "unpriced",
     "stopped",
@@ -274,7 +276,7 @@ class ConcurrencyChange(Recorded):
     reason: str = Field(description="Reason for the change.")
 
 
-Stop = Literal["fail-fast", "budget", "interrupted"]
+Stop = Literal["decided", "fail-fast", "budget", "interrupted"]
 """Why a run ended early."""
 
 
@@ -304,6 +306,8 @@ class Ending(Struct, frozen=True):
     """Which cases do not gate."""
     duration_s: float | None = None
     origin: RunOrigin | None = None
+    experiment: ExperimentReport | None = None
+    """The result of the experiment, if it is one."""
 
     @property
     def leaves_cases(self) -> bool:
@@ -334,6 +338,9 @@ class RunReport(Recorded):
     repeated: Items[RepeatedCase] = Field((), description="Cases with several trials.")
     quarantine: Items[Quarantine] = Field((), description="The quarantine of cases of this run.")
     comparison: Comparison | None = Field(None, description="Comparison with the baseline (`--baseline`).")
+    experiment: ExperimentReport | None = Field(
+        None, exclude_if=is_none, description="Result of the experiment; absent without one."
+    )
     scenario_reports: Items[ScenarioReport] = Field((), description="Results of validators by suite.")
     usage: Usage = Field(description="Tokens of answers and judges.")
     cost_usd: Dollars | None = Field(description="Known cost of answers and judges.")

@@ -234,6 +234,9 @@ class ResultRow(Recorded):
     workspace: WorkspaceRecord | None = Field(
         None, exclude_if=is_none, description="What the agent left behind; absent without a workspace."
     )
+    arm: str | None = Field(
+        None, exclude_if=is_none, description="Arm of the experiment; absent without an experiment."
+    )
     worker: str | None = Field(
         None, exclude_if=is_none, description="Worker of the cluster that ran the trial; absent without a cluster."
     )
@@ -249,4 +252,4 @@ class ResultRow(Recorded):
     @property
     def case_key(self) -> CaseKey:
         """The key of its case."""
-        return self.suite, self.eval_id, self.target
+        return self.suite, self.eval_id, self.arm or self.target

@@ -21,6 +21,9 @@ from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun
 from agentv_ci.results.rows import Trial, skipped_row
 
+IsDecided = Callable[[ResultRow | None], bool]
+"""Gets every new row, and None before the first one; returns whether no more are needed."""
+
 
 class Engine:
     """Runs one plan once: every trial becomes a row, which is written to the journal as soon as it ends."""
@@ -51,6 +54,7 @@ class Engine:
         self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)
         self._asked = still_asked(plan, finished.results)
         self.progress = Progress(total=self._trials.number, matrix=in_matrix(map(plan.key_of, heads_of(plan))))
+        self.is_decided: IsDecided = lambda _: False
         self._workers: asyncio.TaskGroup
         self._runner = runner(RunState(self._limits, self._budget, self.progress, self._add_workers))
 
@@ -96,6 +100,8 @@ class Engine:
         await self._runner.open(sorted(self._asked if answering else self._targets), stack)
         if answering:
             self._trials.stop_if_failed()
+            if self.is_decided(None):
+                self._trials.stop("decided")
             for key in sorted(self._asked):
                 await self._runner.ask_together(key, self._trials.first(key))
 
@@ -109,6 +115,8 @@ class Engine:
         while (trial := await self._trials.next()) is not None:
             row = await self._record(trial, self._runner.run(trial))
             self.progress.total -= self._trials.finish(trial, row)
+            if self.is_decided(row):
+                self._trials.stop("decided")
             # Targets that answer without waiting must not block signals and progress.
             await asyncio.sleep(0)
 

@@ -71,7 +71,8 @@ class _UndecidedCase(Struct):
 class TrialSchedule:
     """Hands out the trials of a run to workers, and takes in their results.
 
-    The next trial is the first one in the plan's order whose target has room for it.
+    The next trial is the first one in the plan's order whose target has room for it. The trials of an experiment run in
+    rounds: the first ones of all cases, then the second ones, so that a look may follow any number of them.
     """
 
     def __init__(
@@ -97,19 +98,22 @@ class TrialSchedule:
         self._finished = finished.results
         self._coming: dict[str, deque[int]] = {case.target: deque() for case in self._heads}
         """By target, the places of the cases that are not in `_waiting` yet."""
-        self._waiting: dict[str, list[tuple[int, int, Iterator[int]]]] = {target: [] for target in self._coming}
-        """By target, a heap of cases with trials to begin: place in the plan, next trial number, further numbers."""
+        self._waiting: dict[str, list[tuple[int, int, int, Iterator[int]]]] = {target: [] for target in self._coming}
+        """By target, a heap of cases with trials to begin: round, place in the plan, next trial number, others."""
+        self._has_rounds = any(case.arm is not None for case in self._heads)
         self._under_way: Counter[str] = Counter()
         """By target, trials being asked or judged."""
         self._undecided: dict[CaseKey, _UndecidedCase] = {}
         self._missed: Counter[CaseKey] = Counter()
         """Trials that did not pass, if there are any."""
         self._is_stopped = False
+        self._reason: Stop = "fail-fast"
         self._room = asyncio.Event()
         for place, case in enumerate(self._heads):
             self._add(place, case)
-        for target in self._waiting:
-            self._wait_for_next(target)
+        for target, coming in self._coming.items():
+            for _ in range(len(coming) if self._has_rounds else 1):
+                self._wait_for_next(target)
             limits.of(target).on_room = self._room.set
 
     @cached_property
@@ -134,7 +138,10 @@ class TrialSchedule:
 
     def _begin(self, place: int, target: str, numbers: Sequence[int]) -> None:
         others = iter(numbers)
-        heappush(self._waiting[target], (place, next(others), others))
+        self._wait(place, target, next(others), others)
+
+    def _wait(self, place: int, target: str, number: int, others: Iterator[int]) -> None:
+        heappush(self._waiting[target], (number if self._has_rounds else 0, place, number, others))
 
     def first(self, target: str) -> Iterator[Trial]:
         """Yield the trials that the cases of a target begin with, as far as the budget allows."""
@@ -170,14 +177,14 @@ class TrialSchedule:
                 self._room.clear()
                 await self._room.wait()
                 continue
-            place, number, others = min(free)
+            _, place, number, others = min(free)
             case = self._heads[place]
             heappop(self._waiting[case.target])
             if not self._waiting[case.target]:
                 self._wait_for_next(case.target)
             if self._is_affordable(case):
                 if (following := next(others, None)) is not None:
-                    heappush(self._waiting[case.target], (place, following, others))
+                    self._wait(place, case.target, following, others)
                 self._under_way[case.target] += 1
                 return self._trial(place, number)
         return None
@@ -199,7 +206,7 @@ class TrialSchedule:
         if row.verdict != "pass":
             self._missed[key] += 1
             if self._options.fail_fast and self._has_failed(case, key):
-                self._stop()
+                self.stop("fail-fast")
         return unneeded
 
     def _decide(self, case: PlanCase, key: CaseKey, row: ResultRow) -> int:
@@ -218,7 +225,7 @@ class TrialSchedule:
             del self._undecided[key]
             return case.trials - len(state.known)
         if self._is_stopped:
-            self.stopped = self.stopped or "fail-fast"
+            self.stopped = self.stopped or self._reason
             return 0
         self._begin(state.place, case.target, numbers)
         return 0
@@ -226,17 +233,18 @@ class TrialSchedule:
     def stop_if_failed(self) -> None:
         """With --fail-fast, begin nothing when a case of an earlier run can no longer pass."""
         if self._options.fail_fast and any(self._has_failed(case, self._plan.key_of(case)) for case in self._heads):
-            self._stop()
+            self.stop("fail-fast")
 
     def _has_failed(self, case: CaseHead, key: CaseKey) -> bool:
         """Whether a case that gates can no longer pass."""
         return not can_pass(case, self._missed[key]) and quarantine_of(self._options.quarantine, key) is None
 
-    def _stop(self) -> None:
+    def stop(self, reason: Stop) -> None:
         """Hand out nothing more."""
-        waiting = (place for trials in self._waiting.values() for place, *_ in trials)
+        waiting = (place for trials in self._waiting.values() for _, place, *_ in trials)
         if any(self._is_affordable(self._heads[place]) for place in chain(waiting, *self._coming.values())):
-            self.stopped = self.stopped or "fail-fast"
+            self.stopped = self.stopped or reason
+        self._reason = reason
         self._is_stopped = True
         for target, trials in self._waiting.items():
             trials.clear()

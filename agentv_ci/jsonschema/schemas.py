@@ -27,6 +27,8 @@ SchemaName = Literal[
     "proof-v1",
     "ledger-v1",
     "health-v1",
+    "experiment-v1",
+    "experiment-report-v1",
 ]
 
 TITLES: Mapping[SchemaName, str] = {
@@ -43,6 +45,8 @@ TITLES: Mapping[SchemaName, str] = {
     "proof-v1": "agentv-ci proof",
     "ledger-v1": "agentv-ci line of a ledger",
     "health-v1": "agentv-ci health of an eval set",
+    "experiment-v1": "agentv-ci experiment",
+    "experiment-report-v1": "agentv-ci experiment report",
 }
 
 
@@ -52,6 +56,7 @@ SCHEMAS: Mapping[Kind, SchemaName] = {
     "config": "config-v2",
     "judge-set": "judge-set-v1",
     "quarantine": "quarantine-v1",
+    "experiment": "experiment-v1",
 }
 """Kind of document → its schema."""
 

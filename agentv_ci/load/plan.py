@@ -209,8 +209,10 @@ def _dangling_case(
 ) -> Iterator[tuple[Pointer, str]]:
     """Yield the same of one case; `seen` has the earlier ones."""
     # Every case has texts of its own for the same names.
-    if (key := (intern(case.suite), case.id, intern(case.target))) in seen:
-        yield ("id",), f"duplicate case '{case.id}' in '{case.suite}' for target '{case.target}'"
+    answers = case.arm or case.target
+    if (key := (intern(case.suite), case.id, intern(answers))) in seen:
+        what = "arm" if case.arm is not None else "target"
+        yield ("id",), f"duplicate case '{case.id}' in '{case.suite}' for {what} '{answers}'"
     seen.add(key)
     if case.suite not in suites:
         yield ("suite",), f"'{case.suite}' is not in 'suites'"

@@ -11,6 +11,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import CONFIG_SCHEMA
 from agentv_ci.contracts.diagnostics import Kind
 from agentv_ci.contracts.evals import EVAL_SCHEMA
+from agentv_ci.contracts.experiment import EXPERIMENT_SCHEMA
 from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
 from agentv_ci.contracts.quarantine import QUARANTINE_SCHEMA
 from agentv_ci.contracts.source import locate
@@ -26,6 +27,7 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
     CONFIG_SCHEMA: "config",
     JUDGE_SET_SCHEMA: "judge-set",
     QUARANTINE_SCHEMA: "quarantine",
+    EXPERIMENT_SCHEMA: "experiment",
     **{schema_id(name): kind for kind, name in SCHEMAS.items()},
 }
 
@@ -36,8 +38,8 @@ TEST_NAME = re.compile(r".+\.test\.ya?ml")
 """The usual name of eval files; other programs have tests, too."""
 
 OURS = re.compile(
-    r"""\bagentv-(?:eval|targets|config|judge-set|quarantine)-"""
-    r"""|/schemas/(?:eval|targets|config|judge-set|quarantine)-v\d"""
+    r"""\bagentv-(?:eval|targets|config|judge-set|quarantine|experiment)-"""
+    r"""|/schemas/(?:eval|targets|config|judge-set|quarantine|experiment)-v\d"""
     r"""|^[ \t{\ufffd]*["']?(?:evalcases|guideline_patterns|guidelinePatterns)["']?\s*:""",
     re.MULTILINE,
 )
@@ -143,6 +145,8 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
         return "targets"
     if "guideline_patterns" in data or "guidelinePatterns" in data:
         return "config"
+    if "arms" in data and "evals" in data:
+        return "experiment"
     return None
 
 

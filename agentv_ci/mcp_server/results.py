@@ -30,15 +30,7 @@ class ResultTools:
     def report(self, results: PathName | None = None) -> Answer:
         """Report on finished results: the gate, counts, and why cases did not pass. Default: the latest results."""
         name = self._named(results)
-        outcome = report_results(
-            (name,),
-            None,
-            NO_REPORTS,
-            cwd=self._repository.root,
-            expected_shards=None,
-            baseline=None,
-            now=datetime.now(UTC),
-        )
+        outcome = report_results((name,), None, NO_REPORTS, cwd=self._repository.root, expected_shards=None)
         return {"results": name, **outcome_answer(outcome)}
 
     def compare(self, base: PathName = BASELINE, head: PathName | None = None) -> Answer:

@@ -29,6 +29,7 @@ SIGNS: Mapping[str, str] = {
     "fail": "❌",
     "error": "⚠️",
     "budget": "⛔",
+    "undecided": "🤷",
     "interrupted": "⛔",
     "nothing": "➖",
     "dry-run": "🧪",

@@ -48,11 +48,13 @@ GATE: Mapping[str, str] = {
     "interrupted": "interrupted",
     "nothing": "nothing ran",
     "dry-run": "dry run",
+    "undecided": "undecided",
     "invalid": "invalid",
 }
 """The verdict of a run, or of a job without one, in a title."""
 
 STOPS: Mapping[Stop, str] = {
+    "decided": "the experiment stopped early",
     "fail-fast": "the run stopped at the first failure",
     "budget": "the budget is used up",
     "interrupted": "the run was interrupted",
@@ -164,8 +166,9 @@ class RunView(Struct, frozen=True, dict=True):
         return on_one_line(case_name(key, names_target=key[:2] in self.matrix))
 
     def again(self, outcome: CaseOutcome) -> str:
-        """Return the command that runs a case again as it ran; empty if another tool ran it."""
-        if outcome.case.suite.rpartition(".")[2].lower() not in {"yaml", "yml"}:
+        """Return the command that runs a case again as it ran; empty for one of another tool or of an experiment."""
+        is_ours = outcome.case.suite.rpartition(".")[2].lower() in {"yaml", "yml"}
+        if not is_ours or self.report.experiment is not None:
             return ""
         return rerun_command(*outcome.key, self.report.again)
 

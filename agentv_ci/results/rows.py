@@ -40,7 +40,7 @@ class Trial(Struct, frozen=True):
     @property
     def key(self) -> TrialKey:
         """Case and number, unique in a run."""
-        return (self.case.suite, self.case.id, self.target.name), self.number
+        return (self.case.suite, self.case.id, self.case.arm or self.target.name), self.number
 
 
 class Effort(Struct, frozen=True):
@@ -152,6 +152,7 @@ def _row(trial: Trial, effort: Effort, answer: dict[str, Any]) -> ResultRow:
         conversation_id=case.conversation_id,
         suite=case.suite,
         target=trial.target.name,
+        arm=case.arm,
         trials=case.trials,
         require=case.require,
         stop_when=case.stop_when,

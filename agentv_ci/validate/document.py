@@ -10,6 +10,7 @@ from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic, RuleSetting
 from agentv_ci.contracts.documents import CheckedDocument, Document, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source
@@ -21,6 +22,7 @@ from agentv_ci.validate.rules import (
     attachments,
     cases,
     evaluators,
+    experiments,
     file_references,
     judges,
     quarantine,
@@ -66,6 +68,8 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
             yield from judges.check_judge_set(document, find)
         case QuarantineDocument():
             yield from quarantine.check(document, find)
+        case ExperimentDocument():
+            yield from experiments.check(document, find)
         case None:
             pass
 

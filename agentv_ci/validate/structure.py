@@ -15,6 +15,7 @@ from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import Diagnostic, Kind
 from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Pointer, spell
@@ -32,6 +33,7 @@ CONTRACTS: Mapping[Kind, type[Document]] = {
     "config": ConfigDocument,
     "judge-set": JudgeSetDocument,
     "quarantine": QuarantineDocument,
+    "experiment": ExperimentDocument,
 }
 
 TOO_MANY = 10_000

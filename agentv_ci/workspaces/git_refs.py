@@ -35,7 +35,7 @@ def git_folder(repository: Path) -> Path | None:
 
 
 def commit_of(repository: Path, ref: str) -> str | None:
-    """Return the commit that a branch, a tag or `HEAD` refers to; None for one that does not exist."""
+    """Return the commit that a branch, a tag, `origin/main` or `HEAD` refers to; None for one that does not exist."""
     folder = git_folder(repository)
     if folder is None:
         return None
@@ -52,7 +52,8 @@ def commit_of(repository: Path, ref: str) -> str | None:
 
 def _value(folder: Path, common: Path, ref: str) -> str | None:
     """Return what a ref contains: a commit, or `ref:` and another ref."""
-    names = [ref] if ref == "HEAD" or ref.startswith("refs/") else [f"refs/{kind}/{ref}" for kind in ("heads", "tags")]
+    is_whole = ref == "HEAD" or ref.startswith("refs/")
+    names = [ref] if is_whole else [f"refs/{kind}/{ref}" for kind in ("heads", "tags", "remotes")]
     packed = _packed(common / "packed-refs")
     for name in names:
         for place in (folder, common):

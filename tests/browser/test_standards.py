@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.report import Ending, ShardRecord
 from agentv_ci.report.renderers.html.document import render
 from tests.browser.conftest import Visit
@@ -37,6 +38,44 @@ def violations(page: Page, rules: Sequence[str] = RULES) -> list[str]:
     page.evaluate((node_modules(AXE) / "axe-core" / "axe.min.js").read_text("utf-8"))
     found: list[str] = page.evaluate(VIOLATIONS, list(rules))
     return found
+
+
+def experiment_page(name: str, folder: Path) -> Path:
+    """Write the page of an experiment of the corpus."""
+    found = REPOSITORY / "tests" / "corpus" / "experiments" / name / "expected" / "experiment.json"
+    ending = Ending(experiment=ExperimentReport.model_validate_json(found.read_bytes()))
+    page = folder / f"{name}.html"
+    page.write_bytes(b"".join(render(reported([row()], ending))))
+    return page
+
+
+OUTSIDE = """[...document.querySelectorAll('svg.plot')].flatMap((plot) => {
+    const room = plot.getBoundingClientRect();
+    return [...plot.querySelectorAll('*')].filter((each) => {
+        const { left, right, bottom, width } = each.getBoundingClientRect();
+        return width && (left < room.left - 1 || right > room.right + 1 || bottom > room.bottom + 1);
+    }).map((each) => each.outerHTML);
+})"""
+EXPERIMENTS = ("three-models", "pages-with-synonyms", "judges-that-differ")
+
+
+def test_markup_of_experiments_is_valid(tmp_path: Path) -> None:
+    assert problems_of(*(experiment_page(name, tmp_path) for name in EXPERIMENTS)) == ""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_page_of_an_experiment_is_accessible(
+    visit: Visit, tmp_path: Path, name: str, width: int, *, dark: bool
+) -> None:
+    page = visit(experiment_page(name, tmp_path), "", width=width, dark=dark)
+    page.locator("h1:visible").first.wait_for()
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert violations(page) == []
+    # Nothing is drawn outside of the plots.
+    assert page.evaluate(OUTSIDE) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def test_markup_is_valid(shop: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ git init --quiet
 agentv-ci init --yes
 agentv-ci compile evals/ --out plan.json
 for part in 1 2; do agentv-ci eval evals/ --shard $part/2 --out part-$part.jsonl; done
-for side in main branch; do agentv-ci eval evals/ --out $side.jsonl; done
+for side in main branch earlier; do agentv-ci eval evals/ --out $side.jsonl; done
 agentv-ci eval
 agentv-ci baseline accept
 agentv-ci eval --targets models.yaml --target small --target large --min-pass-rate 0 --out both.jsonl
@@ -53,6 +53,26 @@ SUITE = """
 tests:
   - {id: a, criteria: Greets, input: Hello, assertions: [{type: contains, value: Hello}]}
 """
+EXPERIMENT = {
+    "experiment.yaml": """
+$schema: agentv-experiment-v1
+arms: [{name: now, target: now}, {name: next, target: next}]
+evals: [arms/]
+""",
+    "arms/targets.yaml": """
+targets: [{name: now, provider: mock, response: 'no'}, {name: next, provider: mock, response: 'yes'}]
+""",
+    "arms/desk.test.yaml": """
+target: now
+evalcases:
+  - id: ready-{{ n }}
+    expected_outcome: Says yes
+    input: Ready?
+    expected: 'yes'
+    evaluators: [equals: 'yes']
+    vars: [{n: 1}, {n: 2}, {n: 3}, {n: 4}, {n: 5}, {n: 6}, {n: 7}, {n: 8}, {n: 9}, {n: 10}, {n: 11}, {n: 12}]
+""",
+}
 OF_OTHER_TOOLS = {
     "promptfooconfig.yaml": PROMPTFOO_CONFIG,
     "suites/desk.eval.yaml": SUITE,
@@ -82,8 +102,19 @@ def shell(lines: str, folder: Path) -> CommandResult:
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scratch")
     (folder / ".git").mkdir()
-    write(folder, {"judges/refunds.yaml": JUDGES, "models.yaml": MODELS})
+    write(folder, {"judges/refunds.yaml": JUDGES, "models.yaml": MODELS, **EXPERIMENT})
     done = shell(BEFORE, folder)
+    assert done.code == 0, done
+    return folder
+
+
+@pytest.fixture(scope="module")
+def arms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with an experiment."""
+    folder = tmp_path_factory.mktemp("arms")
+    (folder / ".git").mkdir()
+    write(folder, EXPERIMENT)
+    done = shell("agentv-ci experiment experiment.yaml --shard 2/2 --out part-2.jsonl", folder)
     assert done.code == 0, done
     return folder
 
@@ -107,8 +138,8 @@ OF_GROUPS = [["baseline", "accept"], ["history", "add"], ["history", "import"], 
 
 
 @pytest.mark.parametrize("command", [[], *OF_GROUPS, *([name] for name in COMMANDS if name != "github")])
-def test_examples_of_a_command_run(command: list[str], scratch: Path, other_tools: Path) -> None:
-    folder = other_tools if command in (["import"], ["adopt"]) else scratch
+def test_examples_of_a_command_run(command: list[str], scratch: Path, other_tools: Path, arms: Path) -> None:
+    folder = other_tools if command in (["import"], ["adopt"]) else arms if command == ["experiment"] else scratch
     lines = examples(command, folder)
     assert lines
     done = {line: shell(line, folder) for line in lines}

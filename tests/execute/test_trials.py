@@ -440,3 +440,20 @@ def test_a_rescored_case_that_is_open_again_is_not_complete(capsys: pytest.Captu
     capsys.readouterr()
     assert command(["rescore", "r.jsonl", "--out", "s.jsonl"]) != 0
     assert "passed" not in capsys.readouterr().out.splitlines()[-1]
+
+
+async def test_trials_of_an_experiment_run_in_rounds() -> None:
+    cases = [case(each, arm=arm, trials=trials) for each, trials in (("a", 2), ("b", 3)) for arm in ("now", "next")]
+    schedule = schedule_of(*cases)
+    begun = [(trial.case.id, trial.case.arm, trial.number) for _ in range(10) if (trial := await schedule.next())]
+    first = [("a", "now", 1), ("a", "next", 1), ("b", "now", 1), ("b", "next", 1)]
+    assert begun == [*first, *((*key, 2) for *key, _ in first), ("b", "now", 3), ("b", "next", 3)]
+    assert schedule.number == 10
+
+
+async def test_stopped_schedule_hands_out_nothing_more() -> None:
+    schedule = schedule_of(case("a", arm="now"), case("a", arm="next"))
+    assert await schedule.next() is not None
+    schedule.stop("decided")
+    assert await schedule.next() is None
+    assert schedule.stopped == "decided"

@@ -37,6 +37,8 @@ def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
             "prompts/strict.md": "Judge {{ candidate_answer }}",
             "evals/billing.yaml": "{$schema: agentv-eval-v2, evalcases: [{id: refund-late}]}",
             "evals/targets.yaml": "{$schema: agentv-targets-v2.2, targets: [{name: gpt-5, provider: mock}]}",
+            "prompts/with-synonyms.md": "Sneakers, too",
+            "evals/x.test.yaml": "",
         },
     )
     checks = check_paths([name], targets=None, cwd=tmp_path)
@@ -130,6 +132,7 @@ def test_readme_is_short_and_names_every_command_and_every_exit_status() -> None
     assert len(README.splitlines()) <= 200
     assert [command for command in COMMANDS if f"agentv-ci {command}" not in README] == []
     codes = {errors.PASSED, errors.FAILED, errors.INFRASTRUCTURE, errors.BUDGET, errors.BUG, errors.INTERRUPTED}
+    codes |= {errors.UNDECIDED}
     codes |= {kind.exit_code for kind in errors.CannotGoOn.__subclasses__()}
     assert set(re.findall(r"^\| (\d+) \|", README, re.MULTILINE)) == {str(code) for code in codes}
 

@@ -20,6 +20,7 @@ GENERATED: Mapping[str, SchemaName] = {
     "proof.json": "proof-v1",
     "health.json": "health-v1",
     "ledger.jsonl": "ledger-v1",
+    "experiment.json": "experiment-report-v1",
 }
 Place = tuple[Hashable, ...]
 OTHERS: Sequence[Any] = (None, 0, -1, 1.5, True, "", "x", [], {})
@@ -40,6 +41,7 @@ def corpus_documents() -> Iterator[tuple[SchemaName, Any]]:
             "tests/corpus/judged",
             "tests/corpus/proven",
             "tests/corpus/nights",
+            "tests/corpus/experiments",
             "docs/examples/plugin",
         )
         for path in (REPOSITORY / folder).rglob("*")

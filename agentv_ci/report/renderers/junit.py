@@ -171,7 +171,7 @@ def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
     return _Entry(
         suite=row.suite,
         id=row.eval_id,
-        target=row.target,
+        target=row.arm or row.target,
         trial=row.trial,
         path=row.source.path,
         line=row.source.line,
@@ -184,7 +184,7 @@ def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
         properties={
             **({"score": f"{row.score:.3f}"} if row.score is not None else {}),
             "verdict": row.verdict,
-            **_properties(row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run),
+            **_properties(row.arm or row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run),
         },
     )
 

@@ -21,6 +21,7 @@ from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import view
+from agentv_ci.report.experiment_markdown import experiment_text
 from agentv_ci.report.inert_markdown import (
     SIGNS,
     cell_code,
@@ -125,9 +126,7 @@ def _left_out(blocks: Sequence[Block], limit: int) -> str:
 def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     report = run.report
     yield Block(Rank.VERDICT, _verdict(run, last))
-    if run.matrix:
-        yield Block(Rank.TABLE, target_table(run))
-        yield Block(Rank.COMPARISON, case_table(run, lambda each: _link(each, run)))
+    yield from _side_by_side(run)
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
     if run.proof is not None:
@@ -154,6 +153,14 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
         if any(texts):
             more = view.more_text(len(texts), MAX_LINES, "line")
             yield Block(Rank.FIGURES, folded(title, fence("\n".join([*texts[:MAX_LINES], *more]).strip("\n"), "text")))
+
+
+def _side_by_side(run: RunView) -> Iterator[Block]:
+    if run.report.experiment is not None:
+        yield Block(Rank.TABLE, experiment_text(run.report.experiment))
+    if run.matrix:
+        yield Block(Rank.TABLE, target_table(run))
+        yield Block(Rank.COMPARISON, case_table(run, lambda each: _link(each, run)))
 
 
 def _details(cases: Sequence[CaseOutcome], run: RunView) -> Iterator[Block]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.report import GateResult
+from agentv_ci.report.experiment import experiment_lines, verdict_line
 from agentv_ci.report.lines import (
     MAX_SHOWN,
     Line,
@@ -81,6 +82,8 @@ def _lines(run: RunView) -> Iterator[Line]:
     yield from scenario_lines(report.scenario_reports)
     if report.comparison is not None:
         yield from comparison_lines(report.comparison)
+    if report.experiment is not None:
+        yield from experiment_lines(report.experiment)
     yield from _gate(report.gate)
 
 
@@ -185,6 +188,8 @@ def _gate(gate: GateResult) -> Iterator[Line]:
 
 def verdict(run: RunView) -> Line:
     """Return the verdict of a run as one line, with its first reason if the gate is not passed."""
+    if (found := run.report.experiment) is not None and run.report.gate.exit_code == found.exit_code:
+        return verdict_line(found)
     gate, *reasons = _gate(run.report.gate)
     why = f": {shortened(reasons[0].text.strip(), MAX_SENTENCE)}" if reasons else ""
     more = f" (and {len(run.report.gate.reasons) - 1} more)" if len(reasons) > 1 else ""

@@ -16,6 +16,7 @@ from agentv_ci.report import view
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
 from agentv_ci.report.quarantine import expired, expired_text
 from agentv_ci.report.renderers.html.blocks import fitting_block
+from agentv_ci.report.renderers.html.experiment import shown_experiment, tone_of
 from agentv_ci.report.renderers.html.numbers import duration
 from agentv_ci.report.renderers.html.page import (
     DATA,
@@ -84,6 +85,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         proof=run.proof,
         proof_lines=[each.text for each in (headline(run.proof), *facts(run.proof))] if run.proof is not None else [],
         proof_findings=shown_findings(run.proof) if run.proof is not None else [],
+        experiment=shown_experiment(report.experiment) if report.experiment is not None else None,
         is_of_plan=run.proof is None or is_of(run.proof, report.plan_digest),
         when=when(trials.first, trials.last),
         commit=commit_of(run),
@@ -113,6 +115,7 @@ def _environment() -> Environment:
         "rate": view.rate_text,
         "statement": view.statement_text,
         "values": values_text,
+        "tone": tone_of,
         "worst_first": worst_first,
     }
     made.globals |= {

@@ -138,7 +138,7 @@ class Trials(Struct):
         brief = self.briefs.setdefault(number, Brief())
         brief.misses |= {each.name for each in row.evaluator_results if each.verdict not in ("pass", "skipped")}
         if row.model:
-            self.models.setdefault(row.target, set()).add(row.model)
+            self.models.setdefault(row.arm or row.target, set()).add(row.model)
         if row.trial == self.shown[number]:
             asked = [each.content for each in row.input_messages or () if each.role == "user"]
             brief.question = beginning(_ATTACHED.sub("", asked[-1]) if asked else "")

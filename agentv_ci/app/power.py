@@ -1,0 +1,76 @@
+"""Experiment or earlier results → how many trials show which change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agentv_ci.analysis.effects import Metric
+from agentv_ci.analysis.experiment_plan import experiment_plan
+from agentv_ci.analysis.experiment_power import Plan, power_table, spread_of
+from agentv_ci.analysis.experiment_trials import ExperimentTrials
+from agentv_ci.analysis.power import Design
+from agentv_ci.app.compile import estimate_run
+from agentv_ci.app.experiment import CompiledExperiment
+from agentv_ci.compile.overrides import Overrides, override
+from agentv_ci.contracts.experiment import DETECT
+from agentv_ci.contracts.power import PowerTable
+from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.results.files import RESULTS_SUFFIXES, read_rows
+
+ALPHA, POWER, ARMS = 0.05, 0.8, 2
+"""Of a comparison of two runs without an experiment."""
+
+
+def power_of_experiment(experiment: CompiledExperiment, results: Sequence[Path], *, workers: int | None) -> PowerTable:
+    """Return what an experiment can find, with the variance of earlier results, if there are any.
+
+    Raises UsageError for results that cannot be read.
+    """
+    document, compiled = experiment.document, experiment.compiled
+    planned = experiment_plan(document, experiment.name, compiled.plan)
+    metric = planned.metrics[0]
+    once = estimate_run(replace(compiled, plan=override(compiled.plan, Overrides(repeat=1))), workers=workers)
+    plan = Plan(
+        metric=metric,
+        design=Design(
+            alpha=document.alpha / (len(planned.metrics) * len(planned.heads)),
+            power=document.power,
+            cases=len({each.cluster for each in planned.cases}),
+            looks=document.stop is not None,
+        ),
+        cases=len(planned.cases),
+        arms=len(document.arms),
+        detect=(document.detect or {}).get(metric.name, DETECT),
+        planned=max((each.trials for each in planned.cases), default=None),
+        cost_usd=once.cost_usd,
+        seconds=once.seconds,
+    )
+    trials = _read(results, metric, document.cluster_by)
+    return power_table(plan, *spread_of(metric, trials, document.base_name))
+
+
+def power_of_results(results: Sequence[Path]) -> PowerTable:
+    """Return what a comparison of two runs like earlier ones can find.
+
+    Raises UsageError for results that cannot be read, NothingToRun for empty ones.
+    """
+    metric = Metric("score")
+    trials = _read(results, metric, "case")
+    cases = {case for of_arm in trials.by_arm.values() for case in of_arm}
+    if not cases:
+        raise NothingToRun("no row of the results has a verdict")
+    plan = Plan(metric, Design(ALPHA, POWER, len(cases)), len(cases), ARMS, DETECT)
+    return power_table(plan, *spread_of(metric, trials, None))
+
+
+def _read(results: Sequence[Path], metric: Metric, cluster_by: str) -> ExperimentTrials:
+    trials = ExperimentTrials(cluster_by, [metric])
+    for path in results:
+        if path.suffix not in RESULTS_SUFFIXES:
+            raise UsageError(f"'{path}' is not a results file: expected .jsonl or .yaml")
+        for row in read_rows(path, allow_torn=True):
+            trials.add(row)
+    return trials

@@ -1,0 +1,143 @@
+"""Compile the arms of an experiment: what each changes in its cases, and the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from msgspec import Struct, field
+
+from agentv_ci.analysis.experiment_trials import cluster_of
+from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.compile.document import resealed
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.experiment import ExperimentDocument
+from agentv_ci.contracts.plan import (
+    FilePart,
+    FileReference,
+    Plan,
+    PlanCase,
+    PlanFile,
+    PlanMessage,
+    PlanSuite,
+    PlanWorkspace,
+    named_targets,
+)
+from agentv_ci.contracts.targets import CliTarget, Target
+
+
+class ArmChanges(Struct, frozen=True):
+    """What an arm changes in compiled cases."""
+
+    name: str
+    system_prompt: str | None = None
+    guidelines: Sequence[FileReference] = ()
+    replaced: Mapping[str, FileReference] = field(default_factory=dict)
+    """Path of a file, relative to the repository → the file in its place."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, PlanFile] = field(default_factory=dict)
+    """The contents of these files, by SHA-256."""
+
+
+def changed(plan: Plan, arm: ArmChanges) -> Plan:
+    """Return the cases of an arm, without new digests; its target, if changed, has a key of its own."""
+    cases = [_changed_case(case, arm) for case in plan.cases]
+    targets = dict(plan.targets)
+    if arm.env:
+        for key in dict.fromkeys(case.target for case in cases):
+            targets[f"{key}@{arm.name}"] = with_variables(targets[key], arm.env)
+        cases = [case.model_copy(update={"target": f"{case.target}@{arm.name}"}) for case in cases]
+    return plan.model_copy(update={"cases": tuple(cases), "targets": targets, "files": {**plan.files, **arm.files}})
+
+
+def with_variables(target: Target, env: Mapping[str, str]) -> Target:
+    """Return a command or an agent with more environment variables."""
+    assert isinstance(target, (CliTarget, AgentTarget)), "checked by the rules"
+    return target.model_copy(update={"env": {**(target.env or {}), **env}})
+
+
+def _changed_case(case: PlanCase, arm: ArmChanges) -> PlanCase:
+    # Trials that one arm leaves out would have no partner.
+    update: dict[str, object] = {"arm": arm.name, "stop_when": None}
+    if arm.system_prompt is not None:
+        update["system_prompt"] = arm.system_prompt
+    if arm.guidelines:
+        update["input_messages"] = (*_guided(case.input_messages, arm.guidelines),)
+        update["guidelines"] = tuple({each.sha256: each for each in (*arm.guidelines, *case.guidelines)}.values())
+    if case.workspace is not None:
+        files = {path: arm.replaced[own] for own, path in _in_workspace(case.workspace, arm.replaced)}
+        update["workspace"] = case.workspace.model_copy(update={"files": {**case.workspace.files, **files}})
+    return case.model_copy(update=update)
+
+
+def _guided(messages: Sequence[PlanMessage], guidelines: Sequence[FileReference]) -> Iterator[PlanMessage]:
+    """Yield the messages, with the guidelines before the first one of the user."""
+    parts = tuple(FilePart(type="guideline", path=each.path, sha256=each.sha256) for each in guidelines)
+    place = next((number for number, each in enumerate(messages) if each.role == "user"), 0)
+    for number, each in enumerate(messages):
+        yield each.model_copy(update={"content": (*parts, *each.content)}) if number == place else each
+
+
+def _in_workspace(workspace: PlanWorkspace, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield which of these paths of the repository a workspace has, each with its path there."""
+    origin = workspace.folder.path if workspace.folder else workspace.commit.git if workspace.commit else None
+    for path in map(PurePosixPath, paths if origin is not None else ()):
+        if path.is_relative_to(origin or "."):
+            yield str(path), str(path.relative_to(origin or "."))
+
+
+def in_workspaces(plan: Plan, arm: ArmChanges) -> Iterator[str]:
+    """Yield the files that an arm replaces in workspaces of cases."""
+    for case in plan.cases:
+        if case.workspace is not None:
+            yield from (own for own, _ in _in_workspace(case.workspace, arm.replaced))
+
+
+def interleaved(plans: Sequence[Plan], document: ExperimentDocument) -> Plan:
+    """Return one plan with the cases of all arms: those of a case together, clusters, cases and arms in random order.
+
+    The order is that of digests of the seed and the names: a case keeps its place among others when some are left out.
+    """
+    suites: dict[str, PlanSuite] = {}
+    files: dict[str, PlanFile] = {}
+    targets: dict[str, Target] = {}
+    cases: list[PlanCase] = []
+    for plan in plans:
+        suites |= {each.path: each for each in plan.suites if each.path not in suites}
+        files |= {sha256: each for sha256, each in plan.files.items() if sha256 not in files}
+        targets |= plan.targets
+        cases += plan.cases
+    used = {key for case in cases for key in named_targets(case)}
+    head = plans[0].model_copy(
+        update={
+            "suites": tuple(_open(suites[path]) for path in sorted(suites)),
+            "targets": {key: targets[key] for key in sorted(used)},
+            "files": dict(sorted(files.items(), key=lambda each: (each[1].path, each[0]))),
+        }
+    )
+    return resealed(sorted(cases, key=lambda case: _place(case, document)), head)
+
+
+def _open(suite: PlanSuite) -> PlanSuite:
+    """Return a suite whose gate quality cannot fail: the verdict of an experiment is that of its comparison."""
+    gate = suite.gate.model_copy(update={"min_pass_rate": 0.0, "min_mean_score": None, "validators": "warn"})
+    return suite.model_copy(update={"gate": gate})
+
+
+def _place(case: PlanCase, document: ExperimentDocument) -> tuple[str, ...]:
+    cluster = cluster_of(document.cluster_by, (case.suite, case.id), case.tags or (), case.metadata)
+    names = ([cluster], [case.suite, case.id], [case.suite, case.id, case.arm])
+    return tuple(digest_of(canonical([document.seed, *each])) for each in names)
+
+
+def equal_arms(plan: Plan) -> Iterable[tuple[str, str]]:
+    """Yield each pair of arms whose cases all have the same digests, the earlier one first."""
+    digests: dict[str, dict[tuple[str, str], str]] = {}
+    for case in plan.cases:
+        digests.setdefault(case.arm or "", {})[case.suite, case.id] = case.digest
+    known: dict[tuple[str, ...], str] = {}
+    for arm in sorted(digests):
+        key = tuple(digests[arm][case] for case in sorted(digests[arm]))
+        if key in known:
+            yield known[key], arm
+        known.setdefault(key, arm)

@@ -1,0 +1,74 @@
+"""Compile an arm at another commit: today's cases and evaluators, with its questions, targets and code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from posixpath import dirname, join
+
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanWorkspace
+from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.source_files import names_of
+
+
+def at_commit(today: Plan, then: Plan, tree: str, key: str) -> Plan:
+    """Return today's plan with what agents get at a commit, whose files are in the folder `tree` of the repository.
+
+    `then` is compiled there from today's eval files. `key` distinguishes its targets from those of today.
+    """
+    known = {(case.suite, case.id): case for case in then.cases}
+    cases = [_case(case, known[case.suite, case.id], tree, key) for case in today.cases]
+    targets = dict(_targets(then, tree, key))
+    return today.model_copy(
+        update={
+            "cases": tuple(cases),
+            "targets": {**today.targets, **targets},
+            "files": {**then.files, **today.files},
+        }
+    )
+
+
+def _case(case: PlanCase, then: PlanCase, tree: str, key: str) -> PlanCase:
+    return case.model_copy(
+        update={
+            "target": _key(then, key),
+            "system_prompt": then.system_prompt,
+            "input_messages": then.input_messages,
+            "guidelines": then.guidelines,
+            "workspace": _moved_workspace(then.workspace, tree) if then.workspace is not None else None,
+        }
+    )
+
+
+def _key(case: PlanCase, key: str) -> str:
+    """Return the key of a target; a command without a folder runs in that of the eval file, so each has its own."""
+    return f"{case.target}@{key}:{dirname(case.suite) or '.'}"
+
+
+def _targets(then: Plan, tree: str, key: str) -> Iterator[tuple[str, Target]]:
+    for case in then.cases:
+        yield _key(case, key), _moved_target(then.targets[case.target], tree, dirname(case.suite))
+
+
+def _moved_target(target: Target, tree: str, folder: str) -> Target:
+    """Return a target whose paths lead to the files of the commit."""
+    moved: dict[str, object] = {name: _moved(getattr(target, name), tree) for name in type(target).paths}
+    moved |= {
+        name: _moved(program, tree) for name in type(target).programs if "/" in (program := getattr(target, name) or "")
+    }
+    if isinstance(target, CliTarget) and target.cwd is None:
+        moved["cwd"] = join(tree, folder)
+    if isinstance(target, (CliTarget, AgentTarget)) and target.sources:
+        moved["sources"] = tuple(f"{sha256}  {join(tree, name)}" for name, sha256 in names_of(target.sources).items())
+    return target.model_copy(update={name: value for name, value in moved.items() if value is not None})
+
+
+def _moved_workspace(workspace: PlanWorkspace, tree: str) -> PlanWorkspace:
+    if workspace.folder is None:
+        return workspace
+    folder = workspace.folder.model_copy(update={"path": _moved(workspace.folder.path, tree)})
+    return workspace.model_copy(update={"folder": folder})
+
+
+def _moved(path: str | None, tree: str) -> str | None:
+    return path if path is None or path.startswith(("/", "~", "$")) else join(tree, path)

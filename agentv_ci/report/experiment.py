@@ -1,0 +1,133 @@
+"""What reports show of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agentv_ci.errors import PASSED
+from agentv_ci.report import view
+from agentv_ci.report.lines import MAX_SHOWN, Line, Style, more_line
+from agentv_ci.text import counted, on_one_line, shortened
+
+if TYPE_CHECKING:
+    # Few runs are experiments.
+    from agentv_ci.contracts.experiment_report import CaseEffect, ExperimentReport, Look, MetricEffect
+
+MAX_NAME = 40
+MAX_REASON = 300
+WORTH_SECONDS_MS = 1000
+
+STYLES: Mapping[str, Style] = {"better": "good", "equivalent": "good", "not worse": "good", "worse": "bad"}
+"""Of a verdict; all others are a warning."""
+IN_PERCENT = ("pass", "cost", "tokens", "duration")
+"""Metrics whose changes are percentages; those of scores are numbers."""
+STOPS: Mapping[str, str] = {"decided": "since it is decided", "futile": "since more trials would hardly decide it"}
+"""Why an experiment stopped early."""
+HEAD = ("metric", "base", "arm", "change", "interval", "verdict")
+
+
+def style_of(verdict: str) -> Style:
+    """Return the style of a verdict."""
+    return STYLES.get(verdict, "warn")
+
+
+def experiment_lines(found: ExperimentReport) -> Iterator[Line]:
+    """Yield the effects on every metric, the cases that changed, and the verdict."""
+    for name in dict.fromkeys(each.arm for each in found.effects):
+        own = [each for each in found.effects if each.arm == name]
+        about = f"{compared_text(own)}; primary metric {_name(found.primary)}"
+        yield Line(f"{_name(found.base)} → {_name(name)} ({about}):", "title")
+        yield from _table([(effect_row(each, found), style_of(each.verdict)) for each in own])
+        called = [each for each in found.cases if each.arm == name and each.called]
+        yield from (Line(f"  {case_text(each)}") for each in called[:MAX_SHOWN])
+        yield from more_line(len(called))
+    yield from (Line(f"warning: {each}", "warn") for each in found.warnings)
+    yield Line(f"experiment: {found.verdict}", style_of(found.verdict))
+    # The gate names the reasons of the others.
+    for each in found.reasons if found.exit_code == PASSED else ():
+        yield Line(f"  {shortened(on_one_line(each), MAX_REASON)}")
+    yield from (Line(f"  {each}") for each in trials_texts(found))
+
+
+def verdict_line(found: ExperimentReport) -> Line:
+    """Return the verdict as one line, with its first reason."""
+    reasons = [shortened(on_one_line(each), MAX_REASON) for each in found.reasons[:1]]
+    return Line(": ".join(["experiment", found.verdict, *reasons]), style_of(found.verdict))
+
+
+def _table(rows: Sequence[tuple[Sequence[str], Style]]) -> Iterator[Line]:
+    every = [HEAD, *(cells for cells, _ in rows)]
+    widths = [max(len(cells[place]) for cells in every) for place in range(len(HEAD))]
+    for cells, style in [(HEAD, "faint"), *rows]:
+        *others, verdict = (text.ljust(width) for text, width in zip(cells, widths, strict=True))
+        yield Line.of((f"  {'  '.join(others)}  ", "faint" if style == "faint" else "plain"), (verdict.rstrip(), style))
+
+
+def effect_row(effect: MetricEffect, found: ExperimentReport) -> Sequence[str]:
+    """Return the cells of an effect: those of HEAD."""
+    metric, means = effect.metric, {each.name: each.means.get(effect.metric) for each in found.arms}
+    base, arm = (mean_text(metric, means.get(name)) for name in (found.base, effect.arm))
+    change, interval = change_text(metric, effect.estimate), interval_text(metric, effect.low, effect.high)
+    return _name(metric), base, arm, change, interval, effect.verdict
+
+
+def look_row(look: Look, found: ExperimentReport) -> Sequence[str]:
+    """Return the cells of a look: cases, trials, arm, change, interval and verdict."""
+    metric, counts = found.primary, (f"{look.cases:,}", f"{look.trials:,}")
+    change, interval = change_text(metric, look.estimate), interval_text(metric, look.low, look.high)
+    return *counts, _name(look.arm), change, interval, look.verdict
+
+
+def compared_text(effects: Sequence[MetricEffect]) -> str:
+    """Return how much was compared."""
+    most = max(effects, key=lambda each: each.pairs)
+    return f"{counted(most.pairs, 'pair')} of trials in {counted(most.clusters, 'cluster')}"
+
+
+def change_text(metric: str, change: float | None) -> str:
+    """Return the change of a metric."""
+    if change is None:
+        return "–"
+    return f"{change:+.1%}" if metric in IN_PERCENT else f"{change:+.3f}"
+
+
+def interval_text(metric: str, low: float | None, high: float | None) -> str:
+    """Return the interval of a change."""
+    return "–" if low is None or high is None else f"{change_text(metric, low)} to {change_text(metric, high)}"
+
+
+def mean_text(metric: str, mean: float | None) -> str:
+    """Return the mean of a metric in one arm."""
+    if mean is None:
+        return "–"
+    match metric:
+        case "pass":
+            return f"{mean:.1%}"
+        case "cost":
+            return view.dollars(mean)
+        case "tokens":
+            return f"{mean:,.0f}"
+        case "duration":
+            return view.duration_text(mean / 1000) if mean >= WORTH_SECONDS_MS else f"{mean:.0f} ms"
+        case _:
+            return f"{mean:.3f}"
+
+
+def case_text(case: CaseEffect) -> str:
+    """Return how a case changed."""
+    return f"{_name(case.id)}: {case.base:.3f} → {case.head:.3f}"
+
+
+def trials_texts(found: ExperimentReport) -> Iterator[str]:
+    """Yield how many trials the verdict took, and how certain it is."""
+    used = f"{found.trials} of {counted(found.planned_trials, 'trial')}"
+    if found.stopped is not None:
+        why = STOPS[found.stopped]
+        used += f"; stopped early, {why}: {found.saved_trials / max(found.planned_trials, 1):.0%} saved"
+    yield used
+    yield f"alpha {found.alpha:g} over all metrics and arms"
+
+
+def _name(text: str) -> str:
+    return shortened(on_one_line(text), MAX_NAME)

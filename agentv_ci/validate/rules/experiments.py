@@ -1,0 +1,110 @@
+"""Experiments: their arms, metrics and files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.experiment import MEASURES, Arm, ExperimentDocument
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.text import did_you_mean, listed
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.file_references import check_reference
+from agentv_ci.validate.rules.targets import authored_names, unknown_name
+from agentv_ci.workspaces.git_refs import commit_of
+
+MAGIC = "*?["
+NO_COMMIT_HINT = "name a branch, a tag, origin/BRANCH or a whole commit id; in CI, check out with fetch-depth: 0"
+
+
+def check(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV301, AV302, AV304 and AV381 to AV384 for what the document says alone."""
+    arms = list(enumerate(document.arms))
+    yield from find.duplicates("arm", ((("arms", index, "name"), arm.name) for index, arm in arms))
+    for index, arm in arms:
+        yield from _check_arm(index, arm, find)
+    yield from _check_equal(document, find)
+    names = [*dict.fromkeys(arm.name for arm in document.arms)]
+    if document.base is not None:
+        yield from unknown_name(find, ("base",), "arm", document.base, names)
+    for number, path in enumerate(document.evals):
+        if not any(each in path for each in MAGIC) and not find.context.path_exists(str(find.source.resolve(path))):
+            message = f"'{path}' does not exist: {find.source.resolve(path)}"
+            yield find.at("AV302", message, ("evals", number))
+    for field, changes in (("margin", document.margin), ("detect", document.detect)):
+        for metric in (each for each in changes or {} if each not in document.all_metrics):
+            close = did_you_mean(metric, document.all_metrics)
+            message = f"'{metric}' is not compared{close}; compared: {listed(document.all_metrics)}"
+            yield find.at("AV381", message, (field, metric), key=True, hint="add it to 'metrics'")
+
+
+def _check_arm(index: int, arm: Arm, find: Finder) -> Iterator[Diagnostic]:
+    place: Pointer = ("arms", index)
+    for pointer, path in arm.references:
+        yield from check_reference((*place, *pointer), path, find)
+    if arm.ref is not None and commit_of(find.source.root, arm.ref) is None:
+        message = f"no branch, tag or commit '{arm.ref}' in {find.source.root}"
+        yield find.at("AV382", message, (*place, "ref"), hint=NO_COMMIT_HINT)
+    targets = find.context.targets
+    # At another commit, the targets file may be another one.
+    if arm.target is None or arm.ref is not None or targets is None or targets.document is None:
+        return
+    yield from unknown_name(find, (*place, "target"), "target", arm.target, authored_names(targets.source))
+    target = next((each for each in find.context.target_list if each.name == arm.target), None)
+    if arm.env and target is not None and not takes_variables(target):
+        yield find.at("AV384", useless_variables(target), (*place, "env"), key=True)
+
+
+def _check_equal(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV383 for an arm that has the settings of an earlier one."""
+    known: dict[str, str] = {}
+    for index, arm in enumerate(document.arms):
+        settings = arm.model_dump_json(exclude={"name"}, exclude_none=True)
+        if settings in known:
+            yield find.at("AV383", equal_arms(known[settings], arm.name), ("arms", index))
+        known.setdefault(settings, arm.name)
+
+
+def check_metrics(document: ExperimentDocument, evaluators: Collection[str], find: Finder) -> Iterator[Diagnostic]:
+    """AV381 for metrics that are neither measured nor one of the evaluators of the cases."""
+    known = [*MEASURES, *sorted(evaluators)]
+    named: list[tuple[Pointer, str]] = [(("metrics", n), each) for n, each in enumerate(document.metrics or ())]
+    named += [(("primary",), document.primary)] if document.primary is not None else []
+    for pointer, metric in named:
+        if metric not in known:
+            message = f"unknown metric '{metric}'{did_you_mean(metric, known)}; available: {listed(known)}"
+            yield find.at("AV381", message, pointer)
+
+
+def check_settings(
+    index: int, arm: Arm, targets: Iterable[Target], unused: Iterable[str], find: Finder
+) -> Iterator[Diagnostic]:
+    """AV384 for settings of an arm that its targets do not take, and for files that no case uses (`unused`)."""
+    place: Pointer = ("arms", index)
+    for target in targets:
+        if arm.env and not takes_variables(target):
+            yield find.at("AV384", useless_variables(target), (*place, "env"), key=True)
+        if arm.system_prompt is not None and isinstance(target, (CliTarget, AgentTarget, VsCodeTarget)):
+            message = f"target '{target.name}' (provider {target.provider}) takes no system prompt"
+            yield find.at("AV384", message, (*place, "system_prompt"), key=True, hint="use 'guidelines' or 'files'")
+    for path in unused:
+        message = f"no case uses '{path}': {find.source.resolve(path)}"
+        hint = "name a file that messages, prompts or workspaces of the cases have"
+        yield find.at("AV384", message, (*place, "files", path), key=True, hint=hint)
+
+
+def equal_arms(first: str, second: str) -> str:
+    """Return what is wrong with two arms that do not differ."""
+    return f"arms '{first}' and '{second}' do not differ: every case is the same in both"
+
+
+def takes_variables(target: Target) -> bool:
+    """Whether a target gives environment variables to a program."""
+    return isinstance(target, (CliTarget, AgentTarget))
+
+
+def useless_variables(target: Target) -> str:
+    """Return what is wrong with environment variables for a target that takes none."""
+    return f"target '{target.name}' (provider {target.provider}) takes no environment variables"

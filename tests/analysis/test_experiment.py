@@ -1,0 +1,273 @@
+"""Judging an experiment: what counts, when it stops, and what its verdict follows from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv_ci.analysis.experiment import Judgement
+from agentv_ci.analysis.experiment_looks import in_rounds, look_ends
+from agentv_ci.analysis.experiment_plan import ExperimentPlan, experiment_plan
+from agentv_ci.analysis.experiment_trials import cluster_of
+from agentv_ci.contracts.api_targets import OpenAITarget
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.experiment import ExperimentDocument
+from agentv_ci.contracts.experiment_report import ExperimentReport
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, Usage
+from tests.support.runs import SUITE, case, plan, row
+
+ARMS = ("now", "next")
+
+
+def document(*names: str, **settings: Any) -> ExperimentDocument:
+    given = {"arms": [{"name": name} for name in names or ARMS], "evals": ["a.yaml"], **settings}
+    return ExperimentDocument.model_validate(given)
+
+
+def arms_of(*ids: str, names: Sequence[str] = ARMS, trials: int = 1, **given: Any) -> Plan:
+    """A plan of these cases, each in every arm; an arm has a digest of its own."""
+    return plan(
+        *(
+            case(each, arm=name, trials=trials, digest=f"{number:064x}", **given)
+            for each in ids
+            for number, name in enumerate(names)
+        )
+    )
+
+
+def planned(compiled: Plan, **settings: Any) -> ExperimentPlan:
+    names = dict.fromkeys(each.arm or "" for each in compiled.cases)
+    return experiment_plan(document(*names, **settings), "experiment.yaml", compiled)
+
+
+def rows_of(compiled: Plan, scores: Mapping[str, float], **given: Any) -> list[ResultRow]:
+    """A row for each trial, with the score of its arm."""
+    return [
+        answered(each, number, scores[each.arm or ""], **given)
+        for each in compiled.cases
+        for number in range(1, each.trials + 1)
+    ]
+
+
+def answered(of: PlanCase, trial: int, score: float, **given: Any) -> ResultRow:
+    plain = {"digest": of.digest, "arm": of.arm, "metadata": of.metadata, "tags": of.tags or (), **given}
+    return row("pass" if score >= 0.8 else "fail", score, of=of, trial=trial, **plain)
+
+
+def judged(compiled: Plan, rows: Sequence[ResultRow], **settings: Any) -> ExperimentReport:
+    return Judgement(planned(compiled, **settings)).report(rows)
+
+
+IDS = tuple(f"case-{number}" for number in range(24))
+
+
+@pytest.mark.parametrize(
+    ("by", "cluster"),
+    [
+        ("case", "a.yaml/one"),
+        ("suite", "a.yaml"),
+        ("meta.customer", "meta.customer=acme"),
+        ("meta.team.name", "meta.team.name=blue"),
+        ("meta.nothing", "a.yaml/one"),
+        ("tag:team-*", "tag:team-*=team-a"),
+        ("tag:other", "a.yaml/one"),
+    ],
+)
+def test_cluster_of_a_case(by: str, cluster: str) -> None:
+    metadata: JsonObject = {"customer": "acme", "team": {"name": "blue"}}
+    assert cluster_of(by, ("a.yaml", "one"), ("smoke", "team-b", "team-a"), metadata) == cluster
+
+
+def test_trials_run_in_rounds_and_looks_take_whole_clusters() -> None:
+    compiled = plan(*(case(each, arm=arm, trials=trials) for each, trials in (("a", 1), ("b", 2)) for arm in ARMS))
+    found = planned(compiled)
+    assert [(each.name[1], number) for each, number in in_rounds(found.cases)] == [("a", 1), ("b", 1), ("b", 2)]
+    every_two = planned(arms_of(*IDS[:5]), stop={"look_every": 2})
+    assert look_ends(every_two) == [2, 4, 5]
+    fifths = planned(arms_of(*IDS[:20], trials=2), stop={})
+    assert look_ends(fifths) == [*range(4, 41, 4)]
+    pairs = plan(*(case(each, arm=arm, metadata={"of": each[-1:] < "2"}) for each in ("0", "1", "2") for arm in ARMS))
+    assert look_ends(planned(pairs, stop={"look_every": 1}, cluster_by="meta.of")) == [2, 3]
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 3), st.sampled_from([None, {}, {"look_every": 3}]))
+def test_report_does_not_depend_on_the_order_of_rows(
+    chance: random.Random, trials: int, stop: dict[str, int] | None
+) -> None:
+    compiled = arms_of(*IDS[:12], trials=trials)
+    rows = [answered(each, n, chance.random()) for each in compiled.cases for n in range(1, trials + 1)]
+    settings = {"metrics": ["score", "pass"], "margin": {"score": 0.1}, **({} if stop is None else {"stop": stop})}
+    found = judged(compiled, rows, **settings)
+    chance.shuffle(rows)
+    assert judged(compiled, rows, **settings) == found
+    # Rows that came too late for the last look change only how many were saved.
+    late = {(each.eval_id, each.trial, each.arm) for each in chance.sample(rows, 3)}
+    kept = [each for each in rows if (each.eval_id, each.trial, each.arm) not in late]
+    fewer = judged(compiled, kept, **settings)
+    if stop is not None and fewer.stopped is not None:
+        assert fewer.model_copy(update={"saved_trials": 0}) == found.model_copy(update={"saved_trials": 0})
+
+
+@given(st.randoms(use_true_random=False))
+def test_run_stops_at_the_look_that_decides_later(chance: random.Random) -> None:
+    compiled = arms_of(*IDS)
+    rows = rows_of(compiled, {"now": 0.0, "next": 1.0})
+    judgement = Judgement(planned(compiled, stop={"look_every": 5}))
+    chance.shuffle(rows)
+    is_decided = judgement.watch(())
+    assert is_decided is not None
+    assert not is_decided(None)
+    ran = next(number for number, each in enumerate(rows, 1) if is_decided(each))
+    live, whole = judgement.report(rows[:ran]), judgement.report(rows)
+    assert (live.verdict, live.effects, live.looks) == (whole.verdict, whole.effects, whole.looks)
+    assert live.saved_trials == len(rows) - ran
+    resumed = judgement.watch(rows[:ran])
+    assert resumed is not None
+    assert resumed(None)
+
+
+def test_experiment_without_a_rule_never_stops() -> None:
+    assert Judgement(planned(arms_of(*IDS))).watch(()) is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "settings", "verdict"),
+    [
+        ({"now": 0.0, "next": 1.0}, {}, "better"),
+        ({"now": 1.0, "next": 0.0}, {}, "worse"),
+        ({"now": 0.5, "next": 0.5}, {"margin": {"score": 0.2}}, "equivalent"),
+        ({"now": 0.5, "next": 0.5}, {}, "undecided"),
+        ({"now": 0.5, "next": 0.5, "other": 1.0}, {}, "undecided"),
+        ({"now": 0.5, "next": 0.5, "other": 1.0}, {"margin": {"score": 0.2}}, "equivalent"),
+        ({"now": 0.5, "next": 0.0, "other": 1.0}, {}, "worse"),
+        ({"now": 0.5, "next": 0.0, "other": 1.0}, {"base": "next"}, "better"),
+    ],
+)
+def test_verdict_is_that_of_all_arms(scores: dict[str, float], settings: dict[str, Any], verdict: str) -> None:
+    compiled = arms_of(*IDS, names=[*scores])
+    assert judged(compiled, rows_of(compiled, scores), **settings).verdict == verdict
+
+
+MEASURED = {
+    "cost_usd": 0.01,
+    "duration_ms": 1000,
+    "usage": Usage(input_tokens=100, output_tokens=20),
+    "evaluator_results": (
+        EvaluatorResult(
+            name="whole",
+            type="composite",
+            status="ok",
+            score=0.5,
+            weight=1,
+            required=False,
+            verdict="fail",
+            hits=(),
+            misses=(),
+            reasoning="",
+            evaluator_results=(
+                EvaluatorResult(
+                    name="part",
+                    type="contains",
+                    status="ok",
+                    score=0.25,
+                    weight=1,
+                    required=False,
+                    verdict="fail",
+                    hits=(),
+                    misses=(),
+                    reasoning="",
+                ),
+            ),
+        ),
+    ),
+}
+METRICS = ["score", "pass", "cost", "tokens", "duration", "whole", "part"]
+
+
+def test_metrics_are_measured_by_trial() -> None:
+    compiled = arms_of(*IDS[:2])
+    found = judged(compiled, rows_of(compiled, {"now": 0.9, "next": 0.9}, **MEASURED), metrics=METRICS)
+    expected = dict(zip(METRICS, (0.9, 1.0, 0.01, 120.0, 1000.0, 0.5, 0.25), strict=True))
+    assert found.arms[0].means == expected
+    assert [(each.metric, each.scale, each.higher_is_better) for each in found.effects[:3]] == [
+        ("score", "difference", True),
+        ("pass", "difference", True),
+        ("cost", "ratio", False),
+    ]
+    cached = rows_of(compiled, {"now": 0.9, "next": 0.9}, **MEASURED, cached=True)
+    assert judged(compiled, cached, metrics=METRICS).arms[0].means.keys() == expected.keys() - {"cost", "duration"}
+
+
+def test_trials_without_a_verdict_are_not_compared() -> None:
+    compiled = arms_of(*IDS)
+    rows = rows_of(compiled, {"now": 0.0, "next": 1.0})
+    rows[0] = rows[0].model_copy(update={"verdict": "error", "status": "error", "score": 0.0})
+    found = judged(compiled, rows)
+    assert found.effects[0].pairs == len(IDS) - 1
+    assert found.warnings == ("1 trial of 'now' without a verdict, not compared",)
+    assert [(each.trials, each.errors) for each in found.arms] == [(23, 1), (24, 0)]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"model": "m-2"}, "target 'default' of arm 'next' was answered by m-2, not by m-1"),
+        ({"digest": "f" * 64}, "24 rows of other cases than the experiment has now"),
+        ({"dry_run": True}, "dry run: no target was asked"),
+    ],
+)
+def test_verdict_is_withheld(change: dict[str, Any], reason: str) -> None:
+    compiled = arms_of(*IDS)
+    compiled = compiled.model_copy(
+        update={"targets": {"default": OpenAITarget(name="default", provider="openai", model="m-1")}}
+    )
+    rows = [
+        each.model_copy(update=change if each.arm == "next" else {"model": "m-1-2030"} if "model" in change else {})
+        for each in rows_of(compiled, {"now": 0.0, "next": 1.0})
+    ]
+    found = judged(compiled, rows)
+    assert found.verdict == "withheld"
+    assert any(each.startswith(reason) for each in found.reasons), found.reasons
+    if "digest" not in change:
+        assert Judgement(planned(compiled), regardless=True).report(rows).verdict == "better"
+
+
+def test_several_models_in_one_arm_and_other_ones_between_arms_are_named() -> None:
+    compiled = arms_of(*IDS)
+    rows = rows_of(compiled, {"now": 0.0, "next": 1.0})
+    mixed = [each.model_copy(update={"model": f"m-{number % 2}"}) for number, each in enumerate(rows)]
+    by_case = [each.model_copy(update={"model": f"m-{IDS.index(each.eval_id) % 2}"}) for each in rows]
+    (between,) = judged(compiled, mixed).withheld
+    assert between == "target 'default' was answered by different models: m-1 in 'next', m-0 in 'now'"
+    assert judged(compiled, by_case).withheld == (
+        "target 'default' of arm 'next' was answered by several models: m-0, m-1",
+        "target 'default' of arm 'now' was answered by several models: m-0, m-1",
+    )
+
+
+def test_expectations_that_differ_are_named() -> None:
+    compiled = arms_of(*IDS[:5])
+    changed = [each.model_copy(update={"threshold": 0.5} if each.arm == "next" else {}) for each in compiled.cases]
+    found = judged(compiled.model_copy(update={"cases": tuple(changed)}), [])
+    assert found.withheld == ("the expectations differ between the arms in 5 cases: case-0, case-1, case-2 and 2 more",)
+
+
+def test_cases_are_called_changed_by_their_trials() -> None:
+    compiled = arms_of("steady", "risen", "single", trials=12)
+    steady, risen = {"now": 0.5, "next": 0.5}, {"now": 0.0, "next": 1.0}
+    scores = {"steady": steady, "risen": risen, "single": steady}
+    rows = [
+        answered(each, number, scores[each.id][each.arm or ""]) for each in compiled.cases for number in range(1, 13)
+    ]
+    found = judged(compiled, rows)
+    assert [(each.id, each.base, each.head, each.called) for each in found.cases] == [("risen", 0.0, 1.0, True)]
+    once = arms_of("one")
+    (single,) = judged(once, rows_of(once, {"now": 0.0, "next": 1.0})).cases
+    assert (single.p_value, single.called) == (None, False)
+    assert single.suite == SUITE
