@@ -19,7 +19,6 @@ from agentv_ci.contracts.evaluators import (
     EmbeddedEvaluator,
     LlmJudgeAggregator,
     LlmJudgeEvaluator,
-    PairwiseJudgeEvaluator,
     PluginEvaluator,
     RubricEvaluator,
     RubricItem,
@@ -48,7 +47,6 @@ from agentv_ci.contracts.plan import (
     PlanJunitEvaluator,
     PlanLlmJudgeAggregator,
     PlanLlmJudgeEvaluator,
-    PlanPairwiseJudgeEvaluator,
     PlanRubric,
     PlanRubricEvaluator,
     PlanSchemaEvaluator,
@@ -92,9 +90,6 @@ class EvaluatorCompiler:
                     rubrics=rubrics(evaluator.rubrics),
                     target=judge(evaluator.judge_target),
                 )
-            case PairwiseJudgeEvaluator():
-                settings = evaluator.model_dump(exclude={"type", "judge_target"}, by_alias=False)
-                return PlanPairwiseJudgeEvaluator(**settings, target=judge(evaluator.judge_target))
             case SchemaEvaluator():
                 return self._schema(evaluator)
             case CompositeEvaluator():

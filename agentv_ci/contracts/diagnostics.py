@@ -75,7 +75,6 @@ RULES: Mapping[str, Rule] = {
     "AV332": Rule("missing-variable", "error", "`{{ name }}` in a case made from rows, without a value in the row"),
     "AV345": Rule("leftover-only", "warning", "`only` on a case, which leaves out the other cases of its file"),
     "AV346": Rule("nothing-required", "warning", "a case whose evaluators only forbid: negated ones and limits"),
-    "AV347": Rule("scores-only-arms", "warning", "an evaluator that scores only in experiments"),
     "AV351": Rule("unusable-plugin", "error", "a plugin that is not installed, or cannot be loaded"),
     "AV355": Rule("unusable-attachment", "error", "an image or a document in a format that is not supported"),
     "AV356": Rule("misplaced-attachment", "error", "an image or a document outside messages of the user"),

@@ -184,18 +184,6 @@ class RubricEvaluator(EvaluatorSettings):
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
 
 
-class PairwiseJudgeEvaluator(EvaluatorSettings):
-    """A judge that says which of two answers is better: those of two arms of an experiment."""
-
-    stands_alone: ClassVar[bool] = True
-
-    type: Literal["pairwise_judge"] = Field(description="Let a model choose between the answers of two arms.")
-    judge_target: Maybe[Name] = Field(None, description="Judge target; default: that of the answering target.")
-    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
-    temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Maybe[AtLeastOne] = Field(None, description="Token limit of the judge's reply.")
-
-
 class WeightedAverage(Authored):
     """The weighted mean of the members."""
 
@@ -524,7 +512,6 @@ AuthoredEvaluator = TypeAliasType(
             CodeEvaluator
             | LlmJudgeEvaluator
             | RubricEvaluator
-            | PairwiseJudgeEvaluator
             | CompositeEvaluator
             | SchemaEvaluator
             | EmbeddedEvaluator

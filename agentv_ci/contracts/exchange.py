@@ -271,23 +271,6 @@ class Score(Struct, frozen=True):
     """Results of the members of a composite."""
 
 
-Choice = Literal["first", "second", "tie"]
-"""Which of two answers is better, by the order in which a judge sees them."""
-
-
-class Preference(Struct, frozen=True):
-    """What a judge says of the answers of two arms, in both orders; with `error`, the choices are meaningless."""
-
-    base_first: Choice = "tie"
-    """The choice when the answer of the base is shown first."""
-    head_first: Choice = "tie"
-    """The choice when the answer of the head is shown first."""
-    reasoning: str = ""
-    judge: str | None = None
-    """The model that judged, or else its target."""
-    error: str | None = None
-
-
 class Grade(Struct, frozen=True):
     """The score and verdict of one answer."""
 

@@ -273,16 +273,6 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
     max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
 
 
-class PlanPairwiseJudgeEvaluator(PlanEvaluatorSettings):
-    """A judge that says which of two answers is better."""
-
-    type: Literal["pairwise_judge"] = "pairwise_judge"
-    target: str = Field(description="Key of the target that judges.")
-    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
-    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
-
-
 class PlanRubricEvaluator(PlanEvaluatorSettings):
     """Criteria that a judge checks one by one."""
 
@@ -399,7 +389,6 @@ PlanEvaluator = TypeAliasType(
             PlanCodeEvaluator
             | PlanLlmJudgeEvaluator
             | PlanRubricEvaluator
-            | PlanPairwiseJudgeEvaluator
             | PlanCompositeEvaluator
             | PlanSchemaEvaluator
             | EmbeddedEvaluator
@@ -452,10 +441,6 @@ class PlanSuite(Compiled):
     gate: PlanGate = Field(description="Thresholds of the suite.")
 
 
-JUDGED = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanPairwiseJudgeEvaluator, PlanLlmJudgeAggregator)
-"""What a judge scores."""
-
-
 class PlanSource(Compiled):
     """Position of a case in its eval file, from 1."""
 
@@ -505,7 +490,11 @@ class PlanCase(Compiled):
     @property
     def judges(self) -> tuple[str, ...]:
         """Keys of the targets that judge its answers."""
-        return tuple(part.target for part in _scoring(self.evaluators) if isinstance(part, JUDGED))
+        return tuple(
+            part.target
+            for part in _scoring(self.evaluators)
+            if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator))
+        )
 
 
 class Plan(Compiled):
@@ -551,7 +540,8 @@ def outcomes_of(case: PlanCase) -> frozenset[str]:
 
 def needs_judge(evaluator: PlanEvaluator) -> bool:
     """Whether a judge scores, or scores for a member."""
-    return any(isinstance(part, JUDGED) for part in _scoring([evaluator]))
+    judged = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)
+    return any(isinstance(part, judged) for part in _scoring([evaluator]))
 
 
 def named_targets(case: PlanCase) -> Iterator[str]:

@@ -19,11 +19,7 @@ from agentv_ci.json_values import number_of
 
 SCORE_FORM = '{"score": float, "hits": string[], "misses": string[], "reasoning": string}'
 CHECKS_FORM = '{"checks": [{"id": string, "satisfied": boolean, "reasoning": string}], "overall_reasoning": string}'
-CHOICE_FORM = '{"better": "first" | "second" | "tie", "reasoning": string}'
 """The forms of replies, as judges are asked for them."""
-
-CHOICES: Mapping[JsonValue, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
-"""Which of two answers is better → the score of the first one."""
 
 MOST_FINDINGS = 4
 """Most hits, and most misses, that are kept of a judge's reply."""
@@ -42,7 +38,7 @@ def first_object(text: str) -> JsonObject | None:
 
     Objects inside an unreadable object are ignored: they may be quoted from the answer.
     """
-    for form in (SCORE_FORM, CHECKS_FORM, CHOICE_FORM):
+    for form in (SCORE_FORM, CHECKS_FORM):
         # Judges often repeat the form they are asked for.
         text = text.replace(form, "")
     try:
@@ -74,14 +70,6 @@ def _objects(text: str) -> Iterator[JsonObject]:
             raise _Unreadable from error
         assert isinstance(clean, dict), "a value that begins with a brace is an object"
         yield clean
-
-
-def read_choice(reply: JsonObject) -> Score | None:
-    """Return the score of the first of two answers; None without a choice."""
-    choice, reasoning = reply.get("better"), reply.get("reasoning")
-    if not isinstance(choice, str) or choice not in CHOICES:
-        return None
-    return Score(score=CHOICES[choice], reasoning=reasoning if isinstance(reasoning, str) else "")
 
 
 def read_score(reply: JsonObject, *, most: int | None = MOST_FINDINGS) -> Score | None:

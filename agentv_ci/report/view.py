@@ -301,9 +301,7 @@ def one_sided(comparison: Comparison) -> Iterator[str]:
 
 def statement_text(statement: Statement) -> str:
     """Return what a comparison states as a whole."""
-    said: str = "no regression shown" if statement.verdict == "undecided" else statement.verdict
-    if statement.verdict == "worse" and statement.worse_cases:
-        said = f"worse, {counted(len(statement.worse_cases), 'case')} beyond chance"
+    said = "no regression shown" if statement.verdict == "undecided" else statement.verdict
     return f"over {counted(statement.cases, 'case')}, at {100 * statement.confidence:g}% confidence: {said}"
 
 

@@ -23,7 +23,6 @@ from agentv_ci.contracts.plan import (
     PlanEvaluator,
     PlanJunitEvaluator,
     PlanLlmJudgeEvaluator,
-    PlanPairwiseJudgeEvaluator,
     PlanRubricEvaluator,
     PlanSchemaEvaluator,
     flat,
@@ -37,7 +36,6 @@ from agentv_ci.evaluate.evaluators import (
     file,
     limits,
     llm_judge,
-    pairwise_judge,
     plugin,
     similarity,
     state,
@@ -62,8 +60,6 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             return partial(llm_judge.llm_judge, evaluator)
         case PlanRubricEvaluator():
             return partial(llm_judge.rubric, evaluator)
-        case PlanPairwiseJudgeEvaluator():
-            return pairwise_judge.pairwise_judge
         case PlanCompositeEvaluator():
             return partial(composite.composite, evaluator, assess=assess)
         case PlanSchemaEvaluator():

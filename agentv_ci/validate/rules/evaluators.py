@@ -19,7 +19,6 @@ from agentv_ci.contracts.evaluators import (
     CompositeEvaluator,
     FieldAccuracyEvaluator,
     LlmJudgeEvaluator,
-    PairwiseJudgeEvaluator,
     PluginEvaluator,
     RegexEvaluator,
     RubricEvaluator,
@@ -106,12 +105,6 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
                     "AV320", "'prompt' and 'prompt_path' cannot be combined", (*pointer, "prompt_path"), key=True
                 )
             yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
-        case PairwiseJudgeEvaluator():
-            message = (
-                f"evaluator '{evaluator.name}' compares the answers of two arms, and does not score in a run alone"
-            )
-            hint = "compare arms with `agentv-ci experiment`; other evaluators are needed for verdicts"
-            yield find.at("AV347", message, (*pointer, "type"), hint=hint)
         case CompositeEvaluator():
             yield from _check_names((*pointer, "evaluators"), evaluator.evaluators, find)
             yield from _check_weights((*pointer, "evaluators"), [each.weight for each in evaluator.evaluators], find)

@@ -14,7 +14,6 @@ from agentv_ci.contracts.evaluators import (
     CompositeEvaluator,
     LlmJudgeAggregator,
     LlmJudgeEvaluator,
-    PairwiseJudgeEvaluator,
     RubricEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
@@ -27,7 +26,7 @@ from agentv_ci.validate.rules import attachments, workspaces
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.validate.walk import Evaluators, evaluators_of
 
-JUDGED = (LlmJudgeEvaluator, RubricEvaluator, PairwiseJudgeEvaluator)
+JUDGED = (LlmJudgeEvaluator, RubricEvaluator)
 
 
 def check(document: EvalDocument, with_attachments: Collection[int], find: Finder) -> Iterator[Diagnostic]:
