@@ -21,6 +21,8 @@ SCHEMAS: Mapping[str, SchemaName] = {
     "agentv-eval-v2": "eval-v2",
     "agentv-targets-v2.2": "targets-v2",
     "agentv-config-v2": "config-v2",
+    "agentv-quarantine-v1": "quarantine-v1",
+    "agentv-experiment-v1": "experiment-v1",
 }
 
 HINT = "if no schema can refuse it, name it in tests/external/documents.py with the reason"
@@ -36,8 +38,8 @@ def schema_file(name: SchemaName) -> Path:
 
 def valid() -> Mapping[Path, SchemaName]:
     """Return the documents that agentv-ci accepts."""
-    folder = CORPUS / "valid"
-    return _with_schemas(path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml"))
+    folders = (CORPUS / "valid", CORPUS / "experiments")
+    return _with_schemas(path for each in folders for path in each.rglob("*") if path.suffix in (".yaml", ".yml"))
 
 
 def refused() -> Mapping[Path, SchemaName]:
