@@ -22,6 +22,7 @@ from agentv_ci.ledger.lines import FILE_NAME, MAX_FILE_BYTES, in_order, is_in_ra
 from agentv_ci.text import counted
 
 REMOTE = "origin"
+QUIETLY = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
 MAX_TRIES = 50
 MAX_IN_VAIN = 3
 """Tries after which a push is given up while no other one changes the branch."""
@@ -68,6 +69,7 @@ async def read_branch(folder: Path, branch: str, environment: Environment, since
     tip = await _tip(git, branch)
     if not tip.commit:
         return Ledger(tip.name, (), ())
+    await _fetch_missing(git, tip)
     found = await git.run("ls-tree", "-r", "-l", "-z", "--full-tree", tip.commit)
     damaged: list[Damage] = []
     files = [each for each in _files(found) if FILE_NAME.fullmatch(each.path) and is_in_range(each.path, since)]
@@ -79,6 +81,17 @@ async def read_branch(folder: Path, branch: str, environment: Environment, since
         with contents.open("rb") as file:
             runs = in_order(_runs(usable, file, damaged), since)
     return Ledger(tip.name, runs, tuple(damaged))
+
+
+async def _fetch_missing(git: Git, tip: Tip) -> None:
+    """Fetch what a partial clone lacks of a ledger, which git would ask for file by file; raises LedgerUnavailable."""
+    if (await git.attempt("config", "--type=bool", "--get", f"remote.{REMOTE}.promisor")).stdout.strip() != "true":
+        return
+    tree = f"{tip.commit}^{{tree}}"
+    listed = await git.run("rev-list", "--objects", "--missing=print", "--no-object-names", tree)
+    if missing := [line[1:] for line in listed.splitlines() if line.startswith("?")]:
+        wanted = "".join(f"{each}\n" for each in missing)
+        await git.run("fetch", *QUIETLY, "--filter=blob:none", "--stdin", REMOTE, stdin=wanted.encode())
 
 
 def _files(listed: str) -> Iterator[_File]:
@@ -147,16 +160,22 @@ async def _tip(git: Git, branch: str) -> Tip:
     if not await _has_remote(git):
         return Tip(local, await _commit_of(git, local))
     ref = f"refs/remotes/{REMOTE}/{branch}"
-    there = (await git.run("ls-remote", REMOTE, local)).split()
+    there = await _commit_there(git, local)
     if not there:
         # It may be from a time without a remote.
         return Tip(ref, await _commit_of(git, local), is_new=True)
-    if await _commit_of(git, ref) != there[0]:
+    if await _commit_of(git, ref) != there:
         is_shallow = (await git.run("rev-parse", "--is-shallow-repository")).strip() == "true"
         depth = ("--depth=1",) if is_shallow else ()
-        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        await git.run("fetch", *quiet, *depth, REMOTE, f"+{local}:{ref}")
+        await git.run("fetch", *QUIETLY, *depth, REMOTE, f"+{local}:{ref}")
     return Tip(ref, await _commit_of(git, ref))
+
+
+async def _commit_there(git: Git, local: str) -> str:
+    """Return the commit of a branch of the remote; empty if it does not exist."""
+    # Git also lists refs that end alike, such as refs/heads/x/refs/heads/agentv-history.
+    listed = (line.split("\t") for line in (await git.run("ls-remote", REMOTE, local)).splitlines())
+    return next((commit for commit, ref in listed if ref == local), "")
 
 
 async def _has_remote(git: Git) -> bool:
@@ -166,8 +185,10 @@ async def _has_remote(git: Git) -> bool:
 async def _refuse_current(git: Git, local: str) -> None:
     """Raise LedgerUnavailable if a local branch is checked out: its files would no longer be those of HEAD."""
     current = await git.attempt("symbolic-ref", "--quiet", "HEAD")
-    if current.stdout.strip() == local:
-        raise LedgerUnavailable(f"{local} is checked out", hint="check out another branch")
+    elsewhere = await git.run("for-each-ref", "--format=%(worktreepath)", local)
+    if current.stdout.strip() == local or elsewhere.strip():
+        hint = "check out another branch, or its commit with `git switch --detach`"
+        raise LedgerUnavailable(f"{local} is checked out", hint=hint)
 
 
 async def _commit_of(git: Git, ref: str) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agentv_ci.contracts.exchange import ProcessResult
 from agentv_ci.errors import LedgerUnavailable
-from agentv_ci.process import ProcessFailed, child_environment, run
+from agentv_ci.process import ProcessFailed, run
 from agentv_ci.text import on_one_line, shortened
 
 TIMEOUT_S = 120.0
@@ -54,7 +54,8 @@ class Git(Struct, frozen=True):
         command = ("git", *settings, "-C", str(self.folder), *words)
         # Output is kept in memory up to a limit.
         redirected = ("/bin/sh", "-c", f"exec {shlex.join(command)} > {shlex.quote(str(out))}")
-        env = {name: value for name, value in child_environment(self.variables).items() if name not in ELSEWHERE}
+        # Credential helpers may need the tokens, which agents do not get.
+        env = {name: value for name, value in self.variables.items() if name not in ELSEWHERE}
         env |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"} | ({"GIT_INDEX_FILE": str(index)} if index else {})
         argv = redirected if out is not None else command
         try:

@@ -88,6 +88,9 @@ class Workflow(Struct, frozen=True):
     @property
     def is_of_default_branch(self) -> bool:
         """Whether it runs what is on the default branch."""
+        if self.event == "schedule":
+            # It runs on no other branch, and its payload does not name the repository.
+            return self.branch is not None
         return self.event in OF_BRANCH_ITSELF and self.branch in self.base_branches[-1:]
 
     @property

@@ -19,6 +19,7 @@ from agentv_ci.contracts.ledger import Damage, Ledger
 from agentv_ci.errors import LedgerUnavailable
 from agentv_ci.ledger.place import BRANCH, LedgerPlace, add_to_ledger, read_ledger
 from agentv_ci.results import jsonl
+from tests.servers.git_http import GitServer
 from tests.support import clean_environment, run_process, run_program, write
 from tests.support.nights import Stretch, files_of
 from tests.support.runs import row
@@ -148,6 +149,42 @@ async def test_hooks_and_variables_of_a_repository_do_not_matter(hub: Path, tmp_
     assert not (tmp_path / "hooked").exists()
 
 
+async def test_helper_of_credentials_gets_the_token(tmp_path: Path) -> None:
+    """As `gh auth setup-git` sets it up, for a server that wants a token."""
+    served = GitServer(tmp_path / "served", "ghs_token0123456789")
+    git(tmp_path, "init", "-q", "--bare", served.folder / "demo.git")
+    git(served.folder / "demo.git", "config", "http.receivepack", "true")
+    git(tmp_path, "init", "-q", "here")
+    here = tmp_path / "here"
+    git(here, "config", "credential.helper", '!printf "username=x-access-token\\npassword=$GH_TOKEN\\n" #')
+    variables = {**ENVIRONMENT.variables, "GH_TOKEN": served.token}
+    with served.running() as url:
+        git(here, "remote", "add", "origin", f"{url}/demo.git")
+        added = await add_to_ledger(LedgerPlace(here), NIGHTS[0], replace(ENVIRONMENT, variables=variables))
+    assert added == [*NIGHTS[0]]
+
+
+async def test_branch_with_a_similar_name_is_another(hub: Path, tmp_path: Path) -> None:
+    git(hub, "branch", f"a/refs/heads/{BRANCH}", "main")
+    here = clone(hub, "here", tmp_path)
+    assert (await read(here)).runs == ()
+    await add(here, NIGHTS[0])
+    await add(here, NIGHTS[1])
+    assert len((await read(clone(hub, "there", tmp_path))).runs) == 2
+
+
+async def test_partial_clone_fetches_a_ledger_at_once(hub: Path, tmp_path: Path) -> None:
+    for name in ("allowFilter", "allowAnySHA1InWant"):
+        git(hub, "config", f"uploadpack.{name}", "true")
+    await add(clone(hub, "writer", tmp_path), *NIGHTS)
+    here = clone(hub, "here", tmp_path, "--filter=blob:none")
+    packs = {*here.glob(".git/objects/pack/*.pack")}
+    assert len((await read(here)).runs) == len(NIGHTS)
+    assert len({*here.glob(".git/objects/pack/*.pack")} - packs) == 1
+    await add(here, *(dict([each]) for each in files_of({"two": [Stretch(1, (1.0,))]}).items()))
+    assert len((await read(here)).runs) == len(NIGHTS) + 1
+
+
 REFUSED = {
     "not a repository": ("", "is not in a git repository"),
     "unreachable": ("git init -q; git remote add origin file:///nonexistent/hub.git", "git ls-remote failed: "),
@@ -171,6 +208,19 @@ async def test_branch_that_is_checked_out_is_read_and_not_changed(tmp_path: Path
     with pytest.raises(LedgerUnavailable, match=f"refs/heads/{BRANCH} is checked out"):
         await add(tmp_path, NIGHTS[1])
     assert git(tmp_path, "status", "--porcelain") == ""
+
+
+async def test_branch_of_another_work_tree_is_not_changed(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--initial-branch=main", "here")
+    here = tmp_path / "here"
+    await add(here, NIGHTS[0])
+    git(here, "worktree", "add", "-q", tmp_path / "ledger", BRANCH)
+    with pytest.raises(LedgerUnavailable, match=f"refs/heads/{BRANCH} is checked out"):
+        await add(here, NIGHTS[1])
+    assert git(tmp_path / "ledger", "status", "--porcelain") == ""
+    git(tmp_path / "ledger", "switch", "-q", "--detach")
+    await add(here, NIGHTS[1])
+    assert git(tmp_path / "ledger", "status", "--porcelain") == ""
 
 
 async def test_push_that_a_server_forbids_is_given_up(hub: Path, tmp_path: Path) -> None:

@@ -111,7 +111,6 @@ def test_base_branch_of_a_change(
     ("event", "ref", "is_of_default_branch"),
     [
         ("push", "refs/heads/main", True),
-        ("schedule", "refs/heads/main", True),
         ("workflow_dispatch", "refs/heads/main", True),
         ("workflow_dispatch", "refs/heads/feat", False),
         ("push", "refs/tags/main", False),
@@ -123,6 +122,12 @@ def test_base_branch_of_a_change(
 def test_run_of_the_default_branch(event: str, ref: str, is_of_default_branch: bool) -> None:
     assert known(event, events.push(HEAD), GITHUB_REF=ref).is_of_default_branch == is_of_default_branch
     assert not known(event, None, GITHUB_REF=ref).is_of_default_branch
+
+
+@pytest.mark.parametrize(("ref", "is_of_default_branch"), [("refs/heads/main", True), ("", False)])
+def test_schedule_is_of_the_default_branch(ref: str, is_of_default_branch: bool) -> None:
+    payload = {"schedule": "41 2 * * *"}
+    assert known("schedule", payload, GITHUB_REF=ref).is_of_default_branch == is_of_default_branch
 
 
 def test_deleted_fork_is_a_fork() -> None:

@@ -38,7 +38,8 @@ class GitServer:
 
     def status(self, target: str, authorization: str | None) -> int:
         """Return the status of a request."""
-        if authorization != f"basic {b64encode(f'x-access-token:{self.token}'.encode()).decode()}":
+        scheme, _, given = (authorization or "").partition(" ")
+        if (scheme.lower(), given) != ("basic", b64encode(f"x-access-token:{self.token}".encode()).decode()):
             return 401
         return 403 if "receive-pack" in target and not self.may_write else 200
 
