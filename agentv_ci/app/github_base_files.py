@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agentv_ci.app.quarantine import QUARANTINE
-from agentv_ci.contracts.action import Annotation
+from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.source import normal, relative
 from agentv_ci.load.discover import find_root
@@ -17,6 +17,11 @@ from agentv_ci.text import without_commands
 from agentv_ci.workflow_commands import annotation_command
 
 Say = Callable[[str], None]
+REFUSED: Mapping[str, tuple[Level, str]] = {
+    "quarantine": ("notice", "nothing is in quarantine"),
+    "baseline": ("warning", "nothing is compared with a baseline"),
+}
+"""What a refusal means for each file."""
 
 
 async def read_base_files(
@@ -24,18 +29,21 @@ async def read_base_files(
 ) -> Mapping[str, str]:
     """Write the quarantine and the baseline of the base branch into a new folder, and return their paths by name.
 
-    What the base branch does not have is left out: there is nothing that a change could hide. `say` prints commands to
-    the runner, such as a notice if GitHub refuses to give a file.
+    A baseline that the base branch does not have, or that is not of this repository, is the one given: there is nothing
+    that a change could hide. What GitHub refuses to give is left out. `say` prints commands to the runner, such as a
+    warning about that.
     """
     token = environment.variables.get("GITHUB_TOKEN") or None
-    found: dict[str, str] = {}
+    found = {"baseline": baseline} if baseline else {}
     for name, path in [("quarantine", str(QUARANTINE)), *await _baseline(workflow, baseline, cwd, environment)]:
         try:
             content = await _fetched(path, workflow, token, environment)
         except NotPublished as reason:
-            instead = "nothing is in quarantine" if name == "quarantine" else "this change's own is used"
+            # The change's own does not count instead.
+            found.pop(name, None)
+            level, instead = REFUSED[name]
             message = f"the {name} of the base branch cannot be read, so {instead}: {reason}"
-            say(annotation_command(Annotation("notice", "agentv-ci", message)))
+            say(annotation_command(Annotation(level, "agentv-ci", message)))
             continue
         if content is not None:
             own = folder / name / path

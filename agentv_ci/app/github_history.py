@@ -1,13 +1,15 @@
 """The ledger of the repository that a workflow runs in, reached with the token of the job.
 
-It is read and written through a clone of its own: agents may have changed the checkout, its remote and its refs.
+It is read and written through a clone of its own: agents may have changed the checkout, its remote and its refs. They
+may also have changed the user's settings of git, and programs, so that those of the system alone are used.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,12 +35,17 @@ async def with_history(job: Job, workflow: Workflow, token: str | None, environm
         return job
     if not (red := [*reported.errors, *reported.failures]):
         return job
+    base, branches = reported.base, workflow.base_branches
+    if base is not None and branches[0] != branches[-1]:
+        # The ledger is of the default branch.
+        return job
     async with _clone(workflow, token, environment, "contents: read") as (place, variables):
         ledger = await read_ledger(place, variables)
     if not ledger.runs:
         raise NotPublished(f"no run is in {ledger.source}")
-    name = workflow.base_branch or next(iter(workflow.base_branches), ledger.source)
-    return replace(job, reported=replace(reported, base=BaseBranch(name, in_history(red, ledger))))
+    name = branches[-1] if branches else ledger.source
+    cases = {**(base.cases if base is not None else {}), **in_history(red, ledger)}
+    return replace(job, reported=replace(reported, base=BaseBranch(name, cases)))
 
 
 async def add_to_history(results: Path, workflow: Workflow, token: str | None, environment: Environment) -> Added:
@@ -58,10 +65,10 @@ async def _clone(
     if token is None:
         raise NotPublished("GITHUB_TOKEN is not set; pass it to this step in `env:`")
     with tempfile.TemporaryDirectory(prefix="agentv-history-") as folder:
-        known = replace(environment, variables={**environment.variables, **_credentials(workflow, token, environment)})
+        known = replace(environment, variables=_own(environment.variables) | _credentials(workflow, token))
         git = Git(Path(folder), known.variables)
         try:
-            await git.run("init", "--quiet")
+            await git.run("init", "--quiet", "--template=")
             await git.run("remote", "add", REMOTE, f"{workflow.server_url}/{workflow.repository}.git")
             yield LedgerPlace(Path(folder)), known
         except LedgerUnavailable as error:
@@ -71,13 +78,17 @@ async def _clone(
             raise NotPublished(error.message) from error
 
 
-def _credentials(workflow: Workflow, token: str, environment: Environment) -> dict[str, str]:
+def _own(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return variables for the git of the system, with its settings alone: a setting could lead to another server."""
+    kept = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
+    return kept | {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull}
+
+
+def _credentials(workflow: Workflow, token: str) -> dict[str, str]:
     """Return variables that give git the token for this server alone, on no command line and in no file."""
-    number = environment.variables.get("GIT_CONFIG_COUNT", "0")
-    place = int(number) if number.isdecimal() else 0
     encoded = b64encode(f"x-access-token:{token}".encode()).decode()
     return {
-        "GIT_CONFIG_COUNT": str(place + 1),
-        f"GIT_CONFIG_KEY_{place}": f"http.{workflow.server_url}/.extraheader",
-        f"GIT_CONFIG_VALUE_{place}": f"AUTHORIZATION: basic {encoded}",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"http.{workflow.server_url}/.extraheader",
+        "GIT_CONFIG_VALUE_0": f"AUTHORIZATION: basic {encoded}",
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from glob import glob, has_magic
 from pathlib import Path
 
@@ -16,23 +16,30 @@ from agentv_ci.app.report_files import read_run_report
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.health import HealthReport
+from agentv_ci.contracts.ledger import CaseLine, Damage
 from agentv_ci.errors import CannotGoOn, NothingToRun, UsageError
-from agentv_ci.ledger.lines import file_of
-from agentv_ci.ledger.place import LedgerPlace, add_to_ledger, read_ledger
+from agentv_ci.ledger.lines import file_of, why_refused
+from agentv_ci.ledger.place import MAX_AHEAD, LedgerPlace, add_to_ledger, read_ledger
 from agentv_ci.results.files import RESULTS_SUFFIXES, read_rows
 
 MERGE = "merge the shards with `agentv-ci report --out`"
 
 
 def results_named(patterns: Sequence[str], cwd: Path) -> list[Path]:
-    """Return the files that paths and globs name, in order, each once; raises UsageError for one that names none."""
+    """Return the results files that paths and globs name, in order, each once.
+
+    Raises UsageError for a path or glob that names none.
+    """
     found: dict[Path, None] = {}
     for pattern in patterns:
         names = sorted(glob(str(cwd / pattern), recursive=True)) if has_magic(pattern) else [str(cwd / pattern)]  # noqa: PTH207  # of any path
         files = [path for each in names if (path := Path(each)).is_file()]
         if not files:
             raise UsageError(f"no results file '{pattern}'")
-        found |= dict.fromkeys(path.resolve() for path in files if path.suffix in RESULTS_SUFFIXES)
+        named = [path.resolve() for path in files if path.suffix in RESULTS_SUFFIXES]
+        if not named:
+            raise UsageError(f"'{pattern}' is not a results file", hint="expected .jsonl or .yaml")
+        found |= dict.fromkeys(named)
     return [*found]
 
 
@@ -71,7 +78,7 @@ async def add_results(
 
     Raises UsageError for results that cannot be a run, NothingToRun for empty ones, LedgerUnavailable.
     """
-    return await _add([_run_of(path, run_url) for path in results], place, environment)
+    return await _add([_run_of(path, run_url, environment) for path in results], place, environment)
 
 
 async def import_results(results: Sequence[Path], place: LedgerPlace, environment: Environment) -> Added:
@@ -82,9 +89,9 @@ async def import_results(results: Sequence[Path], place: LedgerPlace, environmen
     runs, refused = [], []
     for path in results:
         try:
-            runs.append(_run_of(path, None))
+            runs.append(_run_of(path, None, environment))
         except CannotGoOn as error:
-            refused.append(error.message)
+            refused.append(f"{error.message}; {error.hint}" if error.hint else error.message)
     if not runs:
         raise NothingToRun("none of these files can be added to the ledger", hint="\n".join(refused[:5]))
     return await _add(runs, place, environment, refused)
@@ -98,7 +105,7 @@ async def _add(
     return Added(tuple(new), len(runs) - len(new), tuple(refused))
 
 
-def _run_of(path: Path, run_url: str | None) -> _Run:
+def _run_of(path: Path, run_url: str | None, environment: Environment) -> _Run:
     """Return results as the file of a run; raises UsageError, and NothingToRun if no case ran to its end."""
     report = read_run_report(path)
     if report is not None and report.shard is not None:
@@ -116,15 +123,27 @@ def _run_of(path: Path, run_url: str | None) -> _Run:
     if not cases:
         raise NothingToRun(f"no case of '{path}' ran to its end")
     commit = report.origin.commit if report is not None and report.origin is not None else None
-    return _Run(*file_of(cases, time=_time(path, recording.ended), commit=commit, run_url=run_url))
+    run = _Run(*file_of(cases, time=_time(path, recording.ended, environment), commit=commit, run_url=run_url))
+    if damaged := why_refused(run.path, run.content):
+        raise UsageError(f"'{path}' cannot be a run of a ledger: {_what(damaged, cases)} {damaged.reason}")
+    return run
 
 
-def _time(path: Path, timestamp: str) -> datetime:
+def _what(damaged: Damage, cases: Sequence[CaseLine]) -> str:
+    """Return what the line is about whose number is in the place of a damage; the first describes the run."""
+    number = damaged.place.rpartition(":")[2]
+    return f"case '{cases[int(number) - 2].id}'" if number.isdecimal() and number != "1" else "it"
+
+
+def _time(path: Path, timestamp: str, environment: Environment) -> datetime:
     """Return the time of a row; raises UsageError."""
     try:
         time = datetime.fromisoformat(timestamp)
-    except ValueError as error:
+        if time.tzinfo is None:
+            raise UsageError(f"'{path}': '{timestamp}' has no time zone")
+        time = time.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"'{path}': '{timestamp}' is not a time in ISO 8601") from error
-    if time.tzinfo is None:
-        raise UsageError(f"'{path}': '{timestamp}' has no time zone")
+    if time > environment.now() + MAX_AHEAD:
+        raise UsageError(f"'{path}': '{timestamp}' is in the future")
     return time

@@ -86,6 +86,8 @@ def run_step(options: StepOptions) -> int:
         if context is None:
             assert refused is not None, "parsing failed for a reason"
             raise refused
+        if is_of_change:
+            _refuse_baseline(context, options.passed_on.baseline)
         with context:
             return command(folder, context, files)
 
@@ -161,6 +163,13 @@ def _action_run(ended: Ended, workflow: Workflow | None, root: Path, *, validate
         place = next(iter(error.places.values()), None)
     ran = action_run(ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint)
     return ran if place is None else ran.model_copy(update={"path": place[0], "line": place[1]})
+
+
+def _refuse_baseline(context: click.Context, known: str | None) -> None:
+    """Raise UsageError for a baseline that only `args` names: a change may have edited it."""
+    if context.params.get("baseline") not in (None, known):
+        hint = "use the input baseline, which is read from the base branch"
+        raise UsageError("args: --baseline does not count for a change", hint=hint)
 
 
 def _load(name: str | None) -> None:

@@ -11,7 +11,7 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -274,7 +274,8 @@ def base_command(options: BaseOptions) -> int:
     """Read the quarantine and the baseline of the base branch, for `github run` of a pull request.
 
     A pull request may have edited its own. Sets the step's outputs `quarantine` and `baseline`, the paths of the files
-    that the base branch has. Needs GITHUB_TOKEN with `contents: read`.
+    that count: a baseline that the base branch does not have is the one given, and what GitHub refuses to give is left
+    out. Needs GITHUB_TOKEN with `contents: read`.
 
     \b
     Examples:
@@ -289,17 +290,18 @@ def base_command(options: BaseOptions) -> int:
     workflow = read_workflow(os.environ)
     if workflow is None or not workflow.is_of_change:
         show_line("not a pull request: the quarantine and the baseline of the checkout count", "plain")
-        return PASSED
-    folder = Path(tempfile.mkdtemp(prefix="agentv-base-", dir=os.environ.get("RUNNER_TEMP") or None))
-    reading = read_base_files(
-        folder,
-        workflow,
-        options.baseline,
-        cwd=Path.cwd(),
-        environment=system_environment(os.environ),
-        say=click.echo,
-    )
-    found = asyncio.run(reading)
+        found: Mapping[str, str] = {"baseline": options.baseline} if options.baseline else {}
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="agentv-base-", dir=os.environ.get("RUNNER_TEMP") or None))
+        reading = read_base_files(
+            folder,
+            workflow,
+            options.baseline,
+            cwd=Path.cwd(),
+            environment=system_environment(os.environ),
+            say=click.echo,
+        )
+        found = asyncio.run(reading)
     if path := os.environ.get("GITHUB_OUTPUT"):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(outputs(found, f"agentv_{secrets.token_hex(16)}"))

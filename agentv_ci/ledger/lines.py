@@ -70,6 +70,17 @@ def read_run(path: str, content: bytes, damaged: list[Damage]) -> LedgerRun | No
     return LedgerRun(head, tuple(cases.values()))
 
 
+def why_refused(path: str, content: bytes) -> Damage | None:
+    """Return why readers would not use a file, or all of it; None if they would."""
+    if not FILE_NAME.fullmatch(path):
+        return Damage(path, "is not from a year with four digits")
+    if len(content) > MAX_FILE_BYTES:
+        return Damage(path, f"is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
+    damaged: list[Damage] = []
+    read_run(path, content, damaged)
+    return damaged[0] if damaged else None
+
+
 def _head(line: bytes) -> RunLine:
     """Return the first line of a file; raises ValueError."""
     try:

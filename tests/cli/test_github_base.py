@@ -70,6 +70,16 @@ def test_change_cannot_accept_its_own_regression(change: Change) -> None:
     change.reads_base(own)
     assert change.job.step("--min-pass-rate=0", "--repeat=5").code == 1
     assert change.report["comparison"]["counts"]["regressed"] == 1
+    done = change.job.step("--args=--baseline=.agentv/baseline.json")
+    assert (done.code, "args: --baseline does not count for a change" in done.err) == (2, True)
+
+
+def test_baseline_that_github_refuses_is_replaced_by_none(change: Change) -> None:
+    change.base()
+    change.github.failures = [Failure(403, "no"), Failure(403, "no")]
+    said = change.reads_base("--baseline=.agentv/baseline.json").out
+    assert "::warning title=agentv-ci::the baseline of the base branch cannot be read, so nothing is compared" in said
+    assert "AGENTV_BASELINE" not in change.job.env
 
 
 def test_base_branch_without_the_files(change: Change) -> None:
@@ -77,7 +87,7 @@ def test_base_branch_without_the_files(change: Change) -> None:
     assert change.reads_base("--baseline=.agentv/baseline.json").out == ""
     assert [call.status for call in change.github.calls] == [404, 404]
     assert {call.query["ref"] for call in change.github.calls} == {"refs/heads/main"}
-    assert "AGENTV_BASELINE" not in change.job.env
+    assert change.job.env["AGENTV_BASELINE"] == ".agentv/baseline.json"
 
 
 @pytest.mark.parametrize("name", ["../baseline.json", "elsewhere/baseline.json"])
@@ -90,6 +100,7 @@ def test_baseline_of_another_repository_is_its_own(name: str, change: Change) ->
     git(other, *SIGNATURE, "commit", "-q", "--allow-empty", "-m", "start")
     change.reads_base(f"--baseline={name}")
     assert [call.path.rpartition("/")[2] for call in change.github.calls] == [".agentv%2Fquarantine.yaml"]
+    assert change.job.env["AGENTV_BASELINE"] == name
 
 
 @pytest.mark.parametrize(
@@ -145,7 +156,8 @@ def test_merge_queue_is_a_change(change: Change) -> None:
 def test_push_believes_its_checkout(change: Change) -> None:
     change.base(**in_folder("quarantine.yaml", quarantine({**ENTRY, "expires": "2020-01-01"})))
     change.job.on("push", events.push("1" * 40))
-    assert "not a pull request" in change.reads_base().out
+    assert "not a pull request" in change.reads_base("--baseline=own.json").out
+    assert change.job.env.pop("AGENTV_BASELINE") == "own.json"
     assert change.job.step().code == 2
     change.job.publish("--comment=never")
     assert "AV371" in change.job.summary

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import os
+import zipfile
 from collections.abc import Iterator
+from datetime import datetime, timedelta, tzinfo
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.action import events
+from tests.action.github_api import FakeGitHub, Run
 from tests.action.rig import SIGNATURE, git
 from tests.cli.builders import GREETS, LEAVES, PASSES, Job
 from tests.servers.git_http import GitServer
@@ -19,9 +25,20 @@ WORSE = {**PASSES, "response": "no"}
 LEAVING = {**PASSES, "response": "Hello and goodbye"}
 
 
+class Clock:
+    """Every reading is a second after the one before: runs of the same second and results are one."""
+
+    def __init__(self) -> None:
+        self.readings = count()
+
+    def now(self, zone: tzinfo) -> datetime:
+        return datetime.now(zone) + timedelta(seconds=next(self.readings))
+
+
 @pytest.fixture
-def server(job: Job, tmp_path: Path) -> Iterator[GitServer]:
+def server(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitServer]:
     """The repository on GitHub; the job's own checkout knows nothing of it."""
+    monkeypatch.setattr("agentv_ci.app.environment.datetime", Clock())
     found = GitServer(tmp_path / "served", TOKEN)
     git(tmp_path, "init", "-q", "--bare", "-b", "main", str(found.folder / "acme/demo.git"))
     git(found.folder / "acme/demo.git", "config", "http.receivepack", "true")
@@ -140,6 +157,62 @@ def test_history_that_a_change_brings_along_is_not_believed(job: Job, server: Gi
     change(job)
     assert "🆕 passes on `main`" in job.summary
     assert "red on" not in job.summary
+
+
+@pytest.mark.parametrize(
+    ("base", "said"),
+    [
+        ("main", ["On `main`, 2 cases that did not pass: 2 green.", "🆕 passes on `main` (2 of 2 runs passed)"]),
+        ("release", ["On `release (0000000)`, 2 cases that did not pass: 2 green."]),
+    ],
+)
+def test_artifact_of_the_base_branch_says_what_the_ledger_does_not(
+    base: str, said: list[str], job: Job, server: GitServer
+) -> None:
+    """The ledger is of the default branch, so that of another one counts alone."""
+    ran(job)
+    ran(job)
+    job.documents(GREETS, {**GREETS, "id": "new"}, targets=(PASSES,))
+    job.step("--results-dir=base")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path in job.path("base").iterdir():
+            archive.write(path, path.name)
+    job.targets(WORSE)
+    payload = events.pull_request("1" * 40)
+    payload["pull_request"]["base"]["ref"] = base
+    job.env |= {"GITHUB_REF": "refs/pull/7/merge", "AGENTV_BASE_ARTIFACT": "agentv-results"}
+    job.env["GITHUB_WORKFLOW_REF"] = "acme/demo/.github/workflows/evals.yml@main"
+    artifacts = {"agentv-results": packed.getvalue()}
+    github = FakeGitHub(permissions={"actions": "read"}, runs=[Run(4, artifacts, branch=base)])
+    with github.running() as url:
+        job.env["GITHUB_API_URL"] = url
+        ran(job, "pull_request", payload)
+    assert [each for each in said if each not in job.summary] == []
+
+
+@pytest.mark.parametrize("attack", ["program", "settings", "variables"])
+def test_agents_do_not_get_the_token(attack: str, job: Job, server: GitServer) -> None:
+    """They may write a git that is found first, and the settings of their user."""
+    stolen, url = job.path("stolen"), job.env["GITHUB_SERVER_URL"]
+    job.write({"home/bin/thief": f'#!/bin/sh\nenv >> {stolen}\nexec /usr/bin/git "$@"\n'})
+    thief = job.path("home/bin/thief")
+    thief.chmod(0o755)
+    elsewhere = f"url.ext::{thief} x .insteadOf"
+    match attack:
+        case "program":
+            thief.rename(thief.with_name("git"))
+            job.env["PATH"] = f"{thief.parent}:{os.environ['PATH']}"
+        case "settings":
+            job.env["HOME"] = str(job.path("home"))
+            for name, value in ((elsewhere, f"{url}/"), ("protocol.ext.allow", "always")):
+                git(job.folder, "config", "--file", "home/.gitconfig", name, value)
+        case _:
+            settings = {"KEY_0": elsewhere, "VALUE_0": f"{url}/", "KEY_1": "protocol.ext.allow", "VALUE_1": "always"}
+            job.env |= {f"GIT_CONFIG_{name}": value for name, value in {**settings, "COUNT": "2"}.items()}
+    ran(job)
+    assert len(files(server)) == 1
+    assert not stolen.exists() or TOKEN not in stolen.read_text("utf-8")
 
 
 def test_no_history(job: Job, server: GitServer) -> None:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentv_ci.ledger.folder import add_to_folder
+from agentv_ci.ledger.lines import file_of
 from agentv_ci.results import yaml
+from tests.support.ledgers import case_line
 from tests.support.nights import Stretch, files_of
 from tests.support.projects import GREETS, JUDGED, Project
-from tests.support.runs import case, finding, row
+from tests.support.runs import case, finding
+from tests.support.runs import row as row_of
+
+row = partial(row_of, timestamp="2026-01-02T03:04:05.000Z")
+"""A row of a run that is over."""
 
 
 @pytest.fixture
@@ -124,8 +132,8 @@ def test_recorded_answers_have_no_cost_and_time(project: Project) -> None:
 
 
 def test_older_results_are_imported_at_their_own_time(project: Project) -> None:
-    project.store("old/a.jsonl", row(timestamp="2029-03-01T02:00:00.000Z").model_dump(mode="json"))
-    project.write({"old/b.yaml": yaml.encode(row(timestamp="2029-04-01T02:00:00.000Z"))})
+    project.store("old/a.jsonl", row(timestamp="2025-03-01T02:00:00.000Z").model_dump(mode="json"))
+    project.write({"old/b.yaml": yaml.encode(row(timestamp="2025-04-01T02:00:00.000Z"))})
     project.store("old/dry.jsonl", row(dry_run=True).model_dump(mode="json"))
     project.write({"old/notes.jsonl": "hello\n", "old/readme.md": "hello"})
     done = project.run("history", "import", "old/*", "old/a.jsonl", "--dir", "ledger")
@@ -133,7 +141,21 @@ def test_older_results_are_imported_at_their_own_time(project: Project) -> None:
     assert done.out == f"2 runs added to {project.path('ledger')}\n"
     left_out = [line.partition(f"{project.folder}/")[2] for line in done.err.splitlines()]
     assert [each.split("'")[0].split(":")[0] for each in left_out] == ["old/dry.jsonl", "old/notes.jsonl"]
-    assert [head["time"] for head, *_ in ledger(project)] == ["2029-03-01T02:00:00Z", "2029-04-01T02:00:00Z"]
+    assert [head["time"] for head, *_ in ledger(project)] == ["2025-03-01T02:00:00Z", "2025-04-01T02:00:00Z"]
+
+
+def test_import_says_why_nothing_is_added(project: Project) -> None:
+    project.documents("one", "two", targets=(GREETS,))
+    project.run("eval", "evals", "--shard", "1/2", "--out", "part.jsonl")
+    project.write({"notes.md": "hello"})
+    for name, reason in {
+        "part.jsonl": "is shard 1 of 2; merge the shards with `agentv-ci report --out`",
+        "notes.md": "'notes.md' is not a results file expected .jsonl or .yaml",
+        "*.md": "'*.md' is not a results file",
+        "none.jsonl": "no results file 'none.jsonl'",
+    }.items():
+        code = 3 if name == "part.jsonl" else 2
+        project.refuses("history", "import", name, "--dir", "ledger", error=reason, code=code)
 
 
 def test_proof_says_whether_saturated_cases_would_notice_anything(project: Project) -> None:
@@ -179,6 +201,18 @@ def test_damage_is_shown_and_changes_no_exit_code(project: Project) -> None:
     assert "\x1b" not in done.out
 
 
+def test_run_in_the_future_silences_nothing(project: Project) -> None:
+    """Beside it, all cases would seem to be gone."""
+    add_to_folder(project.path("ledger"), files_of({"one": [Stretch(30, (0.0,))]}))
+    health = ("history", "health", "--dir", "ledger", "--days", "36500")
+    assert "passes none of 30 runs" in project.run(*health).out
+    path, content = file_of([case_line("two")], time=datetime(2999, 1, 1, tzinfo=UTC), commit=None, run_url=None)
+    add_to_folder(project.path("ledger"), {path: content})
+    done = project.run(*health)
+    assert "passes none of 30 runs" in done.out
+    assert f"not used: run {path[-18:-6]}: its time is in the future: 2999-01-01T00:00:00Z" in done.out
+
+
 def test_shard_is_refused(project: Project) -> None:
     project.documents("one", "two", targets=(GREETS,))
     project.run("eval", "evals", "--shard", "1/2", "--out", "part.jsonl")
@@ -195,10 +229,19 @@ def test_shard_is_refused(project: Project) -> None:
         ([row(), row()], 2, "contains trial 1 of case 'one' twice"),
         ([row(timestamp="yesterday")], 2, "'yesterday' is not a time in ISO 8601"),
         ([row(timestamp="2030-01-01T00:00:00")], 2, "has no time zone"),
+        ([row(timestamp="2999-01-01T00:00:00Z")], 2, "'2999-01-01T00:00:00Z' is in the future"),
+        ([row(timestamp="0001-01-01T00:00:00+14:00")], 2, "is not a time in ISO 8601"),
+        ([row(timestamp="0500-01-01T00:00:00Z")], 2, "it is not from a year with four digits"),
+        ([row(), row(of=case("two"), model="m" * 70_000)], 2, "case 'two' is longer than 64 KiB"),
+        ([row(duration_ms=2**60)], 2, "case 'one' is not a line of a ledger: Expected `int` <= 9007199254740992"),
+        ([row(cost_usd=1e12)], 2, "case 'one' is not a line of a ledger: Expected `float` <= 1000000000.0"),
         ([row(of=case(trials=3))], 3, "no case of"),
         ([], 3, "no case of"),
     ],
-    ids=["dry run", "twice", "no time", "no zone", "open", "empty"],
+    ids=[
+        *("dry run", "twice", "no time", "no zone", "future", "overflow", "past", "long", "slow", "dear"),
+        *("open", "empty"),
+    ],
 )
 def test_what_is_no_run_is_refused(project: Project, rows: list[Any], code: int, error: str) -> None:
     project.store("r.jsonl", *(each.model_dump(mode="json") for each in rows))
@@ -207,9 +250,9 @@ def test_what_is_no_run_is_refused(project: Project, rows: list[Any], code: int,
 
 def test_branch_of_the_repository_is_the_default(project: Project) -> None:
     subprocess.run(["git", "init", "-q", "."], cwd=project.folder, check=True)
-    project.store("r.jsonl", row(timestamp="2029-03-01T02:00:00.000Z").model_dump(mode="json"))
+    project.store("r.jsonl", row(timestamp="2025-03-01T02:00:00.000Z").model_dump(mode="json"))
     assert project.run("history", "add", "r.jsonl").out == "1 run added to branch agentv-history\n"
     done = project.run("history", "health", "--days", "36500")
     assert "ledger: refs/heads/agentv-history (" in done.out
-    assert "1 run, 2029-03-01 to 2029-03-01; 1 case, 1 with too few runs to judge" in done.out
+    assert "1 run, 2025-03-01 to 2025-03-01; 1 case, 1 with too few runs to judge" in done.out
     assert project.run("history", "health", "--branch", "other").code == 3

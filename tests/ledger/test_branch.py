@@ -361,7 +361,7 @@ def test_killed_writer_leaves_a_valid_branch(hub: Path, tmp_path: Path) -> None:
     asyncio.run(add(here, NIGHTS[0]))
     killed, call = 0, 0
     results = tmp_path / "results.jsonl"
-    results.write_text(jsonl.encode(row()), "utf-8")
+    results.write_text(jsonl.encode(row(timestamp="2026-02-02T03:04:05.000Z")), "utf-8")
     while True:
         call += 1
         done = run_process("history", "add", results, cwd=here, env=dying(tmp_path, call, early=bool(call % 2)))
