@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.action.conftest import Once
 from tests.action.evals import agent, mock, suite
-from tests.action.events import pull_request, workflow_run
-from tests.action.github_api import FakeGitHub, Pull
+from tests.action.events import pull_request, push, workflow_run
+from tests.action.github_api import Failure, FakeGitHub, Pull
 from tests.action.rig import CHECKOUT, SETUP, Outcome, Rig, git, play, uses
 from tests.support import write
 
@@ -134,7 +136,8 @@ def test_workflow_run_comments_on_the_pull_request_of_its_head(once: Once) -> No
     assert len(outcome.steps["publish"].errors) == 1
 
 
-def test_quarantine_of_a_pull_request_is_that_of_its_base_branch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("event", ["pull_request", "pull_request_review"])
+def test_quarantine_of_a_pull_request_is_that_of_its_base_branch(event: str, tmp_path: Path) -> None:
     """Whatever the checkout says: an entry that the change adds does not count, one that it removes does."""
 
     def quarantine(case_id: str) -> str:
@@ -143,7 +146,8 @@ def test_quarantine_of_a_pull_request_is_that_of_its_base_branch(tmp_path: Path)
 
     name = ".agentv/quarantine.yaml"
     github = FakeGitHub(repository=tmp_path / "user")
-    rig = Rig(tmp_path, {"evals/a.test.yaml": suite("a", "b"), "targets.yaml": mock(), name: quarantine("a")}, github)
+    files = {"evals/a.test.yaml": suite("a", "b"), "targets.yaml": mock(), name: quarantine("a")}
+    rig = Rig(tmp_path, files, github, event_name=event)
     rig.prepare()
     git(rig.user, "switch", "-q", "-c", "feat")
     write(rig.user, {"targets.yaml": mock("no"), name: quarantine("b")})
@@ -153,3 +157,18 @@ def test_quarantine_of_a_pull_request_is_that_of_its_base_branch(tmp_path: Path)
     assert (step.result, step.outputs["failed"], github.violations) == ("failure", "1", [])
     assert [each.title for each in step.errors] == ["b: fail 0.000"]
     assert "🔒 1 case in quarantine, not in the gate" in github.comments[0].body
+
+
+@pytest.mark.parametrize(
+    ("event", "payload", "verdict"), [("pull_request", pull_request, "pass"), ("push", push, "invalid")]
+)
+def test_baseline_that_github_refuses_is_not_the_one_of_the_change(
+    event: str, payload: Callable[[str], Any], verdict: str, tmp_path: Path
+) -> None:
+    """The file of the checkout is invalid, so that reading it shows."""
+    github = FakeGitHub(failures=[Failure(403, "no"), Failure(403, "no")])
+    files = {"evals/a.test.yaml": suite("a"), "targets.yaml": mock(), "baseline.json": "no baseline"}
+    rig = Rig(tmp_path, files, github, event_name=event)
+    rig.prepare()
+    step = rig.run({"steps": [CHECKOUT, uses(baseline="baseline.json", comment="never")]}, payload(rig.head)).agentv
+    assert step.outputs["verdict"] == verdict
