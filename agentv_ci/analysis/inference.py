@@ -26,7 +26,7 @@ def quantile(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-def rate_interval(passed: int, trials: int, confidence: float) -> tuple[float, float]:
+def rate_interval(passed: float, trials: float, confidence: float) -> tuple[float, float]:
     """Return the interval of a pass rate (Wilson); 0 to 1 without trials."""
     if not trials:
         return 0.0, 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Literal
 
 from msgspec import Struct
@@ -12,19 +13,22 @@ from agentv_ci.contracts.case_key import CaseKey, matching
 from agentv_ci.contracts.ledger import CaseLine, Ledger
 
 RUNS = 10
-"""The newest runs of a case that count."""
+"""The newest runs of a case that count, of those with a verdict since the case was changed last."""
+
+
+State = Literal["red", "flaky", "green"]
 
 
 class OnBase(Struct, frozen=True):
     """What a case does on the base branch."""
 
-    state: Literal["red", "flaky", "green"]
-    """`red`: it stopped passing; `flaky`: it passes now and then."""
-    runs: int
+    state: State
+    """`red`: it stopped passing; `green`: it passes, at least since a day; `flaky`: it passes now and then."""
+    trials: int
     passed: int
-    """Runs in which it passed."""
+    """Trials that passed; of a green case since that day."""
     since: str | None = None
-    """The day since when it is red; None: in all runs that are known."""
+    """The day since when it is red or green; None: in all runs that are known."""
 
 
 class BaseBranch(Struct, frozen=True):
@@ -35,7 +39,7 @@ class BaseBranch(Struct, frozen=True):
 
 
 def in_history(outcomes: Sequence[CaseOutcome], ledger: Ledger) -> dict[CaseKey, OnBase]:
-    """Return what cases did in the newest runs of a ledger; those that it does not have are left out."""
+    """Return what cases did in the newest runs of a ledger; those without a verdict there are left out."""
     keys = [each.key for each in outcomes]
     match = matching(keys, {line.key for run in ledger.runs for line in run.cases})
     wanted = {match(key): key for key in keys}
@@ -44,20 +48,31 @@ def in_history(outcomes: Sequence[CaseOutcome], ledger: Ledger) -> dict[CaseKey,
         for line in run.cases:
             if (key := wanted.get(match(line.key))) is not None:
                 seen.setdefault(key, []).append((run.head.time, line))
-    return {key: _of_lines(lines[-RUNS:]) for key, lines in seen.items()}
+    states = {key: _of_lines(lines) for key, lines in seen.items()}
+    return {key: state for key, state in states.items() if state is not None}
 
 
-def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase:
-    """Return the state of a case by its newest runs, the oldest first."""
-    passes = [line.verdict == "pass" for _, line in lines]
-    passed = sum(passes)
-    if passed == len(passes):
-        is_flaky = any(line.flaky for _, line in lines)
-        return OnBase("flaky" if is_flaky else "green", len(passes), passed)
-    # Red since a day, if it did not pass again after it.
-    if all(passes[:passed]):
-        return OnBase("red", len(passes), passed, lines[passed][0][:10] if passed else None)
-    return OnBase("flaky", len(passes), passed)
+def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
+    """Return the state of a case by its lines, the oldest first; None without a verdict since it was changed last."""
+    digest = lines[-1][1].digest
+    known = [each for each in lines if each[1].verdict != "error"]
+    same = [*takewhile(lambda each: each[1].digest == digest, reversed(known))][:RUNS][::-1]
+    if not same:
+        return None
+    # The run before them says whether the state is new.
+    before = known[: -len(same)][-1:]
+    passes = [line.verdict == "pass" for _, line in (*before, *same)]
+    changes = [number for number in range(1, len(passes)) if passes[number] != passes[number - 1]]
+    start = max(0, changes[-1] - len(before)) if changes else 0
+    newest = [line for _, line in same[start:]]
+    is_green = passes[-1]
+    if sum(number > len(before) for number in changes) > 1 or (is_green and any(line.flaky for line in newest)):
+        return _counted("flaky", [line for _, line in same], None)
+    return _counted("green" if is_green else "red", newest, same[start][0][:10] if changes else None)
+
+
+def _counted(state: State, lines: Sequence[CaseLine], since: str | None) -> OnBase:
+    return OnBase(state, sum(line.graded for line in lines), sum(line.passed for line in lines), since)
 
 
 def in_results(outcomes: Sequence[CaseOutcome], base: Iterable[CaseOutcome]) -> dict[CaseKey, OnBase]:
@@ -70,4 +85,5 @@ def in_results(outcomes: Sequence[CaseOutcome], base: Iterable[CaseOutcome]) -> 
 
 def _of_outcome(outcome: CaseOutcome) -> OnBase:
     passed = outcome.verdict == "pass"
-    return OnBase("flaky" if outcome.flaky else "green" if passed else "red", 1, int(passed))
+    state: State = "flaky" if outcome.flaky else "green" if passed else "red"
+    return OnBase(state, len(outcome.graded), outcome.passed)

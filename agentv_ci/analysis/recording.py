@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from statistics import fmean
 
 from msgspec import Struct, field
@@ -46,7 +48,7 @@ class Recording:
     def add(self, row: ResultRow) -> None:
         """Add a row."""
         self._tally.add(row)
-        self.ended = max(self.ended, row.timestamp)
+        self.ended = max(self.ended, row.timestamp, key=_moment)
         seen = self._seen[row.case_key]
         seen.is_cached = seen.is_cached and row.cached
         seen.cost_usd = sum_of_known(sum_of_known(seen.cost_usd, row.cost_usd), row.judge_cost_usd)
@@ -63,6 +65,17 @@ class Recording:
         outcomes = self._tally.outcomes()
         ended = (each for each in outcomes if each.verdict != "skipped" and not each.missing)
         return [_line(each, self._seen[each.key]) for each in ended]
+
+
+def _moment(timestamp: str) -> tuple[bool, float | str]:
+    """Return what orders times; those that are none, or lack a time zone, come last, to be refused."""
+    if not timestamp:
+        return False, -math.inf
+    try:
+        time = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return True, timestamp
+    return (False, time.timestamp()) if time.tzinfo is not None else (True, timestamp)
 
 
 def _judged(results: Iterable[EvaluatorResult]) -> Iterator[float]:

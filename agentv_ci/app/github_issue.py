@@ -13,7 +13,7 @@ from agentv_ci.model_errors import sentence
 from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.shift_issue import KeptIssue, keep_issue
 from agentv_ci.publish.workflow import Workflow
-from agentv_ci.report.shifts import issue_text, shifts_in
+from agentv_ci.report.shifts import issue_text, shift_id, shifts_in
 
 
 async def report_shifts(path: Path, workflow: Workflow, environment: Environment) -> KeptIssue:
@@ -26,7 +26,7 @@ async def report_shifts(path: Path, workflow: Workflow, environment: Environment
     if not token:
         raise NotPublished("GITHUB_TOKEN is not set; pass it to this step in `env:`")
     text = issue_text(report, f"{workflow.server_url}/{workflow.repository}", workflow.run_url)
-    return await keep_issue(text, workflow, token, environment, is_over=not shifts_in(report))
+    return await keep_issue(text, {*map(shift_id, shifts_in(report))}, workflow, token, environment)
 
 
 def _report(path: Path) -> HealthReport:

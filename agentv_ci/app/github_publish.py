@@ -52,6 +52,7 @@ NOT_CONTAINED = (
     "the step that ran the agents did not end properly, so they may have changed its results and this job: "
     "see its error above, or whether something ended the process"
 )
+NARROWED = "options left cases out, such as `only-changed` or a filter"
 NO_COMMIT = "0" * 40
 NO_CASES = Counts(cases=0, passed=0, failed=0, errored=0, not_run=0, flaky=0, rows=0)
 
@@ -132,8 +133,11 @@ async def _with_history(
 async def _add_to_history(
     job: Job, results: Path, workflow: Workflow, token: str | None, environment: Environment, say: Say
 ) -> None:
-    """Add a run to the ledger, unless nothing was asked; a refusal is a notice."""
+    """Add a run of all cases to the ledger, unless nothing was asked; a refusal is a notice."""
     if job.reported is None or job.reported.report.dry_run or not job.reported.outcomes:
+        return
+    if job.run.narrowed:
+        say(annotation_command(Annotation("notice", "Not added to the history", NARROWED)))
         return
     from agentv_ci.app.github_history import add_to_history
 

@@ -26,14 +26,14 @@ async def write_site(
     """Write the pages of a ledger's runs since a day into a folder, over older ones, and return their paths.
 
     `root`: the folder of the repository, whose quarantine is shown.
-    Raises LedgerUnavailable, NothingToRun if there is no run since then, UsageError for a page that agentv-ci has not
+    Raises LedgerUnavailable, NothingToRun if there is no run since then, UsageError for a file that agentv-ci has not
     written and for a file that is not a proof, OSError.
     """
     proven = read_proof(proof) if proof is not None else None
     ledger = await read_ledger(place, environment, since)
     if not ledger.runs and not ledger.damaged:
         raise NothingToRun(f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`")
-    _refuse_foreign(out / "index.html")
+    _refuse_foreign(out)
     files = render(SiteView(ledger, health_of(ledger, proven), _quarantine(ledger, root, environment.now().date())))
     for name, content in files.items():
         write_whole(out / name, lambda file, content=content: file.write(content))  # type: ignore[misc]  # bound
@@ -52,10 +52,13 @@ def _quarantine(ledger: Ledger, root: Path, today: date) -> tuple[Quarantine, ..
         raise UsageError(f"{path}: {error.message}") from error
 
 
-def _refuse_foreign(page: Path) -> None:
-    """Raise UsageError for a page that agentv-ci has not written."""
-    if not page.exists():
-        return
-    with page.open("rb") as file:
-        if GENERATED.encode() not in file.read(BEGINNING):
-            raise UsageError(f"'{page}' is not a page of agentv-ci", hint="choose another folder with --out")
+def _refuse_foreign(out: Path) -> None:
+    """Raise UsageError for a page that agentv-ci has not written, and for files beside which there is no page."""
+    page = out / "index.html"
+    if page.exists():
+        with page.open("rb") as file:
+            foreign = [] if GENERATED.encode() in file.read(BEGINNING) else [page]
+    else:
+        foreign = [path for name in ("badge.svg", "status.json") if (path := out / name).exists()]
+    if foreign:
+        raise UsageError(f"'{foreign[0]}' is not a file of agentv-ci", hint="choose another folder with --out")

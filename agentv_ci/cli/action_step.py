@@ -96,7 +96,8 @@ def run_step(options: StepOptions) -> int:
         files = by_file(ended.error.diagnostics, root)
     ran = _action_run(ended, workflow, root, validate_only=options.validate_only)
     run_id = workflow.run_id if workflow is not None else 0
-    write_run(folder, ran.model_copy(update={"run_id": run_id, "use": use}), files)
+    known = {"run_id": run_id, "use": use, "narrowed": context is not None and _is_narrowed(context)}
+    write_run(folder, ran.model_copy(update=known), files)
     return ran.exit_code
 
 
@@ -118,6 +119,11 @@ def _parse(options: StepOptions) -> click.Context:
         raise UsageError(f"args: {error}", hint="quote as in a shell") from error
     except click.exceptions.Exit as error:
         raise UsageError("args: --help is not supported") from error
+
+
+def _is_narrowed(context: click.Context) -> bool:
+    """Whether options leave cases out."""
+    return any(map(context.params.get, ("eval_ids", "tags", "not_tags", "expression", "old_plan", "failed")))
 
 
 def _is_experiment(options: StepOptions) -> bool:

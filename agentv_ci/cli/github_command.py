@@ -402,9 +402,10 @@ def publish_command(options: PublishCommandOptions) -> int:
 def issue_command(options: IssueOptions) -> int:
     """Open an issue when evaluations have shifted, keep it up to date, and close it when that is over.
 
-    HEALTH is what `history health --format json` prints. A shift is a fall of scores though neither case nor target was
-    changed, or a judge that scores the same answers differently; findings of other kinds open no issue. Needs
-    GITHUB_TOKEN with `issues: write`. If GitHub refuses, a notice is shown.
+    HEALTH is what `history health --format json` prints. A shift is a fall of scores though case and target have the
+    same digest, or a judge that scores the same answers differently; findings of other kinds open no issue. An issue
+    that you close is not opened again for the same shifts. Needs GITHUB_TOKEN with `issues: write`. If GitHub
+    refuses, a notice is shown.
 
     \b
     Examples:
@@ -422,7 +423,7 @@ def issue_command(options: IssueOptions) -> int:
     except NotPublished as problem:
         click.echo(annotation_command(Annotation("notice", "No issue about shifts", str(problem))))
         return PASSED
-    said = "no shift, and no open issue" if kept.did == "nothing" else f"issue {kept.did}: {kept.url}"
+    said = "no new shift, and no open issue" if kept.did == "nothing" else f"issue {kept.did}: {kept.url}"
     show_line(said, "plain")
     return PASSED
 

@@ -35,6 +35,7 @@ class ActionRun(Recorded):
     path: str | None = Field(None, description="File that the reason is about.")
     line: Annotated[int, Field(ge=1)] | None = Field(None, description="Line in that file.")
     validate_only: bool = Field(False, description="Whether documents were only checked, without running them.")
+    narrowed: bool = Field(False, description="Whether options left cases out; the history does not take such a run.")
     use: str | None = Field(None, description="Digest that identifies this use of the action in the workflow.")
     run_id: int = Field(0, description="GitHub's id of the workflow run; 0 without one.")
     root: str = Field(description="Folder of the repository in the run; paths are relative to it.")

@@ -39,6 +39,7 @@ class HealthFinding(Recorded):
     run_url: str | None = Field(None, description="Address of that run.")
     before: float | None = Field(None, description="Level before, such as a mean score.")
     after: float | None = Field(None, description="Level since then; of flaky cases, the pass rate.")
+    fell_from: float | None = Field(None, description="Mean score before the first fall; null if it is back there.")
     model_before: str | None = Field(None, description="Model that the provider reported before.")
     model_after: str | None = Field(None, description="Model that it reported since then.")
     same_as: Items[Name] = Field((), description="Ids of cases with the same verdicts.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 
+from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.health import HealthFinding, HealthReport
 from agentv_ci.report.health import name_of
 from agentv_ci.report.inert_markdown import code, link
@@ -13,16 +15,22 @@ from agentv_ci.text import counted, shortened
 
 MAX_SHIFTS = 50
 MAX_TEXT = 300
+ID_DIGITS = 12
 
 
 def shifts_in(report: HealthReport) -> Sequence[HealthFinding]:
-    """Return the changes that are worth an issue: scores that fell without a change, and judges that drift."""
+    """Return the changes that are worth an issue: scores below those before the first fall, and judges that drift."""
     return [each for each in report.findings if each.kind == "drifting-judge" or _is_fall(each)]
 
 
 def _is_fall(finding: HealthFinding) -> bool:
-    before, after = finding.before, finding.after
-    return finding.kind == "drifting-provider" and before is not None and after is not None and after < before
+    return finding.kind == "drifting-provider" and finding.fell_from is not None
+
+
+def shift_id(finding: HealthFinding) -> str:
+    """Return what recognises a shift from report to report, as long as it began at the same time."""
+    named = [finding.kind, finding.suite, finding.id, finding.target, finding.since]
+    return digest_of(json.dumps(named))[:ID_DIGITS]
 
 
 def issue_text(report: HealthReport, repository_url: str, run_url: str) -> str:

@@ -165,6 +165,13 @@ def test_track_of_a_case_tells_verdicts_apart_without_colors(page: Page) -> None
     ]
 
 
+def test_each_verdict_has_a_shape_of_its_own(page: Page) -> None:
+    shapes = page.locator("#overview .key path").evaluate_all("all => all.map(each => each.getAttribute('d'))")
+    assert (len(shapes), len({*shapes})) == (4, 4)
+    tone = "each => [getComputedStyle(each).fillOpacity, getComputedStyle(each).opacity]"
+    assert page.locator(".heat .pass").first.evaluate(tone) == ["1", "1"]
+
+
 def test_case_has_its_plots_and_runs_and_leads_back(page: Page) -> None:
     page.get_by_role("link", name="broken").click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()
@@ -187,6 +194,28 @@ def test_pass_rate_of_several_trials_has_an_interval(written: Written, visit: Vi
     expect(plot.locator(".reading")).to_have_text("2026-02-12: 33% (6% to 79%), 0123456")
     plot.locator("svg").hover(position={"x": 10, "y": 40})
     expect(plot.locator(".reading")).to_have_text("2026-01-01: 67% (21% to 94%), 0123456")
+
+
+def test_values_of_single_runs_are_read_with_the_keyboard(written: Written, visit: Visit) -> None:
+    page = visit(written(SiteView(nights())), "#case=flaky&suite=evals%2Fa.yaml&target=small")
+    plot = page.locator("#case .chart", has_text="Pass rate")
+    reading = plot.locator(".reading")
+    plot.locator("svg").focus()
+    expect(reading).to_have_attribute("aria-live", "polite")
+    for key, said in (
+        ("Home", "2026-01-01: 67% (21% to 94%), 0123456"),
+        ("ArrowLeft", "2026-01-01: 67%"),
+        ("ArrowRight", "2026-01-02: "),
+        ("End", "2026-02-12: 33% (6% to 79%), 0123456"),
+        ("ArrowRight", "2026-02-12: 33%"),
+    ):
+        page.keyboard.press(key)
+        expect(reading).to_contain_text(said)
+    assert violations(page) == []
+    page.keyboard.press("Home")
+    page.keyboard.press("Tab")
+    expect(reading).to_contain_text("2026-02-12: 33%")
+    assert reading.get_attribute("aria-live") is None
 
 
 MARKUP = "</script><img src=x onerror=alert(1)>"

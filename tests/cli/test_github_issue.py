@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,10 +26,13 @@ FELL = {
     "runs": 40,
     "before": 0.9,
     "after": 0.4,
+    "since": "2026-11-02T02:00:00Z",
+    "fell_from": 0.9,
     "run_url": "https://github.com/acme/demo/actions/runs/17",
 }
-ROSE = {**FELL, "before": 0.4, "after": 0.9}
-JUDGE = {**FELL, "kind": "drifting-judge", "before": 0.4, "after": 0.9, "message": "judges score the same answers 0.9"}
+ROSE = {**FELL, "before": 0.4, "after": 0.9, "fell_from": None}
+PARTLY = {**FELL, "before": 0.3, "after": 0.5}
+JUDGE = {**ROSE, "kind": "drifting-judge", "before": 0.4, "after": 0.9, "message": "judges score the same answers 0.9"}
 NOISE = [{**FELL, "kind": kind} for kind in ("flaky", "dead", "saturated", "model-changed", "slow", "redundant")]
 MARK = "<!-- agentv-ci:shifts Evals -->\n"
 
@@ -62,7 +66,7 @@ def reports(job: Job, *findings: dict[str, Any]) -> CommandResult:
 
 
 def test_issue_is_opened_updated_and_closed(job: Job, github: FakeGitHub) -> None:
-    assert reports(job, *NOISE, ROSE).out == "no shift, and no open issue\n"
+    assert reports(job, *NOISE, ROSE).out == "no new shift, and no open issue\n"
     assert github.issues == []
     assert reports(job, FELL).out == "issue opened: https://github.com/acme/demo/issues/1\n"
     assert reports(job, FELL, JUDGE).out == "issue updated: https://github.com/acme/demo/issues/1\n"
@@ -75,10 +79,23 @@ def test_issue_is_opened_updated_and_closed(job: Job, github: FakeGitHub) -> Non
     )
     assert "- ⚖️ `evals/x.yaml: greets [gpt]`: `judges score the same answers 0.9`" in issue["body"]
     assert "A shift is chance in at most 1% of reports. 40 runs of " in issue["body"]
+    assert reports(job, PARTLY).out == "issue updated: https://github.com/acme/demo/issues/1\n"
     assert reports(job, ROSE).out == "issue closed: https://github.com/acme/demo/issues/1\n"
     assert (issue["state"], "It is over: no shift is left" in issue["body"]) == ("closed", True)
-    assert reports(job, ROSE).out == "no shift, and no open issue\n"
+    assert reports(job, ROSE).out == "no new shift, and no open issue\n"
     assert reports(job, JUDGE).out == "issue opened: https://github.com/acme/demo/issues/2\n"
+
+
+def test_issue_that_a_person_closed_is_not_opened_again(job: Job, github: FakeGitHub) -> None:
+    reports(job, FELL, JUDGE)
+    github.issues[0]["state"] = "closed"
+    for shifts in ((FELL, JUDGE), (FELL,)):
+        assert reports(job, *shifts).out == "no new shift, and no open issue\n"
+    later = {**FELL, "since": "2026-11-09T02:00:00Z"}
+    assert reports(job, later).out == "issue opened: https://github.com/acme/demo/issues/2\n"
+    assert reports(job, ROSE).out == "issue closed: https://github.com/acme/demo/issues/2\n"
+    # It is over, and begins again.
+    assert reports(job, later).out == "issue opened: https://github.com/acme/demo/issues/3\n"
 
 
 def test_issues_of_others_are_left_alone(job: Job, github: FakeGitHub) -> None:
@@ -103,7 +120,9 @@ def test_texts_of_the_ledger_stay_text(job: Job, github: FakeGitHub) -> None:
     reports(job, {**FELL, **forged})
     page = MarkdownPage(github.issues[0]["body"])
     assert page.links == ["https://github.com/acme/demo/actions/runs/5"]
-    assert ("@octocat" in page.loose, page.comments) == (False, [" agentv-ci:shifts Evals "])
+    mark, found = page.comments
+    assert ("@octocat" in page.loose, mark) == (False, " agentv-ci:shifts Evals ")
+    assert re.fullmatch(" agentv-ci:found [0-9a-f]{12} ", found)
 
 
 @pytest.mark.parametrize(

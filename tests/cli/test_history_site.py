@@ -41,8 +41,17 @@ def test_page_of_another_program_is_kept(ledger: Path, tmp_path: Path) -> None:
     (tmp_path / "site" / "index.html").write_text(f"<title>Mine</title>{' ' * 5_000}{GENERATED}", "utf-8")
     done = run_command("history", "site", "--dir", str(ledger), "--out", "site", cwd=tmp_path)
     assert done.code == 2
-    assert "index.html' is not a page of agentv-ci" in done.err
+    assert "index.html' is not a file of agentv-ci" in done.err
     assert not (tmp_path / "site" / "badge.svg").exists()
+
+
+@pytest.mark.parametrize("name", ["badge.svg", "status.json"])
+def test_file_of_another_program_is_kept(name: str, ledger: Path, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / name).write_text("mine", "utf-8")
+    done = run_command("history", "site", "--dir", str(ledger), "--out", "site", cwd=tmp_path)
+    assert (done.code, f"{name}' is not a file of agentv-ci" in done.err) == (2, True)
+    assert [each.read_text("utf-8") for each in (tmp_path / "site").iterdir()] == ["mine"]
 
 
 def test_ledger_without_runs_is_nothing_to_draw(tmp_path: Path) -> None:

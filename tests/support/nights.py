@@ -47,6 +47,8 @@ FOUND: Mapping[State, str] = {
 }
 """State → the kind of finding that says so; the others have none."""
 
+TRIALS = 5
+"""Of a case with several in a night."""
 SUITE = "evals/nights.eval.yaml"
 THRESHOLD = 0.8
 STEADY = 0.97
@@ -103,7 +105,12 @@ def planned(state: State, number: int, nights: int, rng: random.Random) -> Plann
         answer = rng.randrange(4)
         score = 0.85 + 0.04 * answer - (drop if night >= onset else 0.0) + rng.choice((-0.02, 0.0, 0.02))
         score = round(min(1.0, max(0.0, score)), 4)
-        return line(name, score, rng, judged=(JudgedAnswer(digest_of(f"{name} {answer}")[:8], score),))
+        # Every other case has several trials in a night, whose scores have more in common than those of two nights.
+        trials, apart = (TRIALS if number % 2 else 1), random.Random(f"{name} {night}")
+        scores = (round(min(1.0, max(0.0, score + apart.gauss(0.0, 0.005))), 4) for _ in range(1, trials))
+        digest = digest_of(f"{name} {answer}")[:8]
+        usual = line(name, score, rng, judged=tuple(JudgedAnswer(digest, each) for each in (score, *scores)))
+        return replace(usual, trials=trials, graded=trials, passed=trials * usual.passed)
 
     def together(rng: random.Random, night: int) -> CaseLine:
         # Pairs draw the same verdicts.
@@ -191,7 +198,7 @@ def files_of(cases: Mapping[str, Sequence[Stretch]], suite: str = SUITE) -> dict
     runs = ([each for each in lines if each is not None] for lines in zip_longest(*of_cases))
     url = "https://github.com/acme/evals/actions/runs"
     return dict(
-        file_of(lines, time=night_of(night), commit=f"{night:040x}", run_url=f"{url}/{night}")
+        file_of(lines, time=night_of(night), commit=f"{night:04x}" * 10, run_url=f"{url}/{night}")
         for night, lines in enumerate(runs)
     )
 

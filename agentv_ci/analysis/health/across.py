@@ -134,9 +134,11 @@ def other_model(histories: Sequence[CaseHistory]) -> HealthFinding | None:
 
 
 def _other_model(history: CaseHistory) -> tuple[str, CaseRun] | None:
-    """Return the model before and the run with which it changed, if it did not change back."""
+    """Return the model before and the run with which it changed last, unless the first model is back."""
     named = [each for each in history.graded if each.case.model is not None]
     latest = named[-1].case.model if named else None
+    if not named or named[0].case.model == latest:
+        return None
     for before, after in zip(reversed(named[:-1]), reversed(named), strict=False):
         if before.case.model is not None and before.case.model != latest:
             return before.case.model, after

@@ -66,7 +66,7 @@ def _of_case(case: CaseHistory, series: Series, level: float, proofs: Proofs | N
         return
     is_new = is_flakiness(series, shifts.pass_rates, level)
     if shifts.scores is not None and not is_new:
-        yield drifting_provider(case, series, shifts.scores)
+        yield drifting_provider(case, series, shifts.scores, shifts.fell_from)
         start = shifts.scores.start
         if not all(map(is_unsteady, (series.runs[:start], series.runs[start:]))):
             return

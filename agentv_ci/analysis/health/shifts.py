@@ -51,16 +51,24 @@ def number_of_tests(length: int) -> int:
     return 2 * max(0, length - 2 * LEAST + 1)
 
 
-def latest_shift(values: Sequence[Observation], level: float) -> Shift | None:
-    """Return the last change of level; None if there is none.
+def latest_shift(values: Sequence[Observation], level: float, least: float = 0.0) -> Shift | None:
+    """Return the last change of level, by at least `least`; None if there is none.
 
     `level` is the accepted probability of a false alarm divided by the number of all tests, see `number_of_tests`.
     """
     begin, found = 0, None
     while (place := _split(values[begin:], level)) is not None:
-        found = _shift(values[begin:], place, begin)
+        shift = _shift(values[begin:], place, begin)
+        found = shift if abs(shift.after - shift.before) >= least else found
         begin += place
     return found
+
+
+def levels(values: Sequence[Observation], level: float) -> list[float]:
+    """Return the means between all changes of level, the oldest first; of values in one stratum."""
+    if (place := _split(values, level)) is not None:
+        return [*levels(values[:place], level), *levels(values[place:], level)]
+    return [math.fsum(value for _, value in values) / len(values)] if values else []
 
 
 def _split(values: Sequence[Observation], level: float) -> int | None:

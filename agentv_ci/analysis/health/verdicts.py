@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import variance
 
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
 from agentv_ci.analysis.health.shifts import Shift
@@ -85,11 +86,26 @@ def flaky(runs: Sequence[CaseRun], history: CaseHistory, onset: Shift | None) ->
     return finding(history, "flaky", message, action, **begin_of(began), **rates)
 
 
-def is_unsteady(runs: Iterable[CaseRun]) -> bool:
+def is_unsteady(runs: Sequence[CaseRun]) -> bool:
     """Whether more than a few trials disagree with the others, beyond chance."""
     passed, graded = _trials(runs)
-    low, _ = rate_interval(min(passed, graded - passed), graded, CONFIDENCE)
+    if not graded:
+        return False
+    share = min(passed, graded - passed) / graded
+    independent = _independent_trials(runs, share)
+    low, _ = rate_interval(share * independent, independent, CONFIDENCE)
     return low > STEADY
+
+
+def _independent_trials(runs: Sequence[CaseRun], share: float) -> float:
+    """Return how many independent trials say as much of a share as these, of which those of one run may be alike.
+
+    Between one for each run and all (L. Kish (1965), Survey Sampling, chapter 5: the effective size of clusters).
+    """
+    graded = [each.case.graded for each in runs]
+    rates = [each.case.passed / each.case.graded for each in runs]
+    spread = variance(rates) / len(rates) if len(rates) > 1 else 0.0
+    return max(len(rates), min(sum(graded), share * (1 - share) / spread)) if spread else sum(graded)
 
 
 def passes_mostly(runs: Iterable[CaseRun]) -> bool:

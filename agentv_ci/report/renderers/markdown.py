@@ -205,14 +205,15 @@ def _on_base(outcome: CaseOutcome, run: RunView) -> str:
     if run.base is None or known is None:
         return ""
     branch = cell_code(run.base.name)
-    times = f"{known.passed} of {counted(known.runs, 'run')} passed"
+    times = f"{known.passed} of {counted(known.trials, 'trial')} passed"
+    since = f" since {code(known.since)}" if known.since is not None else ""
     match known.state:
         case "green":
-            return f"🆕 passes on {branch}" + (f" ({times})" if known.runs > 1 else "")
+            return f"🆕 passes on {branch}{since}" + (f" ({times})" if known.trials > 1 else "")
         case "red":
-            return f"🔁 red on {branch}, too" + (f", since {code(known.since)}" if known.since is not None else "")
+            return f"🔁 red on {branch}, too" + (f",{since}" if since else "")
         case "flaky":
-            return f"🎲 flaky on {branch}" + (f": {times}" if known.runs > 1 else "")
+            return f"🎲 flaky on {branch}" + (f": {times}" if known.trials > 1 else "")
 
 
 def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:

@@ -3,7 +3,8 @@
 // The table of cases, with what each did in every run.
 
 const VERDICTS = { p: "pass", b: "borderline", f: "fail", e: "error" };
-const HEIGHTS = { p: 0.45, b: 0.7, f: 1, e: 1 };
+/** The bars of a cell, each with its lower end and its height: an error is a gap between two. */
+const BARS = { p: [[1, 0.45]], b: [[1, 0.7]], f: [[1, 1]], e: [[1, 0.3], [0.3, 0.3]] };
 const PAGE_OF_CASES = 500;
 const NOW = { "": "All cases", bad: "Not passing now", flaky: "Flaky", found: "With findings or in quarantine", gone: "Not in the newest run" };
 
@@ -36,15 +37,17 @@ function worstFirst(cases) {
   }).map(([, each]) => each);
 }
 
-/** A row of cells: a case passes low, everything else stands out by its height as well as by its color. */
+function barsOf(letter, start, length) {
+  return BARS[letter].map(([low, height]) => `M${start} ${low}v-${height}h${length}v${height}z`).join("");
+}
+
+/** A row of cells: a case passes low, everything else stands out by its shape as well as by its color. */
 function heatOf(each, runs) {
   const [passed, ran] = passedRuns(each);
   const paths = Object.entries(VERDICTS).map(([letter, name]) => {
     const stretches = [...each.verdicts.matchAll(new RegExp(`${letter}+`, "g"))];
     if (stretches.length === 0) return null;
-    const height = HEIGHTS[letter];
-    const d = stretches.map((found) => `M${found.index} 1v-${height}h${found[0].length}v${height}z`).join("");
-    return draw("path", { class: name, d });
+    return draw("path", { class: name, d: stretches.map((found) => barsOf(letter, found.index, found[0].length)).join("") });
   });
   return draw("svg", { class: "heat", viewBox: `0 0 ${runs.length} 1`, preserveAspectRatio: "none", role: "img",
     "aria-label": `passed ${count(passed)} of ${counted(ran, "graded run")}` }, paths);
@@ -58,7 +61,7 @@ function axisOf(runs) {
 function keyOf() {
   return make("ul", { class: "key" }, Object.entries(VERDICTS).map(([letter, name]) => make("li", {},
     draw("svg", { class: "heat", viewBox: "0 0 1 1", preserveAspectRatio: "none", "aria-hidden": "true" },
-      draw("path", { class: name, d: `M0 1v-${HEIGHTS[letter]}h1v${HEIGHTS[letter]}z` })), ` ${name}`)));
+      draw("path", { class: name, d: barsOf(letter, 0, 1) })), ` ${name}`)));
 }
 
 /** The section of cases: filters, and the table, the worst first. */

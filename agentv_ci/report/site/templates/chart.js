@@ -50,7 +50,20 @@ function chartOf(runs, title, { values, low = null, high = null, form, most = nu
     const commit = runs[number][1] === null ? "" : `, ${inline(runs[number][1].slice(0, 7))}`;
     reading.textContent = `${dayOf(runs[number])}: ${form(values[number])}${interval}${commit}`;
   };
-  const plot = draw("svg", { viewBox: `0 0 ${FRAME.width} ${FRAME.height}`, role: "img", "aria-label": summaryOf(title, runs, values, known, form) },
+  let place = known.length - 1;
+  const point = (wanted) => {
+    place = wanted;
+    guide.setAttribute("d", `M${x(known[place])} ${FRAME.top}V${FRAME.bottom}`);
+    guide.removeAttribute("hidden");
+    say(known[place]);
+  };
+  const leave = () => {
+    reading.removeAttribute("aria-live");
+    guide.setAttribute("hidden", "");
+    place = known.length - 1;
+    say(known[place]);
+  };
+  const plot = draw("svg", { viewBox: `0 0 ${FRAME.width} ${FRAME.height}`, role: "img", tabindex: "0", "aria-label": summaryOf(title, runs, values, known, form) },
     ticksUpTo(top).map((value) => [
       draw("path", { class: "grid", d: `M${FRAME.left} ${y(value)}H${FRAME.right}` }),
       draw("text", { x: FRAME.left - 5, y: y(value) + 3.5, "text-anchor": "end" }, form(value)),
@@ -65,15 +78,22 @@ function chartOf(runs, title, { values, low = null, high = null, form, most = nu
     const box = plot.getBoundingClientRect();
     const wanted = (event.clientX - box.left) / box.width * FRAME.width;
     const nearest = known.reduce((best, number) => (Math.abs(x(number) - wanted) < Math.abs(x(best) - wanted) ? number : best));
-    guide.setAttribute("d", `M${x(nearest)} ${FRAME.top}V${FRAME.bottom}`);
-    guide.removeAttribute("hidden");
-    say(nearest);
+    point(known.indexOf(nearest));
   });
-  plot.addEventListener("pointerleave", () => {
-    guide.setAttribute("hidden", "");
-    say(known.at(-1));
+  plot.addEventListener("focus", () => {
+    // Announced only while the plot has the keyboard.
+    reading.setAttribute("aria-live", "polite");
+    point(known.length - 1);
   });
-  say(known.at(-1));
+  plot.addEventListener("keydown", (event) => {
+    const wanted = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: known.length - 1 }[event.key];
+    if (wanted === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    point(Math.min(Math.max(wanted, 0), known.length - 1));
+  });
+  plot.addEventListener("pointerleave", leave);
+  plot.addEventListener("blur", leave);
+  leave();
   return make("section", { class: "panel chart" }, make("h2", {}, breakable(inline(title))), plot, reading);
 }
 
