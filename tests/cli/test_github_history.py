@@ -127,20 +127,14 @@ def test_refusal_is_a_notice(job: Job, server: GitServer) -> None:
     assert "::GITHUB_TOKEN is not set" in ran(job, token="").out
 
 
-def wait_for_next_second() -> None:
-    """Let a run end later than the one before: those of one second have no order in a ledger."""
-
-
 def test_red_case_is_mine_or_known(job: Job, server: GitServer) -> None:
     job.documents(GREETS, LEAVES, {**GREETS, "id": "new"}, targets=(LEAVING,))
     both = job.text("evals/x.yaml")
     job.documents(GREETS, LEAVES, targets=(LEAVING,))
     before = job.text("evals/x.yaml")
     ran(job)
-    wait_for_next_second()
     job.targets(PASSES)  # it no longer says goodbye
     ran(job)
-    wait_for_next_second()
     job.write({"evals/x.yaml": both})
     job.targets(WORSE)
     done = change(job)

@@ -117,7 +117,7 @@ def drifting_provider(history: CaseHistory, series: Series, shift: Shift, fell_f
 
 
 def _commits(before: CaseRun, began: CaseRun) -> str:
-    """Say between which commits it was: a digest does not cover the programs that a target runs."""
+    """Say between which commits it was: a digest covers of what a target runs only its `sources`."""
     one, other = before.run.commit, began.run.commit
     if one is None or other is None or one == other:
         return ""
