@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Escape sequences of terminals: colors, cursor, titles, links."""
@@ -13,6 +13,8 @@ _COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
 FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
 """A text that consists of one code block."""
 
+
+MAX_NAMED = 5
 
 OPPOSITES = (("min", "max"), ("sub", "super"), ("insensitive", "sensitive"))
 
@@ -100,3 +102,9 @@ def shortened(text: str, limit: int) -> str:
 def well_formed_text(text: str) -> str:
     """Return a text with U+FFFD in place of lone surrogates."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return the first few names, and the number of the others."""
+    shown = ", ".join(names[:MAX_NAMED])
+    return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown

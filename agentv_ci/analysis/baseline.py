@@ -82,6 +82,6 @@ def _at(values: Sequence[T | None] | None, place: int) -> T | None:
     return values[place] if values is not None and place < len(values) else None
 
 
-def has_figures(document: BaselineDocument) -> bool:
-    """Whether a baseline has costs, tokens or times; those of earlier versions do not."""
-    return any(each.costs_usd or each.tokens or each.durations_ms for each in document.cases)
+def is_old(document: BaselineDocument) -> bool:
+    """Whether a baseline is of an earlier version, which wrote no costs, tokens and times, nor what was asked."""
+    return all(each.task is None for each in document.cases)

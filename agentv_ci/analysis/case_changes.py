@@ -17,6 +17,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+MOST_PASSES = 1000
+"""Of the test of all cases together."""
+
 
 class Trials(NamedTuple):
     """Graded trials of a case on both sides, and how many of them pass."""
@@ -61,7 +64,7 @@ def dropped(cases: Sequence[Trials], rate: float) -> tuple[bool, ...]:
     cases, the step-up one many at once. Which of them is used depends on what the cases can show, not on what they do.
     """
     p_values = [p_of_drop(each) for each in cases]
-    kinds = Counter(each.margins for each in cases)
+    kinds = Counter(each.margins for each in cases if _can_differ(each))
     least = min((_attainable(kind)[0] for kind in kinds), default=1.0)
     finds_one = least < 1 and _expected(kinds, least, least) <= rate
     last = _step_down(p_values, kinds, rate) if finds_one else _step_up(p_values, kinds, rate)
@@ -86,11 +89,23 @@ def _step_up(p_values: Iterable[float], kinds: _Kinds, rate: float) -> float:
 
 
 def p_of_total_drop(cases: Sequence[Trials]) -> float:
-    """Return the probability that chance lets the head pass at most as often in all cases together (one-sided)."""
+    """Return the probability that chance lets the head pass at most as often in all cases together (one-sided).
+
+    With more than MOST_PASSES passes in cases that differ, it is 1: the work grows with their square, and a mean of so
+    many cases or a single one of so many trials shows a drop as well.
+    """
+    uncertain = [each for each in cases if _can_differ(each)]
+    if sum(each.margins.passed for each in uncertain) > MOST_PASSES:
+        return 1.0
     ways = [1]
-    for each in cases:
+    for each in uncertain:
         ways = _convolved(ways, [_ways(each.margins, number) for number in range(each.margins.passed + 1)])
-    return sum(ways[: sum(each.head_passed for each in cases) + 1]) / sum(ways)
+    return sum(ways[: sum(each.head_passed for each in uncertain) + 1]) / sum(ways)
+
+
+def _can_differ(trials: Trials) -> bool:
+    """Whether chance can spread the passes in more than one way."""
+    return len(_attainable(trials.margins)) > 1
 
 
 def _largest(kinds: _Kinds, rate: float) -> float:

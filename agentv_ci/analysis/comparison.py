@@ -18,24 +18,30 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.case_changes import Trials, dropped, p_of_drop
 from agentv_ci.analysis.inference import change_interval
-from agentv_ci.analysis.metric_changes import CasePair, Limit
+from agentv_ci.analysis.metric_changes import NOT_SHARED, CasePair, Limit
 from agentv_ci.analysis.metric_texts import metric_text
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.statement import Terms, has_other_task, state, trials_of, wrong_calls
+from agentv_ci.analysis.statement import (
+    RANKS,
+    Terms,
+    has_other_task,
+    more_trials,
+    state,
+    trials_of,
+    wrong_calls,
+)
 from agentv_ci.analysis.statistics import mean_score_change, pass_rate_change
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix, matching
-from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, OfCase, Rate, Statement
-from agentv_ci.text import counted, shortened
+from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, MetricChange, OfCase, Rate, Statement
+from agentv_ci.text import counted, first_few, shortened
 
 CONFIDENCE = 0.95
 """Of the statement; docs/verdicts.md compares other values."""
 STALE_AFTER_DAYS = 30
-MAX_NAMED = 5
 MAX_NAME = 80
 
 CHANGES_WORST_FIRST: tuple[Change, ...] = get_args(Change)
-RANKS: Mapping[Verdict, int] = {"fail": 0, "borderline": 1, "pass": 2}
 
 
 class Side(Struct, frozen=True):
@@ -46,7 +52,7 @@ class Side(Struct, frozen=True):
     measured: str | None = None
     """When its last answer was received: ISO 8601."""
     has_no_figures: bool = False
-    """Whether it is a baseline without costs, tokens and times."""
+    """Whether it is a baseline of an earlier version, which has no costs, tokens and times."""
 
 
 class BaselineComparison(Struct, frozen=True):
@@ -94,13 +100,14 @@ def compare_sides(
     by_target = any(in_matrix(each.key for each in side.cases) for side in (base, head))
     every = _paired(base, head)
     pairs = [(one, other) for one, other in every if other is None or other.quarantine is None]
-    calls = _called([(one, other) for one, other in pairs if one and other], terms.confidence)
+    shared = [(one, other) for one, other in pairs if one and other]
+    calls, rate = _called(shared, terms.confidence), wrong_calls(shared, terms.confidence)
     cases = [_compared(one, other, terms, calls) for one, other in pairs]
     if not compares_digests:
         cases = [each.model_copy(update={"stale": False}) for each in cases]
     graded = [(one, other) for one, other in pairs if one and other and one.graded and other.graded]
     statement = state(graded, [*_targets(head)] if by_target else [], terms, base=base.name)
-    changes = Counter(each.change for each in cases)
+    changes = Counter(each.change for each in cases if not each.left_out)
     changed = [each for each in cases if each.change != "unchanged"]
     return Comparison(
         base=base.name,
@@ -111,11 +118,13 @@ def compare_sides(
         compared=len(graded),
         lost=sum(bool(one and one.graded and other and _is_lost(other)) for one, other in pairs),
         quarantined=len(every) - len(pairs),
+        left_out=sum(each.left_out for each in cases),
         counts={change: changes[change] for change in CHANGES_WORST_FIRST},
         statement=statement,
         pass_rate=pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded]),
         mean_score=mean_score_change([(one.score, other.score) for one, other in graded]),
-        warnings=tuple(_warnings(base, cases, now, terms, by_target=by_target)),
+        unmeasured=() if base.has_no_figures else tuple(map(metric_text, _unmeasured(statement))),
+        warnings=tuple(_warnings(base, cases, now, terms, rate, by_target=by_target)),
         reasons=tuple(_reasons(statement, by_target=by_target)),
         cases=tuple(sorted(changed, key=lambda each: CHANGES_WORST_FIRST.index(each.change))),
     )
@@ -215,22 +224,31 @@ def _without_call(base: CaseOutcome, head: CaseOutcome) -> Change:
 
 def _reasons(statement: Statement, *, by_target: bool) -> Iterable[str]:
     """Yield why this is a regression."""
-    if statement.verdict != "worse":
-        return
-    if statement.worse_cases:
-        yield f"{counted(len(statement.worse_cases), 'case')} worse: {_ids(statement.worse_cases, by_target=by_target)}"
-    yield from (metric_text(each) for each in statement.metrics if each.verdict == "worse")
+    if maybe := statement.maybe_worse_cases:
+        names = _ids(maybe, by_target=by_target)
+        yield f"{counted(len(maybe), 'case')} with a worse verdict, possibly noise, and too few trials to tell: {names}"
+    if statement.verdict == "worse":
+        if cases := statement.worse_cases:
+            yield f"{counted(len(cases), 'case')} worse: {_ids(cases, by_target=by_target)}"
+        yield from (metric_text(each) for each in statement.metrics if each.verdict == "worse")
+
+
+def _unmeasured(statement: Statement) -> Iterable[MetricChange]:
+    """Return the limits that could not be checked, since a side does not have what they limit."""
+    limits = (each for each in statement.metrics if each.allowed is not None)
+    return (each for each in limits if each.verdict == "not compared" and each.reason != NOT_SHARED)
 
 
 def _warnings(
-    base: Side, cases: Sequence[ComparedCase], now: datetime, terms: Terms, *, by_target: bool
+    base: Side, cases: Sequence[ComparedCase], now: datetime, terms: Terms, rate: float, *, by_target: bool
 ) -> Iterable[str]:
     ids = partial(_ids, by_target=by_target)
     if all(each.change in ("new", "removed") for each in cases):
         yield f"no case of this run is in {base.name}: nothing was compared"
-    weak = [each for each in cases if _cannot_fall(each, 1 - terms.confidence)]
-    if weak:
-        yield f"{counted(len(weak), 'case')} with too few trials to show a drop alone: {ids(weak)}; use --repeat 5"
+    lost = [(each, trials) for each in cases if (trials := _all_lost(each)) is not None and p_of_drop(trials) > rate]
+    if lost:
+        weak, more = [each for each, _ in lost], more_trials(trials for _, trials in lost)
+        yield f"{counted(len(weak), 'case')} with too few trials to show a drop alone: {ids(weak)}; {more}"
     gone = [each for each in cases if each.change == "removed"]
     if gone and len(gone) < len(cases):
         yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {ids(gone)}"
@@ -246,22 +264,16 @@ def _warnings(
         yield f"{base.name} is {age_days} days old"
 
 
-def _cannot_fall(case: ComparedCase, alpha: float) -> bool:
-    """Whether even a drop from all trials to none would not count, were it the only one."""
+def _all_lost(case: ComparedCase) -> Trials | None:
+    """Return the largest drop that a case with several trials could have: from all to none."""
     if case.base is None or case.head is None or case.single or not (case.base.graded and case.head.graded):
-        return False
-    return p_of_drop(Trials(case.base.graded, case.base.graded, 0, case.head.graded)) > alpha / 4
+        return None
+    return Trials(case.base.graded, case.base.graded, 0, case.head.graded)
 
 
 def _ids(cases: Sequence[OfCase], *, by_target: bool) -> str:
     names = [case_name(each.key, names_target=by_target) for each in cases]
     return first_few([shortened(each, MAX_NAME) for each in names])
-
-
-def first_few(names: Sequence[str]) -> str:
-    """Return the first few names, and the number of the others."""
-    listed = ", ".join(names[:MAX_NAMED])
-    return f"{listed} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else listed
 
 
 def _age_days(measured: str | None, now: datetime) -> int | None:

@@ -237,6 +237,8 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
         reasons.append("no case of this run is in it")
     for reason in reasons:
         yield _cause(FAILED, "regression", f"against {comparison.base}: {reason}")
+    for reason in comparison.unmeasured:
+        yield _cause(INFRASTRUCTURE, "unmeasured", f"against {comparison.base}: a limit was not checked: {reason}")
     for reason in comparison.statement.withheld if comparison.statement is not None else ():
         yield _cause(
             INFRASTRUCTURE, "withheld", f"against {comparison.base}: no decision: {reason}; --allow-changes decides"

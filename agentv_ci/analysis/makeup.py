@@ -61,7 +61,7 @@ def _scoring(result: EvaluatorResult) -> JsonValue:
 
 
 def _without_judge(settings: str | None) -> JsonValue:
-    """Return settings of an evaluator without its judge; long ones are shortened, and stay a text."""
+    """Return settings of an evaluator without its judge and its files; long ones are shortened, and stay a text."""
     try:
         given = json.loads(settings) if settings is not None else None
     except ValueError:
@@ -71,4 +71,17 @@ def _without_judge(settings: str | None) -> JsonValue:
     parts = (each for each in (given, given.get("aggregator")) if isinstance(each, dict))
     for each in parts:
         each.pop("target", None)
-    return given
+    return _without_files(given)
+
+
+def _without_files(value: JsonValue) -> JsonValue:
+    """Return settings without references to files, whose names and texts may change."""
+    if isinstance(value, list):
+        return [_without_files(each) for each in value if not _is_file(each)]
+    if isinstance(value, dict):
+        return {name: _without_files(each) for name, each in value.items() if not _is_file(each)}
+    return value
+
+
+def _is_file(value: JsonValue) -> bool:
+    return isinstance(value, dict) and {"path", "sha256"} <= value.keys()

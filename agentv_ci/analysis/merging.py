@@ -9,7 +9,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.analysis.comparison import BaselineComparison, compare, first_few
+from agentv_ci.analysis.comparison import BaselineComparison, compare
 from agentv_ci.analysis.metric_changes import limits_of
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.quarantine import in_quarantine, quarantine_in
@@ -27,7 +27,7 @@ from agentv_ci.contracts.report import (
     Validation,
 )
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.text import counted
+from agentv_ci.text import counted, first_few
 
 
 class Part(Struct, frozen=True, eq=False):

@@ -35,7 +35,11 @@ NOUNS: Mapping[MetricName, str] = {
     "mean_latency": "times",
     "p95_latency": "times",
 }
+NOT_SHARED = "no case is on both sides"
+"""Why a limit has nothing to compare that could have been measured."""
 P95 = 0.95
+MOST_STEPS = 100
+"""Of a distribution that is compared with one of another number of values."""
 WHOLE_RANGE = 2.0
 """Of a difference, from −1 to 1."""
 
@@ -157,14 +161,22 @@ def _values(metric: MetricName, outcome: CaseOutcome) -> list[float]:
 
 
 def _samples(metric: MetricName, of: _Measured, *, by_trial: bool) -> Iterator[Pair]:
-    """Yield the trials of a case, or its means if the sides have different numbers of them."""
+    """Yield the trials of a case; if the sides have different numbers of them, what stands for each side."""
     suite, case_id, target = of.pair[1].key
     base, head = of.base, of.head
-    if len(base) != len(head) and metric != "p95_latency":
-        base, head = [_mean(base)], [_mean(head)]
-    for number, (before, now) in enumerate(zip(base, head, strict=False), 1):
+    if len(base) != len(head):
+        by_trial = False
+        size = min(math.lcm(len(base), len(head)), MOST_STEPS)
+        base, head = (_steps(side, size) if metric == "p95_latency" else [_mean(side)] for side in (base, head))
+    for number, (before, now) in enumerate(zip(base, head, strict=True), 1):
         cluster = f"{suite}\n{case_id}\n{number}" if by_trial else f"{suite}\n{case_id}"
         yield Pair(cluster, f"{cluster}\n{target}", number, before, now)
+
+
+def _steps(values: Sequence[float], size: int) -> list[float]:
+    """Return `size` values that are distributed like these; each is repeated as often, if `size` is a multiple."""
+    ordered = sorted(values)
+    return [ordered[(2 * place + 1) * len(ordered) // (2 * size)] for place in range(size)]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -217,11 +229,13 @@ def _reason(answer: _Answer, verdict: MetricVerdict, level: float) -> str | None
     """Return why there is no verdict, and what to do; or which cases are not in it."""
     if verdict == "not compared":
         return _missing(answer)
+    left = len(answer.pairs) - len(answer.measured)
+    if left and verdict == "undecided":
+        return f"{left} of {counted(len(answer.pairs), 'case')} not measured on both sides"
     found, needed = answer.effect, 1 + math.ceil(math.log2(1 / level))
     if found is None or found.clusters < needed:
         more = ", or use --repeat 5" if answer.question.limit is not None else ""
         return f"{counted(len(answer.measured), 'case')}, too few for a mean: compare at least {needed}{more}"
-    left = len(answer.pairs) - len(answer.measured)
     return f"{left} of {counted(len(answer.pairs), 'case')} not measured on both sides" if left else None
 
 
@@ -229,7 +243,7 @@ def _missing(answer: _Answer) -> str:
     """Return which targets do not give the values that are asked for."""
     metric = answer.question.metric
     if metric in ("pass rate", "mean score") or not answer.pairs:
-        return "no case is on both sides"
+        return NOT_SHARED
     before, now = (
         listed(dict.fromkeys(pair[side].target for pair in answer.pairs if not _values(metric, pair[side])))
         for side in (0, 1)

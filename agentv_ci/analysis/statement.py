@@ -1,19 +1,29 @@
 """What a comparison states as a whole, wrong with at most a known probability.
 
-Half of that probability is for the means over all cases, half for single cases that got worse, which a mean hides.
+Half of that probability is for the means over all cases and for all trials together, half for single cases that got
+worse, which a mean hides. Of few cases, the means have half, and all trials together and single cases a quarter each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.analysis.case_changes import Trials, dropped, p_of_total_drop
 from agentv_ci.analysis.metric_changes import FEW_CASES, CasePair, Limit, metric_changes
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.comparison import MetricChange, OfCase, Statement
-from agentv_ci.text import counted, listed
+from agentv_ci.text import counted, first_few, listed
+
+RANKS: Mapping[Verdict, int] = {"fail": 0, "borderline": 1, "pass": 2}
+USUAL_TRIALS = 5
+"""With so many trials a side, one case can show a drop."""
+SHARE_OF_TOTAL, SHARE_OF_TOTAL_IF_FEW = 0.1, 0.25
+"""Of the probability of a wrong statement: what the test of all trials together has."""
 
 
 class Terms(Struct, frozen=True):
@@ -39,22 +49,54 @@ def state(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, ba
     """
     comparable = [each for each in pairs if terms.allows_changes or not has_other_task(each)]
     withheld = () if terms.allows_changes else tuple(_incomparable(pairs, comparable, base))
-    alpha = 1 - terms.confidence
-    of_cases = wrong_calls(comparable, terms.confidence)
-    metrics = metric_changes(comparable, targets, terms.limits, alpha / 2) if comparable else ()
-    if has_few(comparable):
-        metrics = _with_trials(metrics, comparable, of_cases)
-    calls = dropped([trials_of(each) for each in comparable], of_cases)
-    worse = [pair for pair, is_worse in zip(comparable, calls, strict=True) if is_worse]
-    cases = tuple(OfCase(suite=suite, id=name, target=target) for suite, name, target in (now.key for _, now in worse))
+    found = _judged(comparable, targets, terms)
+    is_open = not withheld and found.verdict == "undecided"
+    fallen = [_named(each) for each in comparable if has_worse_verdict(each)] if is_open else []
     return Statement(
-        verdict="withheld" if withheld else _verdict(metrics, cases),
+        verdict="withheld" if withheld else found.verdict,
         confidence=terms.confidence,
         cases=len(comparable),
-        metrics=metrics,
-        worse_cases=cases,
+        metrics=found.metrics,
+        worse_cases=found.worse_cases,
+        maybe_worse_cases=() if fallen and _could_fall(comparable, targets, terms) else tuple(fallen),
         withheld=withheld,
     )
+
+
+class _Judged(NamedTuple):
+    metrics: tuple[MetricChange, ...]
+    worse_cases: tuple[OfCase, ...]
+
+    @property
+    def verdict(self) -> Literal["worse", "better", "undecided"]:
+        verdicts = {each.verdict for each in self.metrics}
+        is_worse = bool(self.worse_cases) or "worse" in verdicts
+        return "worse" if is_worse else "better" if "better" in verdicts else "undecided"
+
+
+def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> _Judged:
+    of_total = (1 - terms.confidence) * (SHARE_OF_TOTAL_IF_FEW if has_few(pairs) else SHARE_OF_TOTAL)
+    of_cases = wrong_calls(pairs, terms.confidence)
+    left = 1 - terms.confidence - of_total - of_cases
+    metrics = metric_changes(pairs, targets, terms.limits, left) if pairs else ()
+    calls = dropped([trials_of(each) for each in pairs], of_cases)
+    worse = tuple(_named(pair) for pair, is_worse in zip(pairs, calls, strict=True) if is_worse)
+    return _Judged(_with_trials(metrics, pairs, of_total), worse)
+
+
+def _named(pair: CasePair) -> OfCase:
+    suite, name, target = pair[1].key
+    return OfCase(suite=suite, id=name, target=target)
+
+
+def _could_fall(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> bool:
+    """Whether the statement were `worse` if every trial failed now."""
+    return _judged([(base, _failed(head)) for base, head in pairs], targets, terms).verdict == "worse"
+
+
+def _failed(outcome: CaseOutcome) -> CaseOutcome:
+    trials = tuple(replace(each, verdict="fail", score=0.0) for each in outcome.graded)
+    return replace(outcome, verdict="fail", score=0.0, trials=trials)
 
 
 def has_few(pairs: Sequence[CasePair]) -> bool:
@@ -74,7 +116,7 @@ def trials_of(pair: CasePair) -> Trials:
 
 
 def _with_trials(metrics: Sequence[MetricChange], pairs: Sequence[CasePair], alpha: float) -> tuple[MetricChange, ...]:
-    """Return the changes with pass rates that trials decide, since the cases are too few for a mean."""
+    """Return the changes with pass rates that the trials of all cases together decide, where means do not."""
     rates = sum(each.metric == "pass rate" for each in metrics)
     return tuple(
         _by_trials(each, [pair for pair in pairs if each.target in (None, pair[1].target)], alpha / rates)
@@ -87,22 +129,33 @@ def _with_trials(metrics: Sequence[MetricChange], pairs: Sequence[CasePair], alp
 def _by_trials(rate: MetricChange, pairs: Sequence[CasePair], alpha: float) -> MetricChange:
     trials = [trials_of(each) for each in pairs]
     if p_of_total_drop(trials) <= alpha:
-        return rate.model_copy(update={"verdict": "worse", "reason": None})
-    lost = [Trials(each.base, each.base, 0, each.head) for each in trials]
-    can_fall = p_of_total_drop(lost) <= alpha
-    too_few = f"{counted(len(trials), 'case')} with so few trials cannot show any drop: use --repeat 5"
+        return rate.model_copy(update={"verdict": "worse", "reason": None, "low": None, "high": None})
+    if not has_few(pairs):
+        return rate
+    can_fall = p_of_total_drop([Trials(each.base, each.base, 0, each.head) for each in trials]) <= alpha
+    too_few = f"{counted(len(trials), 'case')} with so few trials cannot show any drop: {more_trials(trials)}"
     return rate.model_copy(update={"reason": None if can_fall else too_few})
 
 
-def _verdict(metrics: Iterable[MetricChange], worse: Sequence[OfCase]) -> Literal["worse", "better", "undecided"]:
-    verdicts = {each.verdict for each in metrics}
-    return "worse" if worse or "worse" in verdicts else "better" if "better" in verdicts else "undecided"
+def more_trials(cases: Iterable[Trials]) -> str:
+    """Return what would let cases show a drop."""
+    is_known_cure = any(min(each.base, each.head) < USUAL_TRIALS for each in cases)
+    return f"use --repeat {USUAL_TRIALS}" if is_known_cure else "use more trials"
+
+
+def has_worse_verdict(pair: CasePair) -> bool:
+    """Whether the verdict of a case is worse than before."""
+    base, head = pair
+    return RANKS[head.verdict] < RANKS[base.verdict]
 
 
 def _incomparable(pairs: Sequence[CasePair], comparable: Sequence[CasePair], base: str) -> Iterator[str]:
     if pairs and not comparable:
         cases = "1 case" if len(pairs) == 1 else f"all {len(pairs)} cases"
         yield f"the question or the evaluators of {cases} changed since {base}"
+    elif worse := [pair[1].case.id for pair in pairs if has_other_task(pair) and has_worse_verdict(pair)]:
+        cases = f"{counted(len(worse), 'case')} with a changed question or evaluators"
+        yield f"{cases} and a worse verdict than in {base}: {first_few(worse)}"
     by_target: dict[str, list[CasePair]] = {}
     for pair in comparable:
         if pair[0].target == pair[1].target:

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from agentv_ci.analysis.baseline import baseline_of, baseline_text, has_figures, outcome_of
+from agentv_ci.analysis.baseline import baseline_of, baseline_text, is_old, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides, compare_targets
 from agentv_ci.analysis.metric_changes import Limit, limits_of
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
@@ -147,7 +147,7 @@ def side_of(path: Path, name: str) -> Side:
     if path.suffix == ".json":
         document = _baseline(path)
         cases = tuple(map(outcome_of, document.cases))
-        return Side(name, cases, document.measured, has_no_figures=not has_figures(document))
+        return Side(name, cases, document.measured, has_no_figures=is_old(document))
     outcomes, measured, _ = _read(path, name)
     return Side(name, outcomes, measured)
 

@@ -78,7 +78,7 @@ def command(options: CompareOptions) -> int:
     Cases are matched by suite and id. All cases together decide: their pass rate and mean score, single cases that got
     worse, and the limits of costs, tokens and times, which are those of HEAD's gate unless options set them. Run
     several trials (--repeat 5): a single one may be noise. Exit code 1: worse; 3: no case is on both sides; 4: a case
-    lost its verdict, or judges, models or all cases differ.
+    lost its verdict, a limit could not be checked, or judges, models or all cases differ.
 
     \b
     Examples:
@@ -119,7 +119,8 @@ def _show_all(comparisons: Sequence[Comparison], form: str) -> int:
 
 
 def _code(comparison: Comparison) -> int:
-    is_whole = comparison.compared > 0 and comparison.lost == 0 and not _withheld(comparison)
+    is_decided = not _withheld(comparison) and not comparison.unmeasured
+    is_whole = comparison.compared > 0 and comparison.lost == 0 and is_decided
     return FAILED if comparison.reasons else PASSED if is_whole else INFRASTRUCTURE
 
 
@@ -144,6 +145,10 @@ def _show(comparison: Comparison) -> None:
         for reason in withheld:
             show_line(f"  {reason}", "bad")
         show_line(f"  hint: run both sides alike, or compare them with {ALLOW_CHANGES}", "plain")
+    elif comparison.unmeasured:
+        show_line("compare: a limit was not checked", "bad")
+        for reason in comparison.unmeasured:
+            show_line(f"  {reason}", "bad")
     elif comparison.lost:
         show_line(f"compare: verdict lost for {counted(comparison.lost, 'case')}", "bad")
     else:

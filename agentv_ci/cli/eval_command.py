@@ -57,6 +57,7 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.cli.running import run
 from agentv_ci.compile.overrides import Overrides
+from agentv_ci.contracts.increases import setting_of
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.execute.run_services import ClusterOptions, RunOptions
 from agentv_ci.execute.shard import Shard
@@ -68,6 +69,7 @@ from agentv_ci.workspaces.places import Keep
 if TYPE_CHECKING:
     from agentv_ci.analysis.experiment import Judgement  # few runs are experiments
     from agentv_ci.contracts.plan import Plan
+    from agentv_ci.contracts.report import GateResult
 
 
 class ShardType(click.ParamType[Shard]):
@@ -215,6 +217,10 @@ class EvalOptions:
         _refuse_alone("--cache-dir", self.cache_dir, "--cache", wants=self.wants_cache)
         _refuse_alone("--format", self.list_form, "--list", wants=self.wants_list or self.list_form == "text")
         _refuse_alone("--balance", self.balance, "--shard", wants=self.shard)
+        for metric in self.increases.limits():
+            # The limits of shards hold when `report` merges them and compares the whole.
+            wants = self.against.baseline or self.shard
+            _refuse_alone(f"--{setting_of(metric).replace('_', '-')}", metric, "--baseline", wants=wants)
         self._require_cluster()
         dumps = self.dump_prompts or self.dump_traces
         _refuse_alone("--dump-dir", self.dump_dir, "--dump-prompts or --dump-traces", wants=dumps)
@@ -396,8 +402,16 @@ def run_compiled(
     if not quiet:
         for each in left_out:
             show_line(each, "warn")
+        if experiment is None and _has_unchecked_limits(options, outcome.report.gate):
+            show_warning("limits of increases in 'gate' are not checked without --baseline")
     _show_leftovers(compiled.origin.left_out, os.environ, quiet=quiet)
     return outcome.report.gate.exit_code
+
+
+def _has_unchecked_limits(options: EvalOptions, gate: GateResult) -> bool:
+    """Whether a whole run has limits of increases, and nothing to compare with."""
+    compares_later = options.against.baseline or options.shard or options.dry_run
+    return not compares_later and any(each.max_increases for each in gate.settings)
 
 
 def _show_leftovers(left_out: int, environ: Mapping[str, str], *, quiet: bool) -> None:

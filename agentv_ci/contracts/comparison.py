@@ -102,6 +102,11 @@ class Statement(Recorded):
     cases: int = Field(description="Cases that it is about.")
     metrics: Items[MetricChange] = Field(description="Changes of the metrics.")
     worse_cases: Items[OfCase] = Field((), description="Cases that are worse beyond chance, among all cases.")
+    maybe_worse_cases: Items[OfCase] = Field(
+        (),
+        description="Cases with a worse verdict, if their trials are too few for any statement: a regression, possibly "
+        "noise.",
+    )
     withheld: Items[str] = Field((), description="Why the sides are not comparable.")
 
 
@@ -118,10 +123,12 @@ class Comparison(Recorded):
     compared: int = Field(description="Cases graded on both sides.")
     lost: int = Field(description="Cases that lost their verdict.")
     quarantined: int = Field(0, description="Cases of the newer side in quarantine, which are not compared.")
-    counts: dict[Change, int] = Field(description="Change → number of cases.")
+    left_out: int = Field(0, description="Cases with a changed question or evaluators, which do not count.")
+    counts: dict[Change, int] = Field(description="Change → number of cases that count.")
     statement: Statement | None = Field(None, description="What the comparison states as a whole.")
     pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
     mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")
+    unmeasured: Items[str] = Field((), description="Limits that could not be checked, and why.")
     warnings: Items[str] = Field(description="Reasons not to trust the older side.")
     reasons: Items[str] = Field(description="Why this is a regression; empty otherwise.")
     cases: Items[ComparedCase] = Field(description="All cases except unchanged ones, worst first.")
@@ -129,7 +136,8 @@ class Comparison(Recorded):
     @property
     def shares_cases(self) -> bool:
         """Whether any case is on both sides."""
-        return any(number for change, number in self.counts.items() if change not in ("new", "removed"))
+        shared = (number for change, number in self.counts.items() if change not in ("new", "removed"))
+        return self.left_out > 0 or any(shared)
 
 
 TrialNumber = Annotated[int, Field(ge=1)]

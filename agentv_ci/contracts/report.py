@@ -206,6 +206,7 @@ GateReasonKind = Literal[
     "validator",
     "regression",
     "withheld",
+    "unmeasured",
     "experiment",
     "cost",
     "unpriced",

@@ -15,7 +15,6 @@ from urllib.parse import quote as quote_address
 
 from msgspec import Struct
 
-from agentv_ci.analysis.comparison import first_few
 from agentv_ci.analysis.on_base import BaseBranch
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.analysis.quarantine import gating
@@ -31,7 +30,7 @@ from agentv_ci.contracts.report import (
     Validation,
 )
 from agentv_ci.contracts.results import NO_OUTCOME, NO_REFERENCE_ANSWER, UNKNOWN, ResultRow
-from agentv_ci.text import counted, listed, on_one_line
+from agentv_ci.text import counted, first_few, listed, on_one_line
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.proof import Proof  # few runs have one
@@ -284,7 +283,8 @@ def issues_text(validation: Validation) -> str:
 
 def changes_text(comparison: Comparison) -> str:
     """Return the number of cases by change."""
-    left_out = [f"{comparison.quarantined} in quarantine"] if comparison.quarantined else []
+    left_out = [f"{comparison.left_out} left out"] if comparison.left_out else []
+    left_out += [f"{comparison.quarantined} in quarantine"] if comparison.quarantined else []
     return (
         ", ".join([f"{number} {change}" for change, number in comparison.counts.items() if number] + left_out)
         or "no cases"
@@ -301,7 +301,8 @@ def one_sided(comparison: Comparison) -> Iterator[str]:
 
 def statement_text(statement: Statement) -> str:
     """Return what a comparison states as a whole."""
-    said = "no regression shown" if statement.verdict == "undecided" else statement.verdict
+    nothing = "too few trials to show a drop" if statement.maybe_worse_cases else "no regression shown"
+    said = nothing if statement.verdict == "undecided" else statement.verdict
     return f"over {counted(statement.cases, 'case')}, at {100 * statement.confidence:g}% confidence: {said}"
 
 

@@ -78,7 +78,9 @@ def test_changes_are_worst_first_and_all_cases_together_decide() -> None:
     assert [each.change for each in found.cases] == ["regressed"] * 3 + ["improved"]
     assert found.reasons == ("1 case worse: case-4",)
     few, several = (compared(" ".join("p" * number), " ".join("f" * number)) for number in (6, 7))
-    assert (few.reasons, several.reasons) == ((), ("pass rate 100.0% → 0.0%",))
+    assert several.reasons == ("pass rate 100.0% → 0.0%",)
+    noise = "6 cases with a worse verdict, possibly noise, and too few trials to tell: case-0, case-1, case-2, case-3"
+    assert few.reasons == (f"{noise}, case-4 and 1 more",)
     many = compared(" ".join("p" * 12), " ".join("f" * 12))
     assert [each.partition(" (")[0] for each in many.reasons] == [
         "pass rate 100.0% → 0.0%",
@@ -126,10 +128,25 @@ def test_old_baseline_is_a_warning(days: int | None, warnings: tuple[str, ...]) 
             side("pp pp"),
             "2 cases with too few trials to show a drop alone: case-0, case-1; use --repeat 5",
         ),
+        (
+            side(" ".join(["pppp"] * 9)),
+            side(" ".join(["pppp"] * 9)),
+            (
+                "9 cases with too few trials to show a drop alone: case-0, case-1, case-2, case-3, case-4 and 4 more; "
+                "use --repeat 5"
+            ),
+        ),
     ],
 )
 def test_what_makes_a_comparison_weak_is_a_warning(base: Side, head: Side, warning: str) -> None:
     assert compared(base, head).warnings == (warning,)
+
+
+@pytest.mark.parametrize(("cases", "confidence"), [(12, 0.95), (2, 0.99)])
+def test_a_case_is_called_weak_at_the_level_that_decides(cases: int, confidence: float) -> None:
+    words = " ".join(["pppp" if cases == 12 else "ppppp"] * cases)
+    weak = [each for each in compared(words, words, confidence=confidence).warnings if "too few trials" in each]
+    assert [each.rpartition("; ")[2] for each in weak] == ([] if cases == 12 else ["use more trials"])
 
 
 def test_baseline_keeps_graded_cases_with_their_trials() -> None:

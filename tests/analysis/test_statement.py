@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -163,6 +164,73 @@ def test_cases_with_another_question_are_left_out() -> None:
     everywhere = stated(base, run(input_messages=asked("Might I?")))
     assert everywhere.withheld == ("the question or the evaluators of all 12 cases changed since main.jsonl",)
     assert stated(base, changed, allows_changes=True).cases == CASES
+    assert (found.left_out, sum(found.counts.values())) == (1, CASES - 1)
+
+
+def test_a_case_cannot_get_worse_by_another_question() -> None:
+    base, other = run(), {"expected_outcome": "Anything", "verdict": "fail"}
+    changed = [each.model_copy(update=other) if each.eval_id == "case-0" else each for each in base]
+    reason = "1 case with a changed question or evaluators and a worse verdict than in main.jsonl: case-0"
+    found = compared(base, changed)
+    assert found.statement is not None
+    assert (found.statement.verdict, found.statement.withheld, found.reasons) == ("withheld", (reason,), ())
+    assert stated(base, changed, allows_changes=True).withheld == ()
+
+
+def test_files_of_evaluators_may_change() -> None:
+    def judged(path: str, digest: str, **more: Any) -> list[ResultRow]:
+        settings = json.dumps({"golden": {"path": path, "sha256": digest}, "ignore": ["*.lock"], **more})
+        return run(evaluator_results=(finding("x", settings=settings),))
+
+    before = judged("fix.patch", "1")
+    assert stated(before, judged("patches/fix.patch", "2")).cases == CASES
+    assert stated(before, judged("fix.patch", "1", least=0.5)).cases == 0
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict"),
+    [
+        ([1000, 1000], [1000, 1000, 90_000], "worse"),
+        ([1000, 1000, 90_000], [1000, 1000], "within"),
+        ([1000, 90_000], [1000, 90_000, 1000, 90_000], "within"),
+        ([1000, 1000], [1000, 1000, 1000], "within"),
+    ],
+)
+def test_all_answers_count_for_a_quantile(base: list[int], head: list[int], verdict: str) -> None:
+    sides = (run(trials=len(each), duration_ms=each) for each in (base, head))
+    assert limited(*sides, Limit("p95_latency", 0.2)).verdict == verdict
+
+
+def test_few_cases_are_worse_all_together_among_many() -> None:
+    def broken(cases: int) -> Statement:
+        head = [
+            each.model_copy(update={"verdict": "fail"}) if each.eval_id in ("case-0", "case-1", "case-2") else each
+            for each in run(cases)
+        ]
+        return stated(run(cases), head)
+
+    for cases in (9, 10, 20):
+        found = broken(cases)
+        assert found.verdict == "worse"
+        assert [(each.low, each.high) for each in found.metrics if each.verdict == "worse"] == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("passes", "now", "maybe"),
+    [
+        (5, 0, 5),  # no drop of five trials is beyond chance
+        (5, 5, 0),
+        (7, 6, 0),  # a drop of all seven would be
+        (12, 11, 0),
+    ],
+)
+def test_a_worse_verdict_counts_if_no_drop_could_be_shown(passes: int, now: int, maybe: int) -> None:
+    base = run(passes, 1)
+    head = [*base[:now], *(each.model_copy(update={"verdict": "fail", "score": 0.0}) for each in base[now:])]
+    found = compared(base, head)
+    assert found.statement is not None
+    assert (found.statement.verdict, len(found.statement.maybe_worse_cases)) == ("undecided", maybe)
+    assert bool(found.reasons) == bool(maybe)
 
 
 def test_rates_and_scores_of_too_few_cases_say_what_is_needed() -> None:

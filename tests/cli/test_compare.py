@@ -169,16 +169,16 @@ class TestCompare:
         [
             ("e", "p", [], 4, "not enough evidence"),
             ("p", "e", [], 4, "not enough evidence"),
-            ("p", "f", [], 0, "regressed"),
+            ("p", "f", [], 1, "regressed"),
             ("f", "p", [], 0, "improved"),
             ("p", "p", [], 0, "unchanged"),
-            ("pp", "ff", [], 0, "not enough evidence"),
-            ("pppp", "ffff", [], 0, "not enough evidence"),
+            ("pp", "ff", [], 1, "not enough evidence"),
+            ("pppp", "ffff", [], 1, "not enough evidence"),
             ("pppp", "ffff", ["--confidence", "0.9"], 1, "regressed"),
             ("ppppp", "fffff", [], 1, "regressed"),
             ("fffff", "ppppp", [], 0, "improved"),
-            ("p", "fffff", [], 0, "not enough evidence"),
-            ("eep", "eef", [], 0, "not enough evidence"),
+            ("p", "fffff", [], 1, "not enough evidence"),
+            ("eep", "eef", [], 1, "not enough evidence"),
         ],
     )
     def test_change_of_one_case(
@@ -360,10 +360,38 @@ class TestLimits:
         assert "tokens: no tokens before from target default" in said
         assert "old.json was written by an earlier version, without costs, tokens and times: accept it again" in said
 
-    @pytest.mark.parametrize("value", ["10", "0.1", "-5%", "10 %", "ten%", ""])
+    @pytest.mark.parametrize("value", ["10", "0.1", "-5%", "10 %", "ten%", "", "9" * 310 + "%"])
     def test_limit_that_is_not_a_percentage_is_refused(self, value: str, project: Project) -> None:
         limit = ["--max-cost-increase", value]
         project.refuses("compare", "main.json", "main.jsonl", *limit, error="is not a percentage such as 10%")
+
+    def test_limit_needs_a_baseline_or_a_merge(self, project: Project) -> None:
+        limit = ["--max-p95-latency-increase", "10%"]
+        project.refuses("eval", "evals", *limit, error="--max-p95-latency-increase requires --baseline")
+        assert project.run("eval", "evals", "--shard", "1/2", *limit).code == 0
+
+    def test_limit_of_the_document_without_a_baseline_is_a_warning(self, project: Project) -> None:
+        project.documents(*self.IDS, gate={"max_tokens_increase": "10%"})
+        said = "limits of increases in 'gate' are not checked without --baseline"
+        assert said in project.run("eval", "evals").err
+        assert said not in project.run("eval", "evals", "--baseline", "main.json").err
+
+    def test_limit_that_cannot_be_checked_fails(self, project: Project) -> None:
+        project.targets(GREETS)
+        done = project.eval("--baseline", "main.json", "--max-tokens-increase", "10%")
+        reason = "against main.json: a limit was not checked: tokens: no tokens now from target default"
+        assert (done.code, reason in " ".join(done.out.split())) == (4, True)
+        done = project.run("compare", "main.json", "r.jsonl")
+        assert (done.code, "compare: a limit was not checked" in done.out) == (4, True)
+
+    def test_new_baseline_of_a_target_without_figures_is_not_an_old_one(self, project: Project) -> None:
+        document = project.json("main.json")
+        for each in document["cases"]:
+            for name in ("tokens", "durations_ms"):
+                each.pop(name, None)
+        project.write({"bare.json": json.dumps(document)})
+        done = project.eval("--baseline", "bare.json", "--max-tokens-increase", "10%")
+        assert (done.code, "earlier version" in done.out) == (4, False)
 
     def test_changes_cannot_be_allowed_without_a_baseline(self, project: Project) -> None:
         project.refuses("eval", "evals", "--allow-changes", error="--allow-changes requires --baseline")

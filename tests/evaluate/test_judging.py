@@ -32,7 +32,10 @@ def score(judge: Judge, *, retries: int = 2) -> tuple[Score, list[str]]:
 
 def test_first_readable_reply_is_the_score() -> None:
     judge = Judge(['{"ok": 1}', '{"ok": 2}'])
-    assert score(judge) == (Score(1.0, reasoning="1", judge_prompt="system\n\nuser", raw_response='{"ok": 1}'), [])
+    assert score(judge) == (
+        Score(1.0, reasoning="1", judge="judge", judge_prompt="system\n\nuser", raw_response='{"ok": 1}'),
+        [],
+    )
     assert (judge.targets, judge.asked) == (["judge"], [QUESTION])
 
 
@@ -40,7 +43,7 @@ def test_first_readable_reply_is_the_score() -> None:
 def test_question_is_repeated_with_a_reminder(reply: str) -> None:
     judge = Judge([reply, reply, '{"ok": 2}'])
     found, log = score(judge)
-    assert found == Score(1.0, reasoning="2", judge_prompt="system\n\nuser", raw_response='{"ok": 2}')
+    assert found == Score(1.0, reasoning="2", judge="judge", judge_prompt="system\n\nuser", raw_response='{"ok": 2}')
     assert log == [f"case: name: unreadable reply {number}: {reply!r}" for number in (1, 2)]
     repeated = replace(QUESTION, user=f"user\n\n{AGAIN}")
     assert judge.asked == [QUESTION, repeated, repeated]
