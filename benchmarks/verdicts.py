@@ -17,8 +17,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
 from agentv_ci.analysis.gate import decide_gate
+from agentv_ci.analysis.metric_changes import Limit
 from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
 from agentv_ci.analysis.statement import Terms
 from agentv_ci.contracts.base import Require
@@ -36,6 +39,8 @@ BROKEN, WORSE = 0.1, 0.7
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SUITE = "simulated.yaml"
 
+ALLOWED, SPREAD = 0.1, 0.4
+"""The allowed increase of costs, and how much they vary: the deviation of their logarithm, of cases and of trials."""
 REQUIREMENTS: Sequence[Require] = ("majority", "all", "any")
 PLANNED = 5
 """Trials of a case with `stop_when: decided`."""
@@ -103,7 +108,53 @@ class Compared:
         return compare_fails(base, head, self.confidence) != self.should_fail
 
 
-def measures() -> Iterator[tuple[str, Gated | Compared]]:
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Two runs, in the second of which the first case has broken."""
+
+    base: Agent
+    head: Agent
+
+    def is_wrong(self, repeat: int, chance: random.Random) -> float:
+        """Return the share of the cases that are called regressed and are as good as before."""
+        base, head = (run_of(agent, repeat, chance) for agent in (self.base, self.head))
+        cases = compare_sides(Side("base", base), Side("head", head), Terms(CONFIDENCE), now=NOW).cases
+        called = [each.id for each in cases if each.change == "regressed" and not each.single]
+        return sum(each != "case-0" for each in called) / len(called) if called else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """Two runs whose answers cost differently, with a limit of the increase."""
+
+    increase: float
+    should_fail: bool
+
+    def is_wrong(self, repeat: int, chance: random.Random) -> bool:
+        """Whether the decision about the limit is wrong."""
+        prices = [chance.lognormvariate(0, SPREAD) for _ in range(CASES)]
+        base = priced(run_of(GOOD, repeat, chance), prices, chance)
+        head = priced(run_of(GOOD, repeat, chance), [each * (1 + self.increase) for each in prices], chance)
+        terms = Terms(CONFIDENCE, [Limit("cost", ALLOWED)])
+        statement = compare_sides(Side("base", base), Side("head", head), terms, now=NOW).statement
+        assert statement is not None, "runs have cases in common"
+        is_worse = any(each.metric == "cost" and each.verdict == "worse" for each in statement.metrics)
+        return is_worse != self.should_fail
+
+
+def priced(outcomes: Sequence[CaseOutcome], prices: Sequence[float], chance: random.Random) -> list[CaseOutcome]:
+    """Return cases whose answers cost about this much."""
+    found = []
+    for outcome, price in zip(outcomes, prices, strict=True):
+        trials = (replace(each, cost_usd=price * chance.lognormvariate(0, SPREAD)) for each in outcome.trials)
+        found.append(replace(outcome, trials=tuple(trials)))
+    return found
+
+
+Measure = Gated | Compared | Called | Priced
+
+
+def measures() -> Iterator[tuple[str, Measure]]:
     """Yield what is measured, by name."""
     for least in (1.0, 0.9):
         yield f"gate {least:.0%}, steady agent: false alarm", Gated(GOOD, least, should_fail=False)
@@ -114,9 +165,13 @@ def measures() -> Iterator[tuple[str, Gated | Compared]]:
         yield f"{about}, moody agent: false alarm", Compared(VARYING, VARYING, confidence, should_fail=False)
         yield f"{about}, one case broken: missed", Compared(GOOD, ONE_BROKEN, confidence, should_fail=True)
         yield f"{about}, all worse: missed", Compared(GOOD, ALL_WORSE, confidence, should_fail=True)
+    yield "moody agent, one case broken: wrong among the cases called", Called(VARYING, [BROKEN, *VARYING[1:]])
+    yield f"cost as before, at most {ALLOWED:.0%} more: false alarm", Priced(0.0, should_fail=False)
+    yield f"cost {ALLOWED:.0%} more, at most {ALLOWED:.0%} more: false alarm", Priced(ALLOWED, should_fail=False)
+    yield f"cost 60% more, at most {ALLOWED:.0%} more: missed", Priced(0.6, should_fail=True)
 
 
-def rates(name: str, measure: Gated | Compared, runs: int) -> dict[int, float]:
+def rates(name: str, measure: Measure, runs: int) -> dict[int, float]:
     """Return the share of wrong verdicts, by number of trials."""
     found = {}
     for repeat in REPEATS:

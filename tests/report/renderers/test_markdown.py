@@ -120,7 +120,7 @@ def test_comparison_comes_before_the_cases() -> None:
     said = shown(compared(now, older))
     assert said.index("### Against `main.json`") < said.index("| | case | score | why |")
     assert "**1 regressed, 1 improved, 1 unchanged**" in said
-    assert "- **over 3 cases, at 95% confidence: no regression shown**" in said
+    assert "- **over 3 cases, at 95% confidence: too few trials to show a drop**" in said
     few = "3 cases with so few trials cannot show any drop: use --repeat 5"
     assert f"- undecided: `pass rate 66.7% → 66.7%; {few}`" in said
     regressed = "| 📉 regressed | `a\\|b` | pass 1.000 → fail 0.200; one trial per side, possibly noise | "
