@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +13,14 @@ from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths, diff_p
 from agentv_ci.app.explain import explain
 from agentv_ci.app.validate import check_paths
 from agentv_ci.compile.selection import EVERY_CASE, CaseFilter
+from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.source import relative
 from agentv_ci.errors import InvalidInput, NothingToRun
 from agentv_ci.mcp_server.answers import Answer
 from agentv_ci.mcp_server.repository import Repository
 from agentv_ci.report.diagnostics import document
 from agentv_ci.text import listed
+from agentv_ci.workspaces.git_refs import is_url
 
 Name = Annotated[str, Field(max_length=500)]
 Names = Annotated[list[Name], Field(max_length=100)]
@@ -110,5 +114,13 @@ class DocumentTools:
             # Messages quote the files that they are about.
             self._repository.require_inside(Path(each.path) for each in error.diagnostics)
             raise
-        self._repository.require_inside(compiled.origin.sources)
+        self._repository.require_inside((*compiled.origin.sources, *self._of_workspaces(compiled.plan)))
         return compiled
+
+    def _of_workspaces(self, plan: Plan) -> Iterator[Path]:
+        """Yield the local Git repositories of workspaces, and what agents may see beside them."""
+        for workspace in filter(None, (case.workspace for case in plan.cases)):
+            commit = workspace.commit
+            local = (commit.git,) if commit is not None and not is_url(commit.git) else ()
+            seen = (os.path.expanduser(name) for name in workspace.visible)  # noqa: PTH111  # as where agents work
+            yield from (self._repository.root / name for name in (*local, *seen))

@@ -77,6 +77,31 @@ REFERRING = [
 ]
 
 
+AGENT = {"name": "default", "provider": "cli", "command_template": f"{sys.executable} -c 0", "prompt": "none"}
+WORKING: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    # Of a case, and of its target.
+    ({"from": {"git": "../../other"}}, {}),
+    ({"from": {"git": "../elsewhere"}}, {}),
+    ({"visible": ["../../outside"]}, {}),
+    ({"visible": ["/etc"]}, {}),
+    ({"visible": ["~"]}, {}),
+    ({}, {"visible": ["../../outside"]}),
+]
+
+
+@pytest.mark.parametrize(("of_case", "of_target"), WORKING)
+async def test_no_workspace_leads_out_of_the_repository(
+    of_case: dict[str, Any], of_target: dict[str, Any], project: Project
+) -> None:
+    project.write({"../other/.git/HEAD": "0" * 40})
+    project.path("elsewhere").symlink_to(project.folder.parent / "other")
+    project.documents({"id": "x", "execution": {"workspace": of_case}}, targets=({**AGENT, "workspace": of_target},))
+    async with connected(project, "--run-budget", "1") as client:
+        for tool in ("list_cases", "compile", "estimate"):
+            assert "is not a path in the repository" in await refusal_of(client, tool)
+        assert "is not a path in the repository" in await refusal_of(client, "run", max_cost_usd=0)
+
+
 @pytest.mark.parametrize("case", REFERRING)
 async def test_no_document_leads_out_of_the_repository(case: dict[str, Any], project: Project) -> None:
     project.documents(case, targets=({**GREETS, "response": "{{ prompt }}"}, {"name": "judge", "provider": "mock"}))
