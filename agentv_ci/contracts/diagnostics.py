@@ -98,7 +98,7 @@ PROOF_RULES: Mapping[str, Rule] = {
     "AV404": Rule("evaluator-crashes", "warning", "an evaluator that cannot score an empty or otherwise odd answer"),
     "AV405": Rule("vacuous-evaluator", "warning", "an evaluator that passes every answer"),
     "AV406": Rule("redundant-evaluator", "info", "an evaluator without which each answer gets the same verdict"),
-    "AV407": Rule("not-proven", "info", "a case whose evaluators all need a judge that did not score"),
+    "AV407": Rule("not-proven", "info", "a case that no evaluator scored, or that depends on judges that did not"),
 }
 """What `prove` finds of cases; `validate` does not, and config documents cannot change them."""
 

@@ -64,7 +64,9 @@ class CaseProof(Recorded):
     path: Name = Field(description="The file of the case, which may be one of data rows.")
     line: AtLeastOne = Field(description="First line of the case in that file.")
     template: AtLeastOne | None = Field(None, description="Of a data row: the line of its template in the eval file.")
-    proven: bool = Field(description="Whether any answer passes or fails, whatever judges say that did not score.")
+    proven: bool = Field(
+        description="Whether any answer that was scored passes or fails, whatever judges say that did not score."
+    )
     reference: Literal["passes", "fails", "undecided", "none"] = Field(
         description="Whether the reference answer passes its own evaluators."
     )
@@ -116,7 +118,9 @@ class ProofSummary(Recorded):
 
     cases: NonNegative = Field(description="Cases that were tried.")
     skipped: NonNegative = Field(description="Cases that their author skips, which were not tried.")
-    unproven: NonNegative = Field(description="Cases in which no answer passes or fails without a judge.")
+    unproven: NonNegative = Field(
+        description="Cases in which no answer was scored, or none passes or fails without a judge."
+    )
     without_reference: NonNegative = Field(description="Cases without a reference answer, and so without mutants.")
     without_mutants: NonNegative = Field(
         description="Cases whose reference answer passes, and in which nothing can be damaged."
@@ -134,9 +138,10 @@ class ProofSummary(Recorded):
 
     @property
     def passed_text(self) -> str:
-        """How many cases null agents pass."""
-        cases = "case" if self.cases == 1 else "cases"
-        return f"{self.passed_by_null_agents} of {self.cases} {cases} can be passed by doing nothing"
+        """How many of the cases that are proven null agents pass."""
+        proven = self.cases - self.unproven
+        cases = "case" if proven == 1 else "cases"
+        return f"{self.passed_by_null_agents} of {proven} {cases} can be passed by doing nothing"
 
 
 class ProofGate(Recorded):

@@ -33,6 +33,12 @@ class Graded(Struct, frozen=True):
     results: tuple[EvaluatorResult | None, ...]
     """One for each evaluator; None for one whose judge is left out."""
 
+    @property
+    def is_caught_by_score(self) -> bool:
+        """Whether the answer is caught, and not only because no evaluator could score it."""
+        is_scored = any(each is not None and each.verdict != "error" for each in self.results)
+        return self.outcome == "caught" and is_scored
+
     def scored(self, verdict: str) -> tuple[str, ...]:
         """Return the names of the evaluators with this verdict."""
         return tuple(each.name for each in self.results if each is not None and each.verdict == verdict)
@@ -79,7 +85,7 @@ def case_proof(grades: CaseGrades, template: int | None = None) -> CaseProof:
         path=case.source.path,
         line=case.source.line,
         template=template,
-        proven=any(graded.outcome != "undecided" for _, graded in every),
+        proven=any(graded.outcome == "passes" or graded.is_caught_by_score for _, graded in every),
         reference=_reference(reference),
         failed_by=failed_by,
         reference_error=_error_of(reference, failed_by),

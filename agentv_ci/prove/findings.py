@@ -61,7 +61,7 @@ class CaseFindings:
     def all(self) -> Iterator[ProofFinding]:
         """Yield them, those on the first line of the case before those of its evaluators."""
         proof = self._proof
-        if not proof.proven:
+        if not proof.proven and proof.reference != "fails":
             yield self._unproven()
         if proof.passing:
             through = dict.fromkeys(name for each in proof.passing for name in each.evaluators)
@@ -98,10 +98,11 @@ class CaseFindings:
         )
 
     def _unproven(self) -> ProofFinding:
-        judged = [each for each in self._proof.evaluators if each.unjudged]
-        reason = next((f": {each.reason}" for each in judged if each.reason), "")
-        message = f"not proven: without what judges say, no answer passes or fails{reason}"
-        return self._of_case("AV407", message, None, [each.name for each in judged])
+        silent = [each for each in self._proof.evaluators if each.unjudged or each.errors]
+        reason = next((f": {each.reason}" for each in silent if each.reason), "")
+        said = "without what judges say, no answer passes or fails"
+        message = f"not proven: {said if any(each.unjudged for each in silent) else 'no evaluator scored an answer'}"
+        return self._of_case("AV407", f"{message}{reason}", None, [each.name for each in silent])
 
     def _passing(self) -> str:
         """Return the null agents that pass, and the evaluators that accept their answers."""

@@ -332,6 +332,18 @@ def test_a_reference_answer_that_a_script_cannot_read_is_named_with_the_reason(p
     assert [each["state"] for each in project.json(".agentv/proof.json")["cases"][0]["evaluators"]] == ["untried"]
 
 
+def test_a_case_that_no_evaluator_scores_is_not_proven(project: Project) -> None:
+    silent = {"name": "reads", "type": "code", "script": ["no-such-program"]}
+    without = {"id": "silent", "expected_messages": [], "evaluators": [silent]}
+    project.documents(without, prices(NEGATED, name="other", answer="Ask us."))
+    found = proof(project)
+    assert (found["summary"]["cases"], found["summary"]["unproven"]) == (2, 1)
+    (finding,) = (each for each in found["findings"] if each["rule"] == "AV407")
+    assert finding["message"].startswith("not proven: no evaluator scored an answer: ")
+    assert "no-such-program" in finding["message"]
+    assert "1 of 1 case can be passed by doing nothing" in project.run("prove", "evals").out
+
+
 def test_the_calls_of_several_trajectories_are_made(project: Project) -> None:
     calls = [
         {"type": "tool_trajectory", "name": name, "mode": "any_order", "minimums": {name: least}, "required": True}
