@@ -89,6 +89,8 @@ class Effect(Struct, frozen=True):
     """How it was computed, for people to read."""
     smallest: float | None = None
     """The effect that the plan is made to find, when p-values and intervals hold at all looks at once."""
+    unseen: float = 0.0
+    """The part of `error`² that one more pair than was seen adds; it falls with the square of the number of cases."""
 
     @property
     def margin(self) -> float | None:
@@ -161,8 +163,11 @@ def effect(metric: Metric, pairs: Iterable[Pair], *, seed: int = 0, smallest: fl
 
     Each case weighs the same, whatever its number of trials; the order of pairs does not matter. `seed` is that of the
     bootstrap of a quantile. With `smallest`, the effect that the plan is made to find (a difference, or a share), the
-    result holds at all looks at once: pass the pairs of all trials so far at each of them, and the same value.
+    result holds at all looks at once: pass the pairs of all trials so far at each of them, and the same value. Raises
+    ValueError unless it is above 0: no interval of any size would ever be decided.
     """
+    if smallest is not None and smallest <= 0:
+        raise ValueError(f"an effect of {smallest:g} cannot be found")
     counted = _counted(metric, pairs)
     clusters = _by_cluster(counted)
     if len(clusters) < LEAST_CLUSTERS:
@@ -196,15 +201,17 @@ def _of_mean(metric: Metric, clusters: Mapping[str, _Cases]) -> Effect:
     ]
     estimate, variance, degrees = _mean([[math.fsum(case) / len(case) for case in cluster] for cluster in changes])
     cases = [case for cluster in changes for case in cluster]
+    unseen = _unseen(metric, cases, len(clusters))
     return Effect(
         metric=metric,
         estimate=estimate,
-        error=max(math.sqrt(variance + _unseen(metric, cases, len(clusters))), LEAST_ERROR),
+        error=max(math.sqrt(variance + unseen), LEAST_ERROR),
         degrees=degrees,
         clusters=len(clusters),
         cases=len(cases),
         pairs=sum(map(len, cases)),
         method=f"t at {degrees:.3g} degrees of freedom, errors by cluster (CR2)",
+        unseen=unseen,
     )
 
 

@@ -27,8 +27,10 @@ class Planned(Struct, frozen=True):
 def stop(primary: Sequence[Claim], planned: Planned) -> Stop | None:
     """Return why an experiment may stop after a look; None: it goes on.
 
-    `primary`: the claims about the metrics that decide, from effects that hold at all looks.
+    `primary`: the claims about the metrics that decide, from effects that hold at all looks; without any, it goes on.
     """
+    if not primary:
+        return None
     if all(is_decided(each) for each in primary):
         return "decided"
     chances = [chance_of_decision(each, planned) for each in primary if not is_decided(each)]
@@ -47,15 +49,17 @@ def chance_of_decision(of: Claim, planned: Planned) -> float:
 
     The predictive power of D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn (1986), Monitoring clinical trials:
     conditional or predictive power?, Controlled Clinical Trials 7. It is optimistic: it takes the error to shrink with
-    the root of the number of pairs, as if trials of one case were independent.
+    the root of the number of pairs, as if trials of one case were independent. What pairs that are not seen add to it
+    shrinks faster, and with few pairs it is most of it.
     """
     now = of.effect
     if planned.pairs <= now.pairs:
         return 0.0
-    error = now.error * math.sqrt(now.pairs / planned.pairs)
     # With few clusters, no interval has bounds: those that are still to come count, too.
     clusters = max(now.clusters, planned.clusters)
-    at_end = replace(now, clusters=clusters, degrees=now.degrees * clusters / now.clusters)
+    at_end = replace(now, clusters=clusters, degrees=now.degrees * (clusters - 1) / (now.clusters - 1))
+    seen = max(now.error**2 - now.unseen, 0.0)
+    error = math.sqrt((seen + now.unseen * now.clusters / clusters) * now.pairs / planned.pairs)
     spread = math.sqrt(now.error**2 - error**2)
     steps = [NormalDist().inv_cdf((step + 0.5) / STEPS) for step in range(STEPS)]
     ends = [replace(at_end, estimate=now.estimate + spread * step, error=error) for step in steps]

@@ -220,3 +220,9 @@ def test_p_values_against_the_margin_are_twice_those_of_one_side() -> None:
     assert found.p_not_worse == pytest.approx(2 * stats.t.sf(7, 99))
     assert Effect(Metric("score"), 0.04, 0.02, 99, 100, 100, 500, "t").p_equivalent is None
     assert Effect(Metric("score"), 0.04, 0.02, 99, 100, 100, 500, "t").p_not_worse is None
+
+
+@pytest.mark.parametrize("smallest", [0.0, -0.1])
+def test_looks_need_an_effect_to_find(smallest: float) -> None:
+    with pytest.raises(ValueError, match="cannot be found"):
+        effect(SCORE, pairs_of([[0.1]] * 5), smallest=smallest)

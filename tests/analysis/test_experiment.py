@@ -132,6 +132,13 @@ def test_run_stops_at_the_look_that_decides_later(chance: random.Random) -> None
     assert resumed(None)
 
 
+def test_few_pairs_that_agree_are_not_futile() -> None:
+    compiled = arms_of(*IDS[:10], trials=2)
+    settings = {"stop": {"look_every": 2}, "detect": {"score": 0.3}, "alpha": 0.01}
+    found = judged(compiled, rows_of(compiled, {"now": 0.0, "next": 1.0}), **settings)
+    assert (found.stopped, found.verdict, found.looks[0].trials) == ("decided", "better", 4)
+
+
 def test_experiment_without_a_rule_never_stops() -> None:
     assert Judgement(planned(arms_of(*IDS))).watch(()) is None
 

@@ -37,6 +37,7 @@ def claimed(estimate: float, error: float, metric: Metric = SCORE) -> Claim:
         ([claimed(0.09, 0.04)], None),
         ([claimed(0.09, 0.04, NOT_WORSE)], "decided"),
         ([claimed(-0.2, 0.04, NOT_WORSE)], "decided"),
+        ([], None),
     ],
 )
 def test_an_experiment_stops(claims: list[Claim], why: Stop | None) -> None:
