@@ -80,6 +80,8 @@ class RowCase(Struct, frozen=True, gc=False):
     require: Require
     stop_when: Literal["decided"] | None
     tags: tuple[str, ...] = ()
+    arm: str | None = None
+    """Of an experiment."""
 
     @property
     def demand(self) -> tuple[int, bool, str, str, int]:
@@ -235,7 +237,8 @@ class Tally:
         """Describe a case by a row; when rows disagree, the one that expects most counts, in any order."""
         key = row.case_key
         place = RowPlace(row.source.path, row.source.line)
-        case = RowCase(row.eval_id, row.suite, row.digest, place, row.trials, row.require, row.stop_when, row.tags)
+        told = row.trials, row.require, row.stop_when, row.tags, row.arm
+        case = RowCase(row.eval_id, row.suite, row.digest, place, *told)
         known = self._cases.get(key)
         if known is None:
             self._cases[key] = _Tallied(case)

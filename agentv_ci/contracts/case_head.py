@@ -54,6 +54,10 @@ class Case(Protocol):
         """Its place in the eval file."""
 
     @property
+    def arm(self) -> str | None:
+        """Its arm in an experiment."""
+
+    @property
     def trials(self) -> int:
         """The number of trials."""
 

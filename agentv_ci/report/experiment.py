@@ -124,7 +124,9 @@ def trials_texts(found: ExperimentReport) -> Iterator[str]:
     used = f"{found.trials} of {counted(found.planned_trials, 'trial')}"
     if found.stopped is not None:
         why = STOPS[found.stopped]
-        used += f"; stopped early, {why}: {found.saved_trials / max(found.planned_trials, 1):.0%} saved"
+        share = found.saved_trials / max(found.planned_trials, 1)
+        saved = f": {share:.0%} saved" if found.saved_trials else "; the others do not count"
+        used += f"; stopped early, {why}{saved}"
     yield used
     yield f"alpha {found.alpha:g} over all metrics and arms"
 

@@ -167,7 +167,7 @@ class RunView(Struct, frozen=True, dict=True):
     def again(self, outcome: CaseOutcome) -> str:
         """Return the command that runs a case again as it ran; empty for one of another tool or of an experiment."""
         is_ours = outcome.case.suite.rpartition(".")[2].lower() in {"yaml", "yml"}
-        if not is_ours or self.report.experiment is not None:
+        if not is_ours or self.report.experiment is not None or outcome.case.arm is not None:
             return ""
         return rerun_command(*outcome.key, self.report.again)
 

@@ -201,16 +201,18 @@ def test_errors_have_their_own_exit_code(project: Project) -> None:
 
 
 def test_shards_are_judged_together(project: Project) -> None:
-    arms(project, NOW, BETTER)
+    arms(project, NOW, BETTER, stop={})
     for shard in (1, 2):
         done = project.run("experiment", "experiment.yaml", "--shard", f"{shard}/2", "--out", f"part-{shard}.jsonl")
         assert (done.code, "experiment:" in done.out) == (0, False)
+        assert "again: " not in done.out, "no command runs an arm alone"
     parts = ("part-1.jsonl", "part-2.jsonl")
     done = project.run("report", *parts, "--expect-shards", "2")
     assert done.code == 1, done
     assert "judge them with `agentv-ci experiment FILE --results RESULTS`" in " ".join(done.out.split())
     named = [word for part in parts for word in ("--results", part)]
-    assert project.run("experiment", "experiment.yaml", *named, "--out", "all.jsonl").code == 0
+    done = project.run("experiment", "experiment.yaml", *named, "--out", "all.jsonl")
+    assert (done.code, "the others do not count" in " ".join(done.out.split())) == (0, True)
     assert project.json("all.report.json")["experiment"]["verdict"] == "better"
     assert project.run("report", "all.jsonl").code == 0
 
