@@ -181,7 +181,7 @@ def test_targets_of_a_run_are_compared(project: Project) -> None:
     assert done.code == 1
     assert "  worse         pass rate 100.0% → 0.0%" in done.out
     assert [line for line in done.out.splitlines() if line.startswith(("against", "cases", "compare"))] == [
-        "against good, over 8 cases, at 95% confidence: worse",
+        "against good, over 8 cases, at 95% confidence: worse, 8 cases beyond chance",
         "cases: 8 regressed",
         "compare: worse",
         "against good, over 8 cases, at 95% confidence: no regression shown",

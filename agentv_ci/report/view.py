@@ -302,7 +302,9 @@ def one_sided(comparison: Comparison) -> Iterator[str]:
 def statement_text(statement: Statement) -> str:
     """Return what a comparison states as a whole."""
     nothing = "too few trials to show a drop" if statement.maybe_worse_cases else "no regression shown"
-    said = nothing if statement.verdict == "undecided" else statement.verdict
+    said: str = nothing if statement.verdict == "undecided" else statement.verdict
+    if statement.verdict == "worse" and statement.worse_cases:
+        said = f"worse, {counted(len(statement.worse_cases), 'case')} beyond chance"
     return f"over {counted(statement.cases, 'case')}, at {100 * statement.confidence:g}% confidence: {said}"
 
 

@@ -220,7 +220,7 @@ def test_figures_are_those_of_the_run_report() -> None:
     assert comparison is not None
     assert Counter(each["change"] for each in table) == +Counter(comparison.counts)
     assert "2 regressed 2 improved 3 flaky 17 unchanged 2 new 2 not enough evidence" in document.text
-    assert "over 25 cases, at 95% confidence: worse" in document.text
+    assert "over 25 cases, at 95% confidence: worse, 2 cases beyond chance" in document.text
     assert "pass rate: undecided" in document.text
 
 
