@@ -237,8 +237,8 @@ class Tally:
         """Describe a case by a row; when rows disagree, the one that expects most counts, in any order."""
         key = row.case_key
         place = RowPlace(row.source.path, row.source.line)
-        told = row.trials, row.require, row.stop_when, row.tags, row.arm
-        case = RowCase(row.eval_id, row.suite, row.digest, place, *told)
+        described = row.trials, row.require, row.stop_when, row.tags, row.arm
+        case = RowCase(row.eval_id, row.suite, row.digest, place, *described)
         known = self._cases.get(key)
         if known is None:
             self._cases[key] = _Tallied(case)

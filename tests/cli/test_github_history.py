@@ -174,7 +174,7 @@ def test_history_that_a_change_brings_along_is_not_believed(job: Job, server: Gi
 @pytest.mark.parametrize(
     ("base", "said"),
     [
-        ("main", ["On `main`, 2 cases that did not pass: 2 green.", "🆕 passes on `main` (2 of 2 runs passed)"]),
+        ("main", ["On `main`, 2 cases that did not pass: 2 green.", "🆕 passes on `main` (2 of 2 trials passed)"]),
         ("release", ["On `release (0000000)`, 2 cases that did not pass: 2 green."]),
     ],
 )

@@ -87,7 +87,7 @@ async def test_a_run_is_reported_and_compared(project: Project) -> None:
         ("bye", "fail", "Hello!")
     ]
     assert ran["cases_not_passed"][0]["reasons"] == ["contains: does not contain 'Goodbye'"]
-    assert (compared["counts"]["regressed"], compared["statement"]["verdict"]) == (1, "withheld")
+    assert (compared["left_out"], compared["statement"]["verdict"]) == (1, "withheld")
     assert (dry["dry_run"], dry["counts"]["rows"]) == (True, 6)
 
 
