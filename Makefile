@@ -13,7 +13,7 @@ dev:        ## install agentv-ci and what its developers need
 
 # A chore that needs the development tools installs them into .venv when PYTHON does not have them.
 tools:
-	@$(PYTHON) -c 'import importlinter, mypy, pytest, ruff' 2> /dev/null || { \
+	@$(PYTHON) -c 'import importlinter, mcp, mypy, pytest, ruff' 2> /dev/null || { \
 	  echo "installing the development tools into .venv"; \
 	  test -x .venv/bin/python || python3 -m venv .venv; \
 	  .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; }
