@@ -36,7 +36,7 @@ from agentv_ci.contracts.evals import (
 )
 from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, RubricItem
-from agentv_ci.contracts.experiment import Arm, ExperimentDocument, StopRule
+from agentv_ci.contracts.experiment import Arm, ExperimentDocument, PairwiseJudge, StopRule
 from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.targets import Target
@@ -46,7 +46,6 @@ REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
 RULES_PAGE, PROVIDERS_PAGE, EVALUATORS_PAGE = DOCS / "rules.md", DOCS / "providers.md", DOCS / "evaluators.md"
 GITHUB_PAGE, COMMANDS_PAGE = DOCS / "github.md", DOCS / "commands.md"
-EVAL_PAGE, CONFIG_PAGE, WORKSPACES_PAGE = DOCS / "eval-file.md", DOCS / "config.md", DOCS / "workspaces.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
 SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -->", re.DOTALL)
 
@@ -88,6 +87,7 @@ CONTRACTS: dict[str, type[Authored]] = {
     "experiment": ExperimentDocument,
     "arm": Arm,
     "stop-rule": StopRule,
+    "pairwise-judge": PairwiseJudge,
 }
 """Name → a part of the documents that people write."""
 
@@ -323,11 +323,9 @@ PAGES = {
     RULES_PAGE: _rules,
     PROVIDERS_PAGE: lambda page: _attachments(_settings(page)),
     EVALUATORS_PAGE: _evaluators,
-    EVAL_PAGE: _contracts,
-    CONFIG_PAGE: _contracts,
-    WORKSPACES_PAGE: _contracts,
     GITHUB_PAGE: _ports,
     COMMANDS_PAGE: _commands,
+    **{page: _contracts for page in sorted(DOCS.glob("*.md")) if CONTRACT.search(page.read_text("utf-8"))},
 }
 
 

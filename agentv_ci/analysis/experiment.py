@@ -14,9 +14,11 @@ from agentv_ci.analysis.experiment_looks import Counted, Looks
 from agentv_ci.analysis.experiment_models import unplanned_models
 from agentv_ci.analysis.experiment_plan import ExperimentPlan
 from agentv_ci.analysis.experiment_trials import ExperimentTrials
+from agentv_ci.analysis.preferences import preference_counts
 from agentv_ci.analysis.stopping import Planned, Stop, stop
 from agentv_ci.contracts.experiment import DETECT
 from agentv_ci.contracts.experiment_report import (
+    DRY_RUN,
     ArmFigures,
     CaseEffect,
     ExperimentReport,
@@ -95,9 +97,9 @@ class _Judge:
         if document.stop is not None:
             self.looks.take()
         among = self.looks.counted if document.stop is not None else {each.name: each.trials for each in plan.cases}
-        effects = self._described(self._claims(among))
+        effects = [self._with_preferences(each, among) for each in self._described(self._claims(among))]
         withheld = [*plan.differences, *_foreign(self._foreign), *unplanned_models(plan, self._trials)]
-        withheld += ["dry run: no target was asked"] if self._is_dry else []
+        withheld += [DRY_RUN] if self._is_dry else []
         verdict, reasons = _verdict(effects)
         if withheld and not regardless:
             verdict, reasons = "withheld", withheld
@@ -162,6 +164,14 @@ class _Judge:
 
     def _described(self, claimed: Mapping[tuple[str, Metric], Claim | None]) -> list[MetricEffect]:
         return [_described(self._plan, metric, head, claim) for (head, metric), claim in claimed.items()]
+
+    def _with_preferences(self, effect: MetricEffect, among: Counted) -> MetricEffect:
+        """Return an effect with what a judge prefers, if that is what it is about."""
+        document = self._plan.document
+        if effect.metric not in document.preferences:
+            return effect
+        found = self._trials.preferences(effect.metric, document.base_name, effect.arm, among)
+        return effect.model_copy(update={"preferences": preference_counts(found)})
 
     def _effect(self, metric: Metric, head: str, among: Counted) -> Effect | None:
         document = self._plan.document

@@ -106,7 +106,10 @@ def _differing(cases: Mapping[CaseName, Sequence[PlanCase]], plan: Plan) -> Iter
 
 def _scoring(case: PlanCase, plan: Plan) -> object:
     evaluators = [each.model_dump(mode="json") for each in case.evaluators]
-    return [evaluators, [plan.targets[key].model_dump(mode="json", exclude={"name"}) for key in case.judges]]
+    return [
+        evaluators,
+        [plan.targets[key].model_dump(mode="json", exclude={"name"}, exclude_none=True) for key in case.judges],
+    ]
 
 
 def _expectations(case: PlanCase, _: Plan) -> object:

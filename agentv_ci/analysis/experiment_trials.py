@@ -8,9 +8,11 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from agentv_ci.analysis.effects import Metric, Pair
+from agentv_ci.analysis.preferences import CHOSEN, MIRRORED
+from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import UNGRADED, JsonObject
 from agentv_ci.contracts.experiment import ExperimentDocument
-from agentv_ci.contracts.results import EvaluatorResult, ResultRow
+from agentv_ci.contracts.results import EvaluatorResult, Outcome, Preference, ResultRow
 from agentv_ci.json_access import found_at
 
 CaseName = tuple[str, str]
@@ -61,6 +63,10 @@ class MeasuredTrial(Struct, frozen=True):
     model: str | None
     is_graded: bool
     values: Mapping[str, float]
+    answer: str
+    """Its SHA-256; empty where no answers are compared."""
+    preferences: Sequence[tuple[str, Preference]] = ()
+    """Evaluator and what it prefers."""
 
 
 class ExperimentTrials:
@@ -77,6 +83,7 @@ class ExperimentTrials:
         if row.verdict == "skipped":
             return
         case = row.suite, row.eval_id
+        compared = any(each.compares_arms for each in row.evaluator_results)
         self.by_arm.setdefault(row.arm or row.target, {}).setdefault(case, {})[row.trial] = MeasuredTrial(
             cluster=cluster_of(self._cluster_by, case, row.tags, row.metadata),
             digest=row.digest,
@@ -84,6 +91,8 @@ class ExperimentTrials:
             model=row.model,
             is_graded=row.verdict not in UNGRADED,
             values=dict(_measured(row, self._names)),
+            answer=digest_of(row.candidate_answer) if compared else "",
+            preferences=tuple(_preferences(row)),
         )
 
     def has(self, case: CaseName, number: int, arms: Iterable[str]) -> bool:
@@ -95,14 +104,55 @@ class ExperimentTrials:
         return [each for of_case in self.by_arm.get(arm, {}).values() for each in of_case.values()]
 
     def pairs(self, metric: str, base: str, head: str, among: Mapping[CaseName, int]) -> Iterator[Pair]:
-        """Yield the pairs of trials that measured a metric in both arms; of each case (`among`), the first so many."""
+        """Yield the pairs of trials that measured a metric in both arms; of each case (`among`), the first so many.
+
+        Of preferences, the values are whether the answer of the base and that of the head is preferred.
+        """
+        for case, number, one, other in self._both(base, head, among):
+            name = "/".join(case)
+            if metric in one.values and metric in other.values:
+                yield Pair(one.cluster, name, number, one.values[metric], other.values[metric])
+            elif (found := _preference(metric, (base, one), (head, other))) is not None:
+                yield Pair(one.cluster, name, number, *CHOSEN[found[0]])
+
+    def preferences(
+        self, metric: str, base: str, head: str, among: Mapping[CaseName, int]
+    ) -> Iterator[tuple[Outcome, Preference]]:
+        """Yield what an evaluator prefers in the same pairs: the outcome for the head, and the preference."""
+        for _, _, one, other in self._both(base, head, among):
+            if (found := _preference(metric, (base, one), (head, other))) is not None:
+                yield found
+
+    def _both(
+        self, base: str, head: str, among: Mapping[CaseName, int]
+    ) -> Iterator[tuple[CaseName, int, MeasuredTrial, MeasuredTrial]]:
         before, now = self.by_arm.get(base, {}), self.by_arm.get(head, {})
         for case, most in among.items():
             others = now.get(case, {})
             for number, one in before.get(case, {}).items():
-                other = others.get(number)
-                if number <= most and other is not None and metric in one.values and metric in other.values:
-                    yield Pair(one.cluster, "/".join(case), number, one.values[metric], other.values[metric])
+                if number <= most and (other := others.get(number)) is not None:
+                    yield case, number, one, other
+
+
+def _preference(
+    metric: str, base: tuple[str, MeasuredTrial], head: tuple[str, MeasuredTrial]
+) -> tuple[Outcome, Preference] | None:
+    """Return the outcome for the head of a comparison, and the comparison.
+
+    Either row may have it. In both rows, or of an earlier answer, it is from a run that was resumed.
+    """
+    if not (base[1].is_graded and head[1].is_graded):
+        return None
+    for is_head, own, other in ((True, head, base), (False, base, head)):
+        for name, each in own[1].preferences:
+            if (name, each.arm, each.answer) == (metric, other[0], other[1].answer):
+                return each.outcome if is_head else MIRRORED[each.outcome], each
+    return None
+
+
+def _preferences(row: ResultRow) -> Iterator[tuple[str, Preference]]:
+    for result in row.evaluator_results:
+        yield from ((result.name, each) for each in result.preferences or ())
 
 
 def _measured(row: ResultRow, names: Iterable[str]) -> Iterator[tuple[str, float]]:
@@ -139,7 +189,7 @@ def _tokens(row: ResultRow) -> float | None:
 def _score(results: Iterable[EvaluatorResult], name: str) -> float | None:
     """Return the score of an evaluator, or of a member of one."""
     for each in results:
-        if each.name == name and each.status == "ok":
+        if each.name == name and each.status == "ok" and not each.compares_arms:
             return each.score
         if (found := _score(each.evaluator_results or (), name)) is not None:
             return found

@@ -43,7 +43,7 @@ def makeup_of(row: ResultRow) -> Makeup:
 
 def _judges(results: Sequence[EvaluatorResult]) -> Iterator[str]:
     for each in results:
-        if each.judge is not None:
+        if each.judge is not None and not each.compares_arms:
             yield each.judge
         yield from _judges(each.evaluator_results or ())
 

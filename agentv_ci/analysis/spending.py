@@ -63,8 +63,8 @@ class EvaluatorTally:
         self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def add(self, results: Iterable[EvaluatorResult]) -> None:
-        """Add the evaluator results of a row; members of composites are not counted separately."""
-        for each in results:
+        """Add the evaluator results of a row, except comparisons of arms; members of composites are not counted."""
+        for each in (result for result in results if not result.compares_arms):
             counts = self._counts[each.name, each.type]
             counts[each.status] += 1
             if each.status == "ok":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ from agentv_ci.analysis.experiment import Judgement
 from agentv_ci.analysis.experiment_plan import experiment_plan
 from agentv_ci.app.commit_trees import CommitTrees
 from agentv_ci.app.compile import CompiledPlan, Origin, Selection, compile_paths
-from agentv_ci.app.workspace import Documents, require_valid
+from agentv_ci.app.workspace import Documents, no_targets, require_valid
 from agentv_ci.compile.arms import ArmChanges, changed, equal_arms, in_workspaces, interleaved
 from agentv_ci.compile.commit_arms import at_commit
 from agentv_ci.compile.overrides import Overrides, override
@@ -53,9 +53,9 @@ def compile_experiment(path: str, selection: Selection, *, cwd: Path, trees: Com
     evals = tuple(str(source.resolve(each)) for each in document.evals)
     compiler = _ArmCompiler(finder, replace(selection, patterns=evals), cwd, trees)
     arms = [compiler.compile(index, arm) for index, arm in enumerate(document.arms)]
-    plan = interleaved([each.plan for each in arms], document)
+    plan = interleaved([each.plan for each in arms], document, finder.context)
     plan = override(plan, Overrides(repeat=document.repeat))
-    found = [*experiments.check_metrics(document, _evaluators(plan), finder), *_equal(document, plan, finder)]
+    found = [*experiments.check_metrics(document, _evaluators(arms), finder), *_equal(document, plan, finder)]
     if found:
         raise InvalidInput(found)
     compiled = CompiledPlan(plan, _origin(source, checked.diagnostics, arms))
@@ -72,6 +72,8 @@ def _checked(path: Path, selection: Selection, cwd: Path) -> tuple[CheckedDocume
         )
     context = documents.context_of(checked.source)
     require_valid((checked, *context.others))
+    if context.targets is None:
+        raise no_targets(path)
     return checked, Finder(checked.source, context)
 
 
@@ -154,8 +156,8 @@ def _require_one_target(arm: Arm, plan: Plan) -> None:
         raise UsageError(message, hint="set 'target' of the arm to one of them")
 
 
-def _evaluators(plan: Plan) -> Collection[str]:
-    return {each.name for case in plan.cases for each in flat(case.evaluators)}
+def _evaluators(arms: Iterable[CompiledPlan]) -> Collection[str]:
+    return {each.name for arm in arms for case in arm.plan.cases for each in flat(case.evaluators)}
 
 
 def _equal(document: ExperimentDocument, plan: Plan, find: Finder) -> Iterator[Diagnostic]:

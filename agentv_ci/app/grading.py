@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from agentv_ci.app.workspace import read_yaml
@@ -9,11 +10,12 @@ from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
 from agentv_ci.contracts.results import Change, OutputMessage, ToolCall, Usage
 from agentv_ci.evaluate.evaluators import evaluate
-from agentv_ci.evaluate.submission import EvaluatorServices, Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Rivals, Submission
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices
 from agentv_ci.execute.workspace_records import MAX_KEPT
 from agentv_ci.prices import load_prices
+from agentv_ci.results.rows import Trial
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Work, Workspaces
 
@@ -21,19 +23,29 @@ NOT_KEPT = f"rows hold no more than {MAX_KEPT // 1024} KiB, and no secrets"
 
 
 def grader(
-    plan: Plan, options: RunOptions, materials: Materials, services: RunServices, workspaces: Workspaces
+    plan: Plan,
+    options: RunOptions,
+    materials: Materials,
+    services: RunServices,
+    workspaces: Workspaces,
+    rivals: Callable[[Trial, str], Rivals | None] = lambda *_: None,
 ) -> GradeAnswer:
-    """Return what grades the answers to a plan's cases, whose evaluators are loaded."""
+    """Return what grades the answers to a plan's cases, whose evaluators are loaded.
+
+    `rivals` returns the answers of other arms to compare one with.
+    """
     # Now: in the middle of a run, no file descriptor may be free.
     load_prices()
     for contract in (ToolCall, OutputMessage, Usage):
         # Building them later would count towards the duration of the first answer.
         contract.model_rebuild()
 
-    async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
+    async def grade(trial: Trial, request: Request, response: Response, ask: Ask) -> Grade:
+        case = trial.case
         scoring = scoring_services(ask, options.root, materials, services)
         work = None if options.dry_run else await work_of(case, response.changes, workspaces)
-        return await evaluate(Submission(case, request, response, plan.files, work), scoring)
+        compared = rivals(trial, response.answer)
+        return await evaluate(Submission(case, request, response, plan.files, work, compared), scoring)
 
     return grade
 

@@ -24,13 +24,14 @@ from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.grading import grader
 from agentv_ci.app.latest import link_latest
 from agentv_ci.app.report_files import RunFiles, RunOutcome, read_run_report, why, write_reports
+from agentv_ci.app.rivals import ArmAnswers, base_of
 from agentv_ci.app.shards import durations_of
 from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.case_key import matching
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, outcomes_of, runs_in_suite
+from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of, runs_in_suite
 from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.contracts.quarantine import quarantine_of
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
@@ -187,6 +188,8 @@ async def run_trials(
     asked = narrowed(plan, lambda case: case.skip is None) if is_skipped else plan
     answering = stored is None and not options.dry_run and options.replay is None
     needs = prepare(asked, answering=answering)
+    if options.cluster is not None and needs.bases:
+        raise UsageError("--engine dask does not support 'pairwise_judge': two answers may be on different workers")
     if options.cluster is None:
         require_folders(needs.suites, options.root)
         if answering:
@@ -219,7 +222,8 @@ async def run_trials(
             )
             if not options.dry_run:
                 await workspaces.require(needs.isolations if stored is None else needs.of_graders)
-            grade = grader(asked, options, materials, clean, workspaces)
+            answers = ArmAnswers(plan, needs.bases, options.root, materials, _kept_rows(earlier))
+            grade = grader(asked, options, materials, clean, workspaces, answers.rivals)
             runner = partial(
                 LocalTrials,
                 plan,
@@ -290,6 +294,8 @@ class Needs(Struct, frozen=True):
     isolations: Collection[Isolation]
     of_graders: Collection[Isolation]
     """Those in which evaluators run."""
+    bases: Mapping[tuple[str, str], PlanCase]
+    """Suite and id → the base's case, where evaluators compare the answers of arms."""
 
 
 def prepare(plan: Plan, *, answering: bool) -> Needs:
@@ -299,15 +305,18 @@ def prepare(plan: Plan, *, answering: bool) -> Needs:
     """
     targets, suites = plan.targets if answering else {}, dict[str, None]()
     isolations, of_graders = dict[Isolation, None](), dict[Isolation, None]()
+    bases: dict[tuple[str, str], PlanCase] = {}
     for case in plan.cases:
         load_evaluators(case)
+        if case.arm is not None and case.arm == base_of(case):
+            bases[case.suite, case.id] = case
         if case.suite not in suites and runs_in_suite(case, targets.get(case.target)):
             suites[case.suite] = None
         if case.workspace is not None:
             isolations[case.workspace.isolation] = None
             if outcomes_of(case):
                 of_graders[case.workspace.isolation] = None
-    return Needs(suites, isolations, of_graders)
+    return Needs(suites, isolations, of_graders, bases)
 
 
 def require_folders(suites: Iterable[str], root: Path) -> None:

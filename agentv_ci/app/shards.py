@@ -17,7 +17,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.plan_summaries import PlannedShard, PlannedShards
 from agentv_ci.contracts.targets import cases_at_once, own_workers
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.shard import efforts, split
+from agentv_ci.execute.shard import efforts, parts_of
 from agentv_ci.results.files import UnreadableResults, read_rows
 
 
@@ -76,7 +76,7 @@ def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[lis
     """Return the places of the cases of every part."""
     most = max(1, min(sharding.most, sum(case.skip is None for case in heads_of(plan))))
     if sharding.target_minutes is None:
-        return split(seconds, most)
+        return parts_of(plan, seconds, most)
 
     def longest_s(parts: Iterable[Sequence[int]]) -> float:
         return max(_seconds(plan, seconds, places, sharding.workers) for places in parts)
@@ -85,9 +85,9 @@ def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[lis
     target_s = max(sharding.target_minutes * 60, longest_s([place] for place in range(len(seconds))))
     fewest = math.ceil(longest_s([range(len(seconds))]) / target_s) if target_s else 1
     for total in range(max(1, min(fewest, most)), most):
-        if longest_s(parts := split(seconds, total)) <= target_s:
+        if longest_s(parts := parts_of(plan, seconds, total)) <= target_s:
             return parts
-    return split(seconds, most)
+    return parts_of(plan, seconds, most)
 
 
 def _seconds(plan: Plan, seconds: Sequence[float], places: Sequence[int], workers: int | None) -> float:

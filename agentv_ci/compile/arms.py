@@ -10,7 +10,9 @@ from msgspec import Struct, field
 from agentv_ci.analysis.experiment_trials import cluster_of
 from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.compile.document import resealed
+from agentv_ci.compile.references import Targets, find_target
 from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.plan import (
     FilePart,
@@ -19,6 +21,7 @@ from agentv_ci.contracts.plan import (
     PlanCase,
     PlanFile,
     PlanMessage,
+    PlanPairwiseJudgeEvaluator,
     PlanSuite,
     PlanWorkspace,
     named_targets,
@@ -93,29 +96,45 @@ def in_workspaces(plan: Plan, arm: ArmChanges) -> Iterator[str]:
             yield from (own for own, _ in _in_workspace(case.workspace, arm.replaced))
 
 
-def interleaved(plans: Sequence[Plan], document: ExperimentDocument) -> Plan:
+def interleaved(plans: Sequence[Plan], document: ExperimentDocument, context: DocumentContext) -> Plan:
     """Return one plan with the cases of all arms: those of a case together, clusters, cases and arms in random order.
+
+    Each case also has the evaluators that compare arms; their judges are among the targets of the context.
 
     The order is that of digests of the seed and the names: a case keeps its place among others when some are left out.
     """
     suites: dict[str, PlanSuite] = {}
     files: dict[str, PlanFile] = {}
-    targets: dict[str, Target] = {}
+    targets = Targets()
     cases: list[PlanCase] = []
     for plan in plans:
         suites |= {each.path: each for each in plan.suites if each.path not in suites}
         files |= {sha256: each for sha256, each in plan.files.items() if sha256 not in files}
-        targets |= plan.targets
+        targets.compiled |= plan.targets
         cases += plan.cases
+    pairwise = [*_pairwise(document, context, targets)]
+    cases = [case.model_copy(update={"evaluators": (*case.evaluators, *pairwise)}) for case in cases]
     used = {key for case in cases for key in named_targets(case)}
     head = plans[0].model_copy(
         update={
             "suites": tuple(_open(suites[path]) for path in sorted(suites)),
-            "targets": {key: targets[key] for key in sorted(used)},
+            "targets": {key: targets.compiled[key] for key in sorted(used)},
             "files": dict(sorted(files.items(), key=lambda each: (each[1].path, each[0]))),
         }
     )
     return resealed(sorted(cases, key=lambda case: _place(case, document)), head)
+
+
+def _pairwise(
+    document: ExperimentDocument, context: DocumentContext, targets: Targets
+) -> Iterator[PlanPairwiseJudgeEvaluator]:
+    """Yield the evaluators that compare arms, and add their judges to the targets."""
+    for each in document.evaluators or ():
+        assert context.targets is not None, "the judge is one of its targets"
+        judge = find_target(context.target_list, each.judge_target)
+        settings = each.model_dump(exclude={"type", "judge_target"})
+        target = targets.add(judge, context.targets.source)
+        yield PlanPairwiseJudgeEvaluator(**settings, base=document.base_name, target=target)
 
 
 def _open(suite: PlanSuite) -> PlanSuite:

@@ -17,6 +17,7 @@ from agentv_ci.canonical import canonical, digest_of, exact
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import (
+    JUDGED,
     FilePart,
     PlanAggregator,
     PlanCase,
@@ -27,7 +28,6 @@ from agentv_ci.contracts.plan import (
     PlanJunitEvaluator,
     PlanLlmJudgeAggregator,
     PlanLlmJudgeEvaluator,
-    PlanRubricEvaluator,
     PlanScript,
     PlanWeightedAverage,
     flat,
@@ -150,7 +150,7 @@ def _scoring(part: PlanEvaluator | PlanAggregator, target_content: TargetContent
     if isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and part.prompt is not None:
         # A prompt has the same digest in a file and in place.
         settings["prompt"] = part.prompt.sha256 if isinstance(part.prompt, FilePart) else digest_of(part.prompt.text)
-    if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)):
+    if isinstance(part, JUDGED):
         settings["target"] = target_content(part.target)
     if isinstance(part, PlanCompositeEvaluator):
         settings |= {

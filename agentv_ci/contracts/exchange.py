@@ -12,7 +12,15 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.attachments import AttachmentType
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Verdict
-from agentv_ci.contracts.results import Change, EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
+from agentv_ci.contracts.results import (
+    Change,
+    EvaluatorResult,
+    OutputMessage,
+    Preference,
+    PrintedOutput,
+    ToolCall,
+    Usage,
+)
 
 Log = Callable[[str], None]
 """Print a line with `--verbose`."""
@@ -248,7 +256,7 @@ class Ask(Protocol):
 
 
 class Score(Struct, frozen=True):
-    """The result of an evaluator; with `error` or `unmeasured`, `score` is meaningless."""
+    """The result of an evaluator; with `error`, `unmeasured` or `skipped`, `score` is meaningless."""
 
     score: float = 0.0
     hits: tuple[str, ...] = ()
@@ -257,6 +265,8 @@ class Score(Struct, frozen=True):
     error: str | None = None
     unmeasured: str | None = None
     """What it measures, if the target does not report it."""
+    skipped: str | None = None
+    """Why it does not score this answer."""
     misses_required: bool = False
     """Whether a required part is missing, so that the case fails."""
     weighs_nothing: bool = False
@@ -269,6 +279,8 @@ class Score(Struct, frozen=True):
     """Standard error of a script."""
     members: tuple[EvaluatorResult, ...] = ()
     """Results of the members of a composite."""
+    preferences: tuple[Preference, ...] = ()
+    """Comparisons with the answers of other arms."""
 
 
 class Grade(Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import AtLeastOne, Authored, Integer, Items, Maybe, Name
+from agentv_ci.contracts.base import AtLeastOne, Authored, Integer, Items, Maybe, Name, NonNegative
 from agentv_ci.contracts.evaluators import prompt_path
 from agentv_ci.contracts.source import Pointer
 
@@ -53,6 +53,17 @@ class Arm(Authored):
         yield from ((("files", path), content) for path, content in (self.files or {}).items())
 
 
+class PairwiseJudge(Authored):
+    """A judge that says which of the answers of two arms is better; its name is a metric."""
+
+    name: Name = Field("pairwise_judge", description="Name in metrics and results, unique in the file.")
+    type: Literal["pairwise_judge"] = Field(description="Let a model choose between the answers of two arms.")
+    judge_target: Name = Field(description="Target that judges all arms.")
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
+    temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Sampling temperature of the judge.")
+    max_output_tokens: Maybe[AtLeastOne] = Field(None, description="Token limit of the judge's reply.")
+
+
 class StopRule(Authored):
     """When an experiment stops before its last trial."""
 
@@ -76,9 +87,15 @@ class ExperimentDocument(Authored):
     evals: Annotated[Items[Name], Field(min_length=1)] = Field(
         description="Eval files, folders and globs, relative to this file."
     )
+    evaluators: Maybe[Items[PairwiseJudge]] = Field(
+        None,
+        description="Evaluators that compare the answers of two arms, in addition to those of the cases.",
+        examples=[[{"name": "preferred", "type": "pairwise_judge", "judge_target": "judge"}]],
+    )
     metrics: Maybe[Annotated[Items[Name], Field(min_length=1)]] = Field(
         None,
-        description="What is compared: score, pass, cost, tokens, duration, or an evaluator; default: the primary one.",
+        description="What is compared: score, pass, cost, tokens, duration, or an evaluator; default: the primary one."
+        " Those of `evaluators` always are.",
         examples=[["score", "cost"]],
     )
     primary: Maybe[Name] = Field(None, description="Metric that decides; default: the first, else score.")
@@ -117,4 +134,9 @@ class ExperimentDocument(Authored):
     @property
     def all_metrics(self) -> tuple[str, ...]:
         """The metrics that are compared, the primary one first."""
-        return tuple(dict.fromkeys((self.primary_metric, *(self.metrics or ()))))
+        return tuple(dict.fromkeys((self.primary_metric, *(self.metrics or ()), *self.preferences)))
+
+    @property
+    def preferences(self) -> tuple[str, ...]:
+        """The metrics that are preferences between the answers of two arms."""
+        return tuple(each.name for each in self.evaluators or ())

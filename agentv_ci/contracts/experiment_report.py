@@ -7,10 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import Items, Name, Recorded, Share
+from agentv_ci.contracts.results import is_none
 
 MetricVerdict = Literal["better", "worse", "equivalent", "not worse", "undecided"]
 """Of one metric: `not worse` is by less than the margin, and possibly better."""
 ExperimentVerdict = Literal["better", "worse", "equivalent", "not worse", "undecided", "withheld"]
+
+DRY_RUN = "dry run: no target was asked"
+"""Why the verdict of a dry run is withheld."""
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -24,6 +28,17 @@ class ArmFigures(Recorded):
     trials: Count = Field(description="Trials with a verdict.")
     errors: Count = Field(description="Trials without one.")
     means: dict[str, float] = Field(description="Metric → its mean over the trials that measured it.")
+
+
+class PreferenceCounts(Recorded):
+    """What a judge prefers over all pairs of answers, each shown in both orders."""
+
+    wins: Count = Field(description="Pairs in which the answer of the arm is better in both orders.")
+    ties: Count = Field(description="Pairs without a better answer, contradictions included.")
+    losses: Count = Field(description="Pairs in which the answer of the base is better in both orders.")
+    contradictions: Count = Field(description="Pairs in which the order decided.")
+    first: Count = Field(description="Choices of the answer that was shown first.")
+    second: Count = Field(description="Choices of the answer that was shown second; without bias, as many.")
 
 
 class MetricEffect(Recorded):
@@ -44,6 +59,9 @@ class MetricEffect(Recorded):
     clusters: Count = Field(description="Clusters that were compared.")
     pairs: Count = Field(description="Pairs of trials that were compared.")
     method: str = Field(description="How it was computed; why not, if nothing was measured.")
+    preferences: PreferenceCounts | None = Field(
+        None, exclude_if=is_none, description="Of a `pairwise_judge`: what it prefers."
+    )
 
 
 class Look(Recorded):

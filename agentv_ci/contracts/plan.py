@@ -273,6 +273,21 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
     max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
 
 
+class PlanPairwiseJudgeEvaluator(PlanEvaluatorSettings):
+    """A judge that says which of the answers of two arms is better; it does not count in the score of the case."""
+
+    waits: ClassVar[bool] = True
+
+    type: Literal["pairwise_judge"] = "pairwise_judge"
+    weight: float = Field(0.0, ge=0, description="Weight in the score of the case: none.")
+    min_score: Share | None = Field(0.0, description="Minimum score to pass: any.")
+    base: str = Field(description="Arm that all others are compared with.")
+    target: str = Field(description="Key of the target that judges.")
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
+    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
+    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
+
+
 class PlanRubricEvaluator(PlanEvaluatorSettings):
     """Criteria that a judge checks one by one."""
 
@@ -389,6 +404,7 @@ PlanEvaluator = TypeAliasType(
             PlanCodeEvaluator
             | PlanLlmJudgeEvaluator
             | PlanRubricEvaluator
+            | PlanPairwiseJudgeEvaluator
             | PlanCompositeEvaluator
             | PlanSchemaEvaluator
             | EmbeddedEvaluator
@@ -441,6 +457,10 @@ class PlanSuite(Compiled):
     gate: PlanGate = Field(description="Thresholds of the suite.")
 
 
+JUDGED = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanPairwiseJudgeEvaluator, PlanLlmJudgeAggregator)
+"""What a judge scores."""
+
+
 class PlanSource(Compiled):
     """Position of a case in its eval file, from 1."""
 
@@ -490,11 +510,7 @@ class PlanCase(Compiled):
     @property
     def judges(self) -> tuple[str, ...]:
         """Keys of the targets that judge its answers."""
-        return tuple(
-            part.target
-            for part in _scoring(self.evaluators)
-            if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator))
-        )
+        return tuple(part.target for part in _scoring(self.evaluators) if isinstance(part, JUDGED))
 
 
 class Plan(Compiled):
@@ -540,8 +556,7 @@ def outcomes_of(case: PlanCase) -> frozenset[str]:
 
 def needs_judge(evaluator: PlanEvaluator) -> bool:
     """Whether a judge scores, or scores for a member."""
-    judged = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)
-    return any(isinstance(part, judged) for part in _scoring([evaluator]))
+    return any(isinstance(part, JUDGED) for part in _scoring([evaluator]))
 
 
 def named_targets(case: PlanCase) -> Iterator[str]:

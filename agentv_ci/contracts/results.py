@@ -65,14 +65,44 @@ def sum_of_known(one: N | None, two: N | None) -> N | None:
     return one if two is None else (one or 0) + two
 
 
+Choice = Literal["first", "second", "tie"]
+"""Which of two answers is better, by the order in which a judge sees them."""
+Outcome = Literal["win", "tie", "loss"]
+
+
+class Preference(Recorded):
+    """Which of the answers of two arms to the same trial a judge prefers, in both orders."""
+
+    arm: Name = Field(description="The other arm.")
+    answer: str = Field(description="SHA-256 of its answer.")
+    own_first: Choice = Field(description="The better answer when that of this row is shown first.")
+    other_first: Choice = Field(description="The better answer when that of the other arm is shown first.")
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the answer of this row achieves: one is better only if it is preferred in both orders."""
+        match self.own_first, self.other_first:
+            case "first", "second":
+                return "win"
+            case "second", "first":
+                return "loss"
+            case _:
+                return "tie"
+
+    @property
+    def is_contradiction(self) -> bool:
+        """Whether the order decides: the answer at the same place is better both times."""
+        return self.own_first == self.other_first != "tie"
+
+
 class EvaluatorResult(Recorded):
     """The result of one evaluator."""
 
     name: Name = Field(description="Name of the evaluator.")
     type: str = Field(description="Type of the evaluator.")
     status: Literal["ok", "error", "skipped"] = Field(
-        description="`error`: it could not score; `skipped`: the target does not report what it measures. "
-        "In both cases the score is 0 and ignored."
+        description="`error`: it could not score; `skipped`: the target does not report what it measures, or the "
+        "row of another arm has the result. In both cases the score is 0 and ignored."
     )
     score: Share = Field(description="From 0 to 1.")
     weight: float = Field(description="Weight in the score of the case.")
@@ -89,6 +119,14 @@ class EvaluatorResult(Recorded):
     raw_response: str | None = Field(None, description="Reply of the judge, or output of a script that failed.")
     stderr: str | None = Field(None, description="Standard error of its script, shortened in the middle.")
     evaluator_results: Items[EvaluatorResult] | None = Field(None, description="Results of its members.")
+    preferences: Items[Preference] | None = Field(
+        None, exclude_if=is_none, description="Of a `pairwise_judge`: the comparisons with arms that answered earlier."
+    )
+
+    @property
+    def compares_arms(self) -> bool:
+        """Whether it says nothing of the answer alone."""
+        return self.type == "pairwise_judge"
 
 
 class TraceSummary(Recorded):

@@ -28,7 +28,7 @@ from agentv_ci.contracts.plan import (
     json_text,
     part_outline,
 )
-from agentv_ci.evaluate.replies import CHECKS_FORM, SCORE_FORM, first_object
+from agentv_ci.evaluate.replies import CHECKS_FORM, CHOICE_FORM, SCORE_FORM, first_object
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
 from agentv_ci.text import shortened
 
@@ -39,13 +39,23 @@ INPUTS: Mapping[str, str] = {
     "request": "what was asked",
     "reference_answer": "an example of a good answer; other good answers exist, and it may be empty",
     "generated_answer": "the answer you judge",
+    "first_answer": "one of the two answers you compare",
+    "second_answer": "the other one",
     "criteria": "what the answer is checked for, each with its id",
     "evaluator_results": "the findings of several evaluators, as JSON",
 }
 """Inputs of judges with their descriptions, in the order in which they are given."""
 
 FROM_THE_AGENT = frozenset(
-    {"candidate_answer", "generated_answer", "output_messages", "evaluator_results", "EVALUATOR_RESULTS_JSON"}
+    {
+        "candidate_answer",
+        "generated_answer",
+        "first_answer",
+        "second_answer",
+        "output_messages",
+        "evaluator_results",
+        "EVALUATOR_RESULTS_JSON",
+    }
 )
 """Variables with text from the agent."""
 
@@ -70,6 +80,12 @@ Reply with exactly one JSON object and nothing else:
 - satisfied: true only when the answer meets the criterion as it is written
 - reasoning: one short sentence that explains it
 - overall_reasoning: one or two sentences about the whole"""
+
+CHOICE_CONTRACT = f"""\
+Reply with exactly one JSON object and nothing else:
+{CHOICE_FORM}
+- better: the answer that achieves more of what was expected; tie when neither does, whatever their order and length
+- reasoning: one or two sentences that explain the choice"""
 
 
 class _Form(Struct, frozen=True):
@@ -107,6 +123,12 @@ _AGGREGATE = _Form(
     (*_ANSWER, "evaluator_results"),
     SCORE_CONTRACT,
     {"evaluator_results": frozenset({"evaluator_results", "EVALUATOR_RESULTS_JSON"})},
+)
+_CHOICE = _Form(
+    "You compare two answers to the same request: which one achieves more of the expected_outcome.",
+    ("expected_outcome", "request", "reference_answer", "first_answer", "second_answer"),
+    CHOICE_CONTRACT,
+    {},
 )
 
 SYSTEM_PROMPT = _SCORE.system
@@ -163,6 +185,14 @@ def checks_question(submission: Submission, rubrics: Sequence[PlanRubric], custo
     checks = [{"id": each.id, "satisfied": True, "reasoning": "a mock answer"} for each in rubrics]
     sample = {"checks": checks, "overall_reasoning": "nothing was asked"}
     return _question(_CHECKS, values, custom, json.dumps(sample))
+
+
+def choice_question(submission: Submission, request: str, first: str, second: str) -> JudgeQuestion:
+    """Return the question which of two answers to the same request is better."""
+    known = variables(submission, with_messages=False)
+    values = {**known, "request": request, "first_answer": first, "second_answer": second}
+    sample = json.dumps({"better": "tie", "reasoning": "a mock answer; nothing was asked"})
+    return _question(_CHOICE, values, None, sample)
 
 
 def criteria_text(rubrics: Sequence[PlanRubric]) -> str:

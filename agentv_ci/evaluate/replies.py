@@ -13,13 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanRubric
+from agentv_ci.contracts.results import Choice
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.json_access import objects_at, text_at, well_formed
 from agentv_ci.json_values import number_of
 
 SCORE_FORM = '{"score": float, "hits": string[], "misses": string[], "reasoning": string}'
 CHECKS_FORM = '{"checks": [{"id": string, "satisfied": boolean, "reasoning": string}], "overall_reasoning": string}'
+CHOICE_FORM = '{"better": "first" | "second" | "tie", "reasoning": string}'
 """The forms of replies, as judges are asked for them."""
+
+CHOICES: Mapping[Choice, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
+"""Which of two answers is better → the score of the first one."""
 
 MOST_FINDINGS = 4
 """Most hits, and most misses, that are kept of a judge's reply."""
@@ -38,7 +43,7 @@ def first_object(text: str) -> JsonObject | None:
 
     Objects inside an unreadable object are ignored: they may be quoted from the answer.
     """
-    for form in (SCORE_FORM, CHECKS_FORM):
+    for form in (SCORE_FORM, CHECKS_FORM, CHOICE_FORM):
         # Judges often repeat the form they are asked for.
         text = text.replace(form, "")
     try:
@@ -70,6 +75,12 @@ def _objects(text: str) -> Iterator[JsonObject]:
             raise _Unreadable from error
         assert isinstance(clean, dict), "a value that begins with a brace is an object"
         yield clean
+
+
+def read_choice(reply: JsonObject) -> Score | None:
+    """Return the score of the first of two answers; None without a choice."""
+    score = next((score for choice, score in CHOICES.items() if choice == reply.get("better")), None)
+    return Score(score, reasoning=text_at(reply, "reasoning") or "") if score is not None else None
 
 
 def read_score(reply: JsonObject, *, most: int | None = MOST_FINDINGS) -> Score | None:

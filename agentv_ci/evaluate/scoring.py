@@ -38,6 +38,8 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
         return Assessment(_result(evaluator, score, "error", score.error))
     if score.unmeasured is not None:
         return Assessment(_result(evaluator, score, "skipped", f"the target does not report {score.unmeasured}"))
+    if score.skipped is not None:
+        return Assessment(_result(evaluator, score, "skipped", score.skipped))
     value, hits, misses = min(max(0.0, score.score), 1.0), score.hits, score.misses
     if evaluator.negate:
         value = 1.0 - value
@@ -73,6 +75,7 @@ def _result(evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, r
         raw_response=score.raw_response,
         stderr=score.stderr,
         evaluator_results=score.members or None,
+        preferences=score.preferences or None,
     )
 
 

@@ -16,6 +16,15 @@ from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, Usage
 from agentv_ci.workspaces.places import Work
 
 
+class Rivals(Struct, frozen=True):
+    """The answers of other arms of an experiment to the same trial of a case, as far as they are known."""
+
+    request: str
+    """What the base was asked: its text is shown to judges whatever the order in which arms answer."""
+    answers: Mapping[str, str]
+    """Arm → answer."""
+
+
 class Submission(Struct, frozen=True):
     """An answer with its case. All of it is data: nothing in it is expanded or executed."""
 
@@ -26,6 +35,8 @@ class Submission(Struct, frozen=True):
     """The plan's files."""
     work: Work | str | None = None
     """What the agent has left behind, or why it cannot be graded; None in a dry run."""
+    rivals: Rivals | None = None
+    """What a `pairwise_judge` compares it with."""
 
     @property
     def answer(self) -> str:

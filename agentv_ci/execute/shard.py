@@ -16,6 +16,7 @@ from agentv_ci.contracts.plan import (
     PlanCompositeEvaluator,
     PlanEvaluator,
     PlanLlmJudgeEvaluator,
+    PlanPairwiseJudgeEvaluator,
     PlanRubricEvaluator,
     PlanScript,
     TextPart,
@@ -38,8 +39,18 @@ class Shard(Struct, frozen=True):
 
 def part_of(plan: Plan, shard: Shard, durations_s: Mapping[CaseKey, float]) -> Plan:
     """Return the plan with the cases of one shard, in order; its digest stays that of the whole plan."""
-    places = split(efforts(plan, durations_s), shard.total)[shard.index - 1]
+    places = parts_of(plan, efforts(plan, durations_s), shard.total)[shard.index - 1]
     return plan.model_copy(update={"cases": packed(plan.cases[place] for place in places)})
+
+
+def parts_of(plan: Plan, efforts: Sequence[float], total: int) -> list[list[int]]:
+    """Return the places of the cases of every shard, in order; the arms of a case stay together."""
+    together: dict[CaseKey, list[int]] = {}
+    for place, case in enumerate(heads_of(plan)):
+        together.setdefault((case.suite, case.id, "") if case.arm is not None else plan.key_of(case), []).append(place)
+    groups = [*together.values()]
+    parts = split([sum(efforts[place] for place in group) for group in groups], total)
+    return [sorted(place for number in part for place in groups[number]) for part in parts]
 
 
 def split(efforts: Sequence[float], total: int) -> list[list[int]]:
@@ -84,7 +95,7 @@ def _size(case: PlanCase) -> float:
 
 def _effort(evaluator: PlanEvaluator) -> float:
     match evaluator:
-        case PlanLlmJudgeEvaluator() | PlanRubricEvaluator():
+        case PlanLlmJudgeEvaluator() | PlanRubricEvaluator() | PlanPairwiseJudgeEvaluator():
             return JUDGEMENT
         case PlanCompositeEvaluator(aggregator=aggregator):
             return {"llm_judge": JUDGEMENT, "code": SCRIPT}.get(aggregator.type, CHECK)

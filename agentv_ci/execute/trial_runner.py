@@ -239,7 +239,7 @@ class LocalTrials:
 
     async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
         log = self._services.log
-        grade = await self._grader(trial.case, request, response, self._judge_of(trial, label))
+        grade = await self._grader(trial, request, response, self._judge_of(trial, label))
         log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
         for each in grade.results:
             found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import PASSED
@@ -34,18 +34,21 @@ def style_of(verdict: str) -> Style:
 
 def experiment_lines(found: ExperimentReport) -> Iterator[Line]:
     """Yield the effects on every metric, the cases that changed, and the verdict."""
+    from agentv_ci.contracts.experiment_report import DRY_RUN  # few runs are experiments
+
     for name in dict.fromkeys(each.arm for each in found.effects):
         own = [each for each in found.effects if each.arm == name]
         about = f"{compared_text(own)}; primary metric {_name(found.primary)}"
         yield Line(f"{_name(found.base)} → {_name(name)} ({about}):", "title")
         yield from _table([(effect_row(each, found), style_of(each.verdict)) for each in own])
+        yield from (Line(f"  {each}") for each in preference_texts(own))
         called = [each for each in found.cases if each.arm == name and each.called]
         yield from (Line(f"  {case_text(each)}") for each in called[:MAX_SHOWN])
         yield from more_line(len(called))
     yield from (Line(f"warning: {each}", "warn") for each in found.warnings)
     yield Line(f"experiment: {found.verdict}", style_of(found.verdict))
-    # The gate names the reasons of the others.
-    for each in found.reasons if found.exit_code == PASSED else ():
+    # The gate names the reasons of the others, but there is none in a dry run.
+    for each in found.reasons if found.exit_code == PASSED or DRY_RUN in found.reasons else ():
         yield Line(f"  {shortened(on_one_line(each), MAX_REASON)}")
     yield from (Line(f"  {each}") for each in trials_texts(found))
 
@@ -68,6 +71,8 @@ def effect_row(effect: MetricEffect, found: ExperimentReport) -> Sequence[str]:
     """Return the cells of an effect: those of HEAD."""
     metric, means = effect.metric, {each.name: each.means.get(effect.metric) for each in found.arms}
     base, arm = (mean_text(metric, means.get(name)) for name in (found.base, effect.arm))
+    if (counts := effect.preferences) is not None and effect.pairs:
+        base, arm = f"{counts.losses / effect.pairs:.3f}", f"{counts.wins / effect.pairs:.3f}"
     change, interval = change_text(metric, effect.estimate), interval_text(metric, effect.low, effect.high)
     return _name(metric), base, arm, change, interval, effect.verdict
 
@@ -112,6 +117,20 @@ def mean_text(metric: str, mean: float | None) -> str:
             return view.duration_text(mean / 1000) if mean >= WORTH_SECONDS_MS else f"{mean:.0f} ms"
         case _:
             return f"{mean:.3f}"
+
+
+def preference_texts(effects: Iterable[MetricEffect]) -> Iterator[str]:
+    """Yield what judges prefer, and how far they choose by the order of two answers."""
+    for each in effects:
+        if (counts := each.preferences) is None:
+            continue
+        ties = counted(counts.ties, "tie")
+        if counts.contradictions:
+            ties += f" ({counts.contradictions} because the order decided)"
+        about = f"{each.metric} of '{_name(each.arm)}'"
+        yield f"{about}: {counted(counts.wins, 'win')}, {ties}, {counted(counts.losses, 'loss', 'losses')}"
+        if chosen := counts.first + counts.second:
+            yield f"{about}: the answer shown first was chosen {counts.first} of {chosen} times"
 
 
 def case_text(case: CaseEffect) -> str:

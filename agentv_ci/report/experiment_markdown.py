@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from agentv_ci.report import view
-from agentv_ci.report.experiment import HEAD, case_text, compared_text, effect_row, look_row, trials_texts
+from agentv_ci.report.experiment import (
+    HEAD,
+    case_text,
+    compared_text,
+    effect_row,
+    look_row,
+    preference_texts,
+    trials_texts,
+)
 from agentv_ci.report.inert_markdown import cell_code, code, folded
 from agentv_ci.text import counted, shortened
 
@@ -47,6 +55,7 @@ def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
     yield f"**{_name(found.base)} → {_name(name)}**: {compared_text(own)}; primary metric {_name(found.primary)}"
     rows = [(each, effect_row(each, found)) for each in own]
     yield _table(HEAD, [[_name(it.metric), *cells[1:-1], f"{SIGNS[it.verdict]} {it.verdict}"] for it, cells in rows])
+    yield from (f"- {code(each)}" for each in preference_texts(own))
     if changed := [each for each in found.cases if each.arm == name]:
         lines = [f"- {'**changed** ' if each.called else ''}{code(case_text(each))}" for each in changed]
         called = counted(sum(each.called for each in changed), "case is", "cases are")

@@ -22,7 +22,9 @@ def instead_of_field(key: str, known: Collection[str]) -> str:
 
 
 def instead_of_type(kind: str) -> str:
-    """Return `; use '…' with '…'` for a type of evaluators of another tool, or an empty text."""
+    """Return what to use instead for a type of evaluators of another tool or document, or an empty text."""
+    if kind == "pairwise_judge":
+        return "; it compares arms, and belongs to 'evaluators' of an experiment"
     members = members_of(AuthoredEvaluator, "type")
     plain = kind.lower().replace("-", "_")
     settings: list[str] = []

@@ -86,6 +86,16 @@ def test_parts_are_balanced_by_durations_else_by_size(
     assert parts(plan(*cases), 2, durations_s) == expected
 
 
+def test_arms_of_a_case_stay_together() -> None:
+    arms = ("now", "next", "last")
+    whole = plan(*(case(str(number), arm=arm) for number in range(7) for arm in arms))
+    for total in (2, 3, 7):
+        found = [part_of(whole, Shard(index, total), {}).cases for index in range(1, total + 1)]
+        assert max(len(part) for part in found) <= -(-7 // total) * len(arms)
+        for part in found:
+            assert [each.id for each in part] == [each for each in sorted({case.id for case in part}) for _ in arms]
+
+
 def test_a_part_keeps_the_digest_of_the_whole() -> None:
     whole = plan(case("a"), case("b"))
     part = part_of(whole, Shard(1, 2), {})

@@ -39,7 +39,7 @@ from agentv_ci.execute.trials import TrialSchedule, can_pass, first_trials
 from agentv_ci.results.files import form, form_of, read_rows
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import EarlierRun
-from agentv_ci.results.rows import TrialKey
+from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.results.trials import Result
 from agentv_ci.workspaces.places import Workspaces
 from tests.execute.builders import Session
@@ -245,11 +245,11 @@ def go(
     of = plan(*cases).model_copy(update={"targets": asked})
     lasting = random.Random(chance)
 
-    async def grade(case: PlanCase, request: Request, _response: Response, _ask: Ask) -> Grade:
+    async def grade(trial: Trial, request: Request, _response: Response, _ask: Ask) -> Grade:
         assert request.seed is not None
         for _ in range(lasting.randrange(1, 30)):
             await asyncio.sleep(0)
-        verdict, score = script[case.id][request.seed - 1]
+        verdict, score = script[trial.case.id][request.seed - 1]
         return Grade(score, verdict, (), (), "", (), error="broken" if verdict == "error" else None)
 
     async def main(root: Path) -> Engine:

@@ -12,6 +12,7 @@ import pytest
 from agentv_ci.cli.options import ReportOptions
 from agentv_ci.contracts.base import members_of
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
+from agentv_ci.contracts.experiment import PairwiseJudge
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
 from agentv_ci.report.renderers import ReportFormat
@@ -28,7 +29,7 @@ def written(folder: str) -> str:
     return "\n".join(path.read_text("utf-8") for path in paths if "expected" not in path.parts)
 
 
-CORPUS, CHECKED = written("valid"), written("checked")
+CORPUS, CHECKED = written("valid") + written("experiments"), written("checked")
 DOCS = {path.stem: path.read_text("utf-8") for path in (REPOSITORY / "docs").glob("*.md")}
 
 
@@ -64,22 +65,25 @@ def scorers() -> list[str]:
     return re.findall(r"^async def ([a-z]\w*)\(", "\n".join(texts), re.MULTILINE)
 
 
-@pytest.mark.parametrize("kind", kinds(AuthoredEvaluator, "type"))
+EVALUATORS = [*kinds(AuthoredEvaluator, "type"), *get_args(PairwiseJudge.model_fields["type"].annotation)]
+
+
+@pytest.mark.parametrize("kind", EVALUATORS)
 def test_evaluator_is_complete(kind: str) -> None:
     assert kind in scorers(), "add a function <kind> to a file of evaluate/evaluators/"
-    assert f"type: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
+    assert f"type: {kind}" in CORPUS, "add a case to tests/corpus/valid/ or experiments/"
     assert f"`{kind}`" in DOCS["evaluators"].split("## ")[0], "add it to the table of docs/evaluators.md"
 
 
 def test_every_file_has_a_kind() -> None:
     providers = {kind.replace("-", "_") for kind in kinds(Target, "provider")}
     assert files(PACKAGE / "execute" / "providers") == {*providers, "plugin"}
-    assert sorted(scorers()) == sorted([*kinds(AuthoredEvaluator, "type"), "plugin"])
+    assert sorted(scorers()) == sorted([*EVALUATORS, "plugin"])
     assert files(PACKAGE / "validators" / "builtin") == {*BUILT_IN}
 
 
 def test_plan_knows_the_evaluators_that_authors_know() -> None:
-    assert set(kinds(PlanEvaluator, "type")) == set(kinds(AuthoredEvaluator, "type"))
+    assert set(kinds(PlanEvaluator, "type")) == set(EVALUATORS)
 
 
 @pytest.mark.parametrize("kind", get_args(ReportFormat))

@@ -23,6 +23,7 @@ from agentv_ci.contracts.plan import (
     PlanEvaluator,
     PlanJunitEvaluator,
     PlanLlmJudgeEvaluator,
+    PlanPairwiseJudgeEvaluator,
     PlanRubricEvaluator,
     PlanSchemaEvaluator,
     flat,
@@ -36,6 +37,7 @@ from agentv_ci.evaluate.evaluators import (
     file,
     limits,
     llm_judge,
+    pairwise_judge,
     plugin,
     similarity,
     state,
@@ -60,6 +62,8 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             return partial(llm_judge.llm_judge, evaluator)
         case PlanRubricEvaluator():
             return partial(llm_judge.rubric, evaluator)
+        case PlanPairwiseJudgeEvaluator():
+            return partial(pairwise_judge.pairwise_judge, evaluator)
         case PlanCompositeEvaluator():
             return partial(composite.composite, evaluator, assess=assess)
         case PlanSchemaEvaluator():

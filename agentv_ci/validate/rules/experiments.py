@@ -26,6 +26,7 @@ def check(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
     for index, arm in arms:
         yield from _check_arm(index, arm, find)
     yield from _check_equal(document, find)
+    yield from _check_evaluators(document, find)
     names = [*dict.fromkeys(arm.name for arm in document.arms)]
     if document.base is not None:
         yield from unknown_name(find, ("base",), "arm", document.base, names)
@@ -57,6 +58,19 @@ def _check_arm(index: int, arm: Arm, find: Finder) -> Iterator[Diagnostic]:
         yield find.at("AV384", useless_variables(target), (*place, "env"), key=True)
 
 
+def _check_evaluators(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV301 and AV304 for the names of evaluators and their judges."""
+    evaluators = list(enumerate(document.evaluators or ()))
+    targets = find.context.targets
+    names = authored_names(targets.source) if targets is not None else None
+    yield from find.duplicates("evaluator", ((("evaluators", index, "name"), each.name) for index, each in evaluators))
+    for index, each in evaluators:
+        place: Pointer = ("evaluators", index)
+        if each.name in MEASURES:
+            yield find.at("AV301", f"'{each.name}' is the name of a metric of every run", (*place, "name"))
+        yield from unknown_name(find, (*place, "judge_target"), "judge target", each.judge_target, names)
+
+
 def _check_equal(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV383 for an arm that has the settings of an earlier one."""
     known: dict[str, str] = {}
@@ -68,8 +82,15 @@ def _check_equal(document: ExperimentDocument, find: Finder) -> Iterator[Diagnos
 
 
 def check_metrics(document: ExperimentDocument, evaluators: Collection[str], find: Finder) -> Iterator[Diagnostic]:
-    """AV381 for metrics that are neither measured nor one of the evaluators of the cases."""
-    known = [*MEASURES, *sorted(evaluators)]
+    """AV381 for metrics that are neither measured nor an evaluator, AV301 for evaluators of the same name.
+
+    `evaluators` are those of the cases.
+    """
+    for number, each in enumerate(document.evaluators or ()):
+        if each.name in evaluators:
+            message = f"evaluator '{each.name}' has the name of an evaluator of the cases"
+            yield find.at("AV301", message, ("evaluators", number, "name"))
+    known = [*MEASURES, *sorted({*evaluators, *document.preferences})]
     named: list[tuple[Pointer, str]] = [(("metrics", n), each) for n, each in enumerate(document.metrics or ())]
     named += [(("primary",), document.primary)] if document.primary is not None else []
     for pointer, metric in named:

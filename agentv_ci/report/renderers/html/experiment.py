@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from agentv_ci.contracts.experiment_report import ExperimentReport, Look, MetricEffect
-from agentv_ci.report.experiment import STYLES, change_text, effect_row, interval_text, look_row, trials_texts
+from agentv_ci.report.experiment import (
+    STYLES,
+    change_text,
+    effect_row,
+    interval_text,
+    look_row,
+    preference_texts,
+    trials_texts,
+)
 
 TONES = {"good": "pass", "bad": "fail"}
 """Of a style; all others are a warning."""
@@ -118,7 +126,7 @@ class ShownExperiment(Struct, frozen=True):
 def shown_experiment(found: ExperimentReport) -> ShownExperiment:
     """Return what the page shows of an experiment."""
     return ShownExperiment(
-        facts=[*trials_texts(found)],
+        facts=[*preference_texts(found.effects), *trials_texts(found)],
         forest=forest(found),
         rows=[(each, effect_row(each, found)) for each in found.effects],
         plots=look_plots(found),

@@ -1,0 +1,29 @@
+"""What a judge prefers over many pairs of answers: wins, ties and losses of an arm, and the bias to a position."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from agentv_ci.contracts.experiment_report import PreferenceCounts
+from agentv_ci.contracts.results import Outcome, Preference
+
+MIRRORED: dict[Outcome, Outcome] = {"win": "loss", "tie": "tie", "loss": "win"}
+CHOSEN: dict[Outcome, tuple[float, float]] = {"win": (0.0, 1.0), "tie": (0.0, 0.0), "loss": (1.0, 0.0)}
+"""Outcome for an arm → whether the base and the arm are preferred. The means over many pairs are shares, and their
+difference is the share of wins less that of losses, so what holds of scores holds of preferences."""
+
+
+def preference_counts(found: Iterable[tuple[Outcome, Preference]]) -> PreferenceCounts:
+    """Count preferences, in any order; each has the outcome for the arm that is compared with the base."""
+    known = [*found]
+    outcomes = Counter(outcome for outcome, _ in known)
+    choices = Counter(choice for _, each in known for choice in (each.own_first, each.other_first))
+    return PreferenceCounts(
+        wins=outcomes["win"],
+        ties=outcomes["tie"],
+        losses=outcomes["loss"],
+        contradictions=sum(each.is_contradiction for _, each in known),
+        first=choices["first"],
+        second=choices["second"],
+    )

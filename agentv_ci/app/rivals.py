@@ -1,0 +1,61 @@
+"""The answers of the arms of an experiment, for evaluators that compare two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanPairwiseJudgeEvaluator
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.evaluate.submission import Rivals
+from agentv_ci.execute.materials import Materials
+from agentv_ci.execute.prompt import build_request
+from agentv_ci.results.rows import Trial
+
+CaseName = tuple[str, str]
+"""Suite and id."""
+
+
+def base_of(case: PlanCase) -> str | None:
+    """Return the arm that others are compared with; None if no evaluator of the case compares arms."""
+    return next((each.base for each in case.evaluators if isinstance(each, PlanPairwiseJudgeEvaluator)), None)
+
+
+class ArmAnswers:
+    """The answers so far: of two arms, the one that answers later gets the other one to be compared with."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        bases: Mapping[CaseName, PlanCase],
+        root: Path,
+        materials: Materials,
+        rows: Iterable[ResultRow],
+    ) -> None:
+        """`bases` are the cases of the base; `rows` are those of an earlier run that do not run again."""
+        self._plan = plan
+        self._bases = bases
+        self._root = root
+        self._materials = materials
+        self._answers: dict[tuple[str, str, int], dict[str, str]] = {}
+        for row in rows if bases else ():
+            self._of((row.suite, row.eval_id), row.trial)[row.arm or ""] = row.candidate_answer
+
+    def _of(self, case: CaseName, trial: int) -> dict[str, str]:
+        return self._answers.setdefault((*case, trial), {})
+
+    def rivals(self, trial: Trial, answer: str) -> Rivals | None:
+        """Take in an answer, and return those to compare it with: with the base, or if it is the base's, with all.
+
+        Raises OSError when the question's files cannot be written.
+        """
+        case, name = trial.case, (trial.case.suite, trial.case.id)
+        base = self._bases.get(name)
+        if base is None or base.arm is None or case.arm is None:
+            return None
+        known = self._of(name, trial.number)
+        earlier = {arm: text for arm, text in known.items() if base.arm in (arm, case.arm) and arm != case.arm}
+        known[case.arm] = answer
+        cwd = (self._root / case.suite).parent
+        request = build_request(base, self._plan.files, self._materials.locate, cwd=cwd, seed=trial.seed)
+        return Rivals(request.prompt, earlier)

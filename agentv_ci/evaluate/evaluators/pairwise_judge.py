@@ -1,0 +1,76 @@
+"""`type: pairwise_judge`: a model chooses between the answers of two arms of an experiment.
+
+It sees them in both orders, and an answer is better if it is preferred both times: L. Zheng et al. (2023), Judging
+LLM-as-a-judge with MT-Bench and Chatbot Arena.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from agentv_ci.canonical import digest_of
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.plan import PlanPairwiseJudgeEvaluator
+from agentv_ci.contracts.results import Choice, Outcome, Preference
+from agentv_ci.evaluate.judging import choice_question, judge_score
+from agentv_ci.evaluate.replies import CHOICES, read_choice
+from agentv_ci.evaluate.submission import EvaluatorServices, Rivals, Submission
+
+COMPARED_LATER = "compared in the row of the arm that answers later"
+SCORES: Mapping[Outcome, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}
+
+
+async def pairwise_judge(
+    settings: PlanPairwiseJudgeEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
+    """Compare an answer with those that are known of other arms, so that each pair is compared once."""
+    rivals = submission.rivals
+    if rivals is None or not rivals.answers:
+        return Score(skipped=COMPARED_LATER)
+    compared = [_compared(settings, submission, rivals, arm, services) for arm in rivals.answers]
+    scores = await asyncio.gather(*compared)
+    broken = next((each for each in scores if each.error is not None), None)
+    return broken or replace(
+        scores[0],
+        score=math.fsum(each.score for each in scores) / len(scores),
+        reasoning=" | ".join(each.reasoning for each in scores),
+        preferences=tuple(preference for each in scores for preference in each.preferences),
+    )
+
+
+async def _compared(
+    settings: PlanPairwiseJudgeEvaluator,
+    submission: Submission,
+    rivals: Rivals,
+    arm: str,
+    services: EvaluatorServices,
+) -> Score:
+    """Return what the judge says of an answer and that of another arm."""
+
+    async def choose(first: str, second: str) -> Score:
+        if first == second:
+            return Score(CHOICES["tie"], reasoning="the answers are equal")
+        question = choice_question(submission, rivals.request, first, second)
+        bounded = replace(question, temperature=settings.temperature, max_output_tokens=settings.max_output_tokens)
+        label = submission.label(settings)
+        return await judge_score(
+            services, settings.target, bounded, read_choice, retries=settings.judge_retries, label=label
+        )
+
+    own, other = submission.answer, rivals.answers[arm]
+    both = await asyncio.gather(choose(own, other), choose(other, own))
+    broken = next((each for each in both if each.error is not None), None)
+    if broken is not None:
+        return broken
+    preference = Preference(arm=arm, answer=digest_of(other), own_first=_choice(both[0]), other_first=_choice(both[1]))
+    reasons = " / ".join(dict.fromkeys(each.reasoning for each in both if each.reasoning))
+    reasoning = f"{preference.outcome} against '{arm}'" + (f": {reasons}" if reasons else "")
+    return replace(both[0], score=SCORES[preference.outcome], reasoning=reasoning, preferences=(preference,))
+
+
+def _choice(score: Score) -> Choice:
+    return next(choice for choice, value in CHOICES.items() if value == score.score)
