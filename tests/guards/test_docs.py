@@ -36,7 +36,8 @@ def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
             "golden/total.patch": "--- a/total.sh\n",
             "prompts/strict.md": "Judge {{ candidate_answer }}",
             "evals/billing.yaml": "{$schema: agentv-eval-v2, evalcases: [{id: refund-late}]}",
-            "evals/targets.yaml": "{$schema: agentv-targets-v2.2, targets: [{name: gpt-5, provider: mock}, {name: judge, provider: mock}]}",
+            "evals/targets.yaml": "{$schema: agentv-targets-v2.2, targets: "
+            "[{name: gpt-5, provider: mock}, {name: judge, provider: mock}]}",
             "prompts/kinder.md": "Be kind",
             "prompts/with-synonyms.md": "Sneakers, too",
             "evals/x.test.yaml": "",
