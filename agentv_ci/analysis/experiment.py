@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.analysis.claims import Claim, claims, discoveries
-from agentv_ci.analysis.effects import Effect, Metric, effect
+from agentv_ci.analysis.effects import Effect, Metric, Pair, effect
 from agentv_ci.analysis.experiment_looks import Counted, Looks
 from agentv_ci.analysis.experiment_models import unplanned_models
 from agentv_ci.analysis.experiment_plan import ExperimentPlan
@@ -97,8 +98,10 @@ class _Judge:
         if document.stop is not None:
             self.looks.take()
         among = self.looks.counted if document.stop is not None else {each.name: each.trials for each in plan.cases}
-        effects = [self._with_preferences(each, among) for each in self._described(self._claims(among))]
+        effects = [self._with_figures(each, among) for each in self._described(self._claims(among))]
         withheld = [*plan.differences, *_foreign(self._foreign), *unplanned_models(plan, self._trials)]
+        if self._trials.doubled:
+            withheld.append(f"{counted(self._trials.doubled, 'trial')} with more than one row")
         withheld += [DRY_RUN] if self._is_dry else []
         verdict, reasons = _verdict(effects)
         if withheld and not regardless:
@@ -117,7 +120,7 @@ class _Judge:
             verdict=verdict,
             reasons=tuple(reasons),
             withheld=tuple(withheld),
-            warnings=tuple(_warnings(plan, self._trials)),
+            warnings=(*_warnings(plan, self._trials), *_unjudged(effects)),
             arms=tuple(arms),
             effects=tuple(effects),
             looks=tuple(self._looks),
@@ -165,13 +168,16 @@ class _Judge:
     def _described(self, claimed: Mapping[tuple[str, Metric], Claim | None]) -> list[MetricEffect]:
         return [_described(self._plan, metric, head, claim) for (head, metric), claim in claimed.items()]
 
-    def _with_preferences(self, effect: MetricEffect, among: Counted) -> MetricEffect:
-        """Return an effect with what a judge prefers, if that is what it is about."""
+    def _with_figures(self, effect: MetricEffect, among: Counted) -> MetricEffect:
+        """Return an effect with the means that it is the change of, and with what a judge prefers."""
         document = self._plan.document
-        if effect.metric not in document.preferences:
-            return effect
-        found = self._trials.preferences(effect.metric, document.base_name, effect.arm, among)
-        return effect.model_copy(update={"preferences": preference_counts(found)})
+        compared = effect.metric, document.base_name, effect.arm, among
+        figures: dict[str, object] = {}
+        if pairs := [*self._trials.pairs(*compared)]:
+            figures = {"base": _mean_of_cases(pairs, "base"), "head": _mean_of_cases(pairs, "head")}
+        if effect.metric in document.preferences:
+            figures["preferences"] = preference_counts(self._trials.preferences(*compared))
+        return effect.model_copy(update=figures)
 
     def _effect(self, metric: Metric, head: str, among: Counted) -> Effect | None:
         document = self._plan.document
@@ -239,6 +245,13 @@ def _warnings(plan: ExperimentPlan, trials: ExperimentTrials) -> Iterator[str]:
             yield f"{counted(errors, 'trial')} of '{arm.name}' without a verdict, not compared"
 
 
+def _unjudged(effects: Iterable[MetricEffect]) -> Iterator[str]:
+    for each in effects:
+        if each.preferences is not None and each.preferences.unjudged:
+            pairs = counted(each.preferences.unjudged, "pair")
+            yield f"{pairs} of '{each.arm}' not judged by '{each.metric}', and not compared"
+
+
 def _arm(name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: Counted) -> ArmFigures:
     of_arm = trials.by_arm.get(name, {})
     ran = [trial for case, most in among.items() for number, trial in of_arm.get(case, {}).items() if number <= most]
@@ -279,6 +292,14 @@ def _changed_case(plan: ExperimentPlan, trials: ExperimentTrials, case: Counted,
     p_value = alone.p_value if alone is not None else None
     ((suite, name),) = case
     return CaseEffect(suite=suite, id=name, arm=head, base=base, head=now, p_value=p_value, called=False)
+
+
+def _mean_of_cases(pairs: Iterable[Pair], side: Literal["base", "head"]) -> float:
+    """Return the mean over cases of one side, each of which weighs the same."""
+    by_case: dict[str, list[float]] = {}
+    for each in pairs:
+        by_case.setdefault(each.case, []).append(getattr(each, side))
+    return round(_mean(map(_mean, by_case.values())), PRECISION)
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -77,22 +78,32 @@ class ExperimentTrials:
         self._names = [each.name for each in metrics]
         self.by_arm: dict[str, dict[CaseName, dict[int, MeasuredTrial]]] = {}
         """Arm → case → number of the trial → trial."""
+        self.doubled = 0
+        """Rows of trials that already have a verdict."""
 
     def add(self, row: ResultRow) -> None:
-        """Add a row; one of a case that is skipped does not count. Without an experiment, a target is an arm."""
+        """Add a row; one of a case that is skipped does not count. Without an experiment, a target is an arm.
+
+        A row without a verdict gives way to another one of the same trial.
+        """
         if row.verdict == "skipped":
             return
-        case = row.suite, row.eval_id
+        case, is_graded = (row.suite, row.eval_id), row.verdict not in UNGRADED
+        known = self.by_arm.setdefault(row.arm or row.target, {}).setdefault(case, {})
+        if row.trial in known and known[row.trial].is_graded:
+            self.doubled += is_graded
+            return
         compared = any(each.compares_arms for each in row.evaluator_results)
-        self.by_arm.setdefault(row.arm or row.target, {}).setdefault(case, {})[row.trial] = MeasuredTrial(
+        answer = digest_of(row.candidate_answer) if compared else ""
+        known[row.trial] = MeasuredTrial(
             cluster=cluster_of(self._cluster_by, case, row.tags, row.metadata),
             digest=row.digest,
             target=row.target,
             model=row.model,
-            is_graded=row.verdict not in UNGRADED,
+            is_graded=is_graded,
             values=dict(_measured(row, self._names)),
-            answer=digest_of(row.candidate_answer) if compared else "",
-            preferences=tuple(_preferences(row)),
+            answer=answer,
+            preferences=tuple(_preferences(row, answer)),
         )
 
     def has(self, case: CaseName, number: int, arms: Iterable[str]) -> bool:
@@ -117,11 +128,14 @@ class ExperimentTrials:
 
     def preferences(
         self, metric: str, base: str, head: str, among: Mapping[CaseName, int]
-    ) -> Iterator[tuple[Outcome, Preference]]:
-        """Yield what an evaluator prefers in the same pairs: the outcome for the head, and the preference."""
+    ) -> Iterator[tuple[Outcome, Preference] | None]:
+        """Yield what an evaluator prefers in the same pairs: the outcome for the head, and the preference.
+
+        None stands for a pair that it has not judged.
+        """
         for _, _, one, other in self._both(base, head, among):
-            if (found := _preference(metric, (base, one), (head, other))) is not None:
-                yield found
+            if one.is_graded and other.is_graded:
+                yield _preference(metric, (base, one), (head, other))
 
     def _both(
         self, base: str, head: str, among: Mapping[CaseName, int]
@@ -150,9 +164,12 @@ def _preference(
     return None
 
 
-def _preferences(row: ResultRow) -> Iterator[tuple[str, Preference]]:
+def _preferences(row: ResultRow, answer: str) -> Iterator[tuple[str, Preference]]:
+    """Yield the comparisons of a row's answer, without those that contradict each other."""
     for result in row.evaluator_results:
-        yield from ((result.name, each) for each in result.preferences or ())
+        given = (result.preferences or ()) if result.compares_arms else ()
+        arms = Counter(each.arm for each in given)
+        yield from ((result.name, each) for each in given if each.own_answer == answer and arms[each.arm] == 1)
 
 
 def _measured(row: ResultRow, names: Iterable[str]) -> Iterator[tuple[str, float]]:

@@ -11,6 +11,7 @@ from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import apart, describe
 from agentv_ci.contracts.case_key import in_matrix
 from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
@@ -95,8 +96,8 @@ def decide_gate(
     causes += _judge_suites(settings, outcomes, tally, ending, scenarios)
     if comparison is not None:
         causes += _regressions(comparison, outcomes)
-    if (found := ending.experiment) is not None and found.exit_code != PASSED:
-        causes += (_cause(found.exit_code, "experiment", each) for each in found.reasons)
+    if ending.experiment is not None:
+        causes += _judge_experiment(ending.experiment, settings)
     result = _result(None, causes, settings, ending)
     verdicts = {
         target: _verdict(ended | {code for code, reason in causes if reason.target == target})
@@ -108,6 +109,15 @@ def decide_gate(
     code = _of_shard(result.exit_code, outcomes, ending)
     verdict = result.verdict if code == PASSED else VERDICTS[code]
     return result.model_copy(update={"exit_code": code, "verdict": verdict})
+
+
+def _judge_experiment(found: ExperimentReport, settings: Sequence[GateSettings]) -> Iterator[_Cause]:
+    if found.exit_code != PASSED:
+        yield from (_cause(found.exit_code, "experiment", each) for each in found.reasons)
+    most = min((each.max_errors for each in settings), default=0)
+    if found.unjudged > most:
+        message = f"{counted(found.unjudged, 'pair')} of answers not judged, at most {most} allowed"
+        yield _cause(INFRASTRUCTURE, "errors", message)
 
 
 def _all_idle(outcomes: Sequence[CaseOutcome]) -> str | None:

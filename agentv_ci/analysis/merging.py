@@ -65,7 +65,7 @@ def merge(
             tally.add(row)
     reports = [part.report for part in parts if part.report is not None]
     ending = _ending(reports)
-    outcomes = in_quarantine(tally.outcomes(), ending.quarantine)
+    outcomes = in_quarantine(tally.outcomes(is_decided=ending.stopped == "decided"), ending.quarantine)
     settings = _settings(parts, merged, outcomes)
     expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
     scenarios = validate(settings)

@@ -269,26 +269,27 @@ class Tally:
             grouped.setdefault(suite if what == "suite" else target, []).append(spent)
         return {name: sum_of(spent) for name, spent in grouped.items()}
 
-    def outcomes(self, *, leaves_cases: bool = False) -> tuple[CaseOutcome, ...]:
+    def outcomes(self, *, leaves_cases: bool = False, is_decided: bool = False) -> tuple[CaseOutcome, ...]:
         """Return all outcomes in the order of the plan, else of the eval files.
 
-        `leaves_cases`: whether cases without rows did not run.
+        `leaves_cases`: whether cases without rows did not run; `is_decided`: whether the trials that ran were enough.
         """
         cases: Iterable[tuple[CaseKey, _Tallied]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=self._place)
-        return tuple(_outcome(known, key[2], leaves_cases=leaves_cases) for key, known in cases)
+        return tuple(_outcome(known, key[2], leaves_cases=leaves_cases, is_decided=is_decided) for key, known in cases)
 
     def _place(self, known: tuple[CaseKey, _Tallied]) -> tuple[str, int, str, int, str]:
         (suite, case_id, target), tallied = known
         return suite, tallied.case.source.line, case_id, self._ranks.get(target, len(self._ranks)), target
 
 
-def _outcome(tallied: _Tallied, target: str, *, leaves_cases: bool) -> CaseOutcome:
+def _outcome(tallied: _Tallied, target: str, *, leaves_cases: bool, is_decided: bool) -> CaseOutcome:
     case, ran = tallied.case, tallied.trials
     if len(ran) > 1:
         ran = tuple(sorted(ran, key=lambda each: each.number))
-    verdict, score = verdict_of_trials([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
+    trials = len(ran) if is_decided and ran else case.trials
+    verdict, score = verdict_of_trials([Result(each.verdict, each.score) for each in ran], trials, case.require)
     not_run = leaves_cases and not ran
     return CaseOutcome(case, target, verdict, _same(score), ran, not_run=not_run, makeup=tallied.makeup)
 

@@ -14,9 +14,13 @@ CHOSEN: dict[Outcome, tuple[float, float]] = {"win": (0.0, 1.0), "tie": (0.0, 0.
 difference is the share of wins less that of losses, so what holds of scores holds of preferences."""
 
 
-def preference_counts(found: Iterable[tuple[Outcome, Preference]]) -> PreferenceCounts:
-    """Count preferences, in any order; each has the outcome for the arm that is compared with the base."""
-    known = [*found]
+def preference_counts(found: Iterable[tuple[Outcome, Preference] | None]) -> PreferenceCounts:
+    """Count preferences, in any order; each has the outcome for the arm that is compared with the base.
+
+    None stands for a pair that is not judged.
+    """
+    every = [*found]
+    known = [each for each in every if each is not None]
     outcomes = Counter(outcome for outcome, _ in known)
     choices = Counter(choice for _, each in known for choice in (each.own_first, each.other_first))
     return PreferenceCounts(
@@ -26,4 +30,5 @@ def preference_counts(found: Iterable[tuple[Outcome, Preference]]) -> Preference
         contradictions=sum(each.is_contradiction for _, each in known),
         first=choices["first"],
         second=choices["second"],
+        unjudged=len(every) - len(known),
     )

@@ -36,7 +36,9 @@ def report(
     tally = Tally.of(plan, compares=against is not None)
     for row in rows:
         tally.add(row)
-    outcomes = in_quarantine(tally.outcomes(leaves_cases=ending.leaves_cases), ending.quarantine)
+    outcomes = in_quarantine(
+        tally.outcomes(leaves_cases=ending.leaves_cases, is_decided=ending.stopped == "decided"), ending.quarantine
+    )
     if ending.experiment is not None:
         outcomes = _in_order(outcomes, [each.name for each in ending.experiment.arms])
     settings, comparison = gate_settings(plan), None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,10 +14,8 @@ from msgspec.structs import replace
 from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.case_rows import ids_of_rows
 from agentv_ci.compile.compilation import Compilation
-from agentv_ci.compile.diff import diff
 from agentv_ci.compile.digest import CaseDigests, StreamedDigest
 from agentv_ci.compile.document import PlanDocument, PlanWriter, prices_by_suite
-from agentv_ci.compile.estimate import estimate
 from agentv_ci.compile.overrides import narrowed
 from agentv_ci.compile.selection import EVERY_CASE, CaseFilter, facts_of, matches_id
 from agentv_ci.contracts.base import JsonObject
@@ -26,7 +24,6 @@ from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentCo
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.packed_cases import heads_of, packed
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCase, PlannedCases
 from agentv_ci.contracts.source import Source, locate, relative
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
@@ -36,6 +33,9 @@ from agentv_ci.load.discover import NO_EVALS_HINT, YAML_SUFFIXES, DiscoveredFile
 from agentv_ci.load.document import in_memory, load
 from agentv_ci.load.plan import load_plan
 from agentv_ci.text import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCases  # a run needs none
 
 
 class Selection(Struct, frozen=True):
@@ -306,6 +306,8 @@ def only_changed(compiled: CompiledPlan, old: Path) -> CompiledPlan:
 
 def diff_plans(compiled: CompiledPlan, old: Path, only: CaseFilter) -> PlanDiff:
     """Return how the selected cases differ from an older plan; raises what `read_plan` raises."""
+    from agentv_ci.compile.diff import diff
+
     known = read_plan(old)
     selected = tuple(case for case in known.cases if only.selects(facts_of(case)))
     return diff(known.model_copy(update={"cases": selected}), compiled.plan)
@@ -316,6 +318,8 @@ def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
 
     Raises UsageError if the numbers overflow.
     """
+    from agentv_ci.compile.estimate import estimate
+
     try:
         return estimate(compiled.plan, workers=workers)
     except OverflowError as error:
@@ -324,6 +328,8 @@ def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
 
 def planned_cases(plan: Plan, left: Callable[[PlanCase], int] = lambda case: case.trials) -> PlannedCases:
     """Return what a run of a plan would ask; `left` returns how many trials of a case are not finished."""
+    from agentv_ci.contracts.plan_summaries import PlannedCase, PlannedCases
+
     cases = (
         PlannedCase(
             id=case.id,

@@ -220,7 +220,8 @@ def _reported(results: Path, links: Links, proof: Proof | None) -> RunView | Non
     tally = Tally(compares=True)
     for row in read_rows(results):
         tally.add(row)
-    outcomes = in_quarantine(tally.outcomes(leaves_cases=report.leaves_cases), report.quarantine)
+    ran = tally.outcomes(leaves_cases=report.leaves_cases, is_decided=report.stopped == "decided")
+    outcomes = in_quarantine(ran, report.quarantine)
     return RunView(report, outcomes, lambda: read_rows(results), links, proof)
 
 

@@ -34,6 +34,8 @@ class _Contents(Struct):
     is_dry_run: bool = False
     without_messages: int = 0
     """Rows whose tool calls were reported but not kept."""
+    has_arms: bool = False
+    """Whether they are of an experiment."""
     without_changes: int = 0
     """Rows that do not hold what the agent left behind in its workspace."""
 
@@ -62,6 +64,9 @@ def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Resc
     root = find_root(cwd / "results", cwd)
     patterns = selection.patterns or _suites(contents, root)
     is_plan = any(pattern.endswith(".json") for pattern in patterns)
+    if contents.has_arms and not is_plan:
+        hint = "compile the experiment with `agentv-ci compile experiment.yaml --out plan.json`, and name the plan"
+        raise UsageError(f"'{results}' has answers of the arms of an experiment", hint=f"{hint} after the results")
     names = selection.target_names or (() if is_plan else _targets_of_all(contents))
     compiled = compile_paths(replace(selection, patterns=patterns, target_names=names), cwd=cwd)
     return _matched(compiled, contents, results)
@@ -152,6 +157,7 @@ def _contents(results: Path) -> _Contents:
             raise UsageError(f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice", hint=ONE_RUN)
         trials.add(row.trial)
         contents.is_dry_run |= row.dry_run
+        contents.has_arms |= row.arm is not None
         contents.without_messages += row.trace_summary is not None and not tool_calls_are_known(row)
         has_answer = row.workspace is not None and row.error_kind in (None, "evaluator")
         contents.without_changes += has_answer and row.workspace is not None and row.workspace.changes is None

@@ -32,7 +32,6 @@ from agentv_ci.contracts.case_key import matching
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of, runs_in_suite
-from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.contracts.quarantine import quarantine_of
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import ResultRow
@@ -57,7 +56,9 @@ from agentv_ci.text import counted, listed
 from agentv_ci.workspaces.places import Workspaces
 
 if TYPE_CHECKING:
-    from agentv_ci.analysis.experiment import Judgement  # few runs are experiments
+    # Few runs need them.
+    from agentv_ci.analysis.experiment import Judgement
+    from agentv_ci.contracts.plan_summaries import PlannedCases
 
 
 async def run_plan(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 
 import click
 
@@ -100,8 +102,19 @@ def cli(ctx: click.Context, color: str) -> None:
     ctx.color = wants_color(color)
 
 
+def _leave_out_pydantic_plugins() -> None:
+    """Keep pydantic from searching every installed package for plugins.
+
+    That takes as long as importing click, and a plugin would watch all that is validated here.
+    """
+    loader = ModuleType("pydantic.plugin._loader")
+    setattr(loader, "get_plugins", tuple)  # noqa: B010  # mypy knows no attribute of a new module
+    sys.modules.setdefault(loader.__name__, loader)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
+    _leave_out_pydantic_plugins()
     with interruptible():
         ended = end(lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False))
     if ended.reason is not None and list(arguments[:1]) == ["github"]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from agentv_ci.cli.console import one_line
-from agentv_ci.contracts.plan_summaries import PlannedCases
 from agentv_ci.text import counted
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.plan_summaries import PlannedCases  # a run needs none
 
 
 def show_cases(planned: PlannedCases, form: Literal["text", "json"]) -> None:

@@ -24,6 +24,7 @@ from agentv_ci.contracts.plan import (
     PlanEvaluator,
     PlanLlmJudgeAggregator,
     PlanLlmJudgeEvaluator,
+    PlanPairwiseJudgeEvaluator,
     PlanRubric,
     PlanRubricEvaluator,
     TextPart,
@@ -139,7 +140,7 @@ def _count(case: PlanCase, sizes: Sizes, uses: Mapping[str, _Use], prices: Mappi
     uses[case.target].answers += case.trials
     uses[case.target].add(case.trials, question, answer, prices)
     judged = question + answer + reference + tokens(case.expected_outcome)
-    for key, more in _judgements(case.evaluators, sizes):
+    for key, more in (*_judgements(case.evaluators, sizes), *_choices(case, answer)):
         uses[key].judgements += case.trials
         uses[key].add(case.trials, JUDGE_PROMPT_TOKENS + judged + more, JUDGE_REPLY_TOKENS, prices)
 
@@ -156,6 +157,13 @@ def _judgements(evaluators: Iterable[PlanEvaluator], sizes: Sizes) -> Iterator[t
                 yield aggregator.target, _part(aggregator.prompt, sizes) + MEMBER_TOKENS * len(each.evaluators)
             case _:
                 pass
+
+
+def _choices(case: PlanCase, answer: float) -> Iterator[tuple[str, float]]:
+    """Yield the judge of every choice between the answer of an arm and that of the base: two of each pair."""
+    for each in case.evaluators:
+        if isinstance(each, PlanPairwiseJudgeEvaluator) and case.arm != each.base:
+            yield from [(each.target, answer)] * 2
 
 
 def _part(part: Part | None, sizes: Sizes) -> float:

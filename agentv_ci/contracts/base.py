@@ -107,15 +107,18 @@ class ByKind:
     Annotates a field. The union is in the metadata of the schema, for rendering.
     """
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, *, authored: bool = True) -> None:
+        """`authored`: whether people write it, so that the kind may be the key of a setting."""
         self._key = key
+        self._authored = authored
 
     def __get_pydantic_core_schema__(self, source: TypeAliasType, handler: GetCoreSchemaHandler) -> CoreSchema:
         def validate(value: object) -> BaseModel:
             kind = value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
             if (member := member_of(source, self._key, kind)) is not None:
-                return member.model_validate(value)
-            if (full := _in_full(value, source, self._key)) is not None:
+                # A plan has the names of its schema alone.
+                return member.model_validate(value, by_alias=True, by_name=self._authored)
+            if self._authored and (full := _in_full(value, source, self._key)) is not None:
                 return members_of(source, self._key)[str(full[self._key])].model_validate(full)
             raise PydanticCustomError("kind", "Input has an unknown kind")
 

@@ -39,6 +39,7 @@ class PreferenceCounts(Recorded):
     contradictions: Count = Field(description="Pairs in which the order decided.")
     first: Count = Field(description="Choices of the answer that was shown first.")
     second: Count = Field(description="Choices of the answer that was shown second; without bias, as many.")
+    unjudged: Count = Field(description="Pairs that the judge could not compare, which count nowhere.")
 
 
 class MetricEffect(Recorded):
@@ -51,6 +52,10 @@ class MetricEffect(Recorded):
     higher_is_better: bool = Field(description="Whether a rise is an improvement.")
     margin: float | None = Field(description="Change that does not matter; null if none is set.")
     verdict: MetricVerdict = Field(description="Verdict of the metric, at the alpha of the whole comparison.")
+    base: float | None = Field(
+        None, description="Mean of the base over the cases that were compared; of preferences, its share of wins."
+    )
+    head: float | None = Field(None, description="That of the arm.")
     estimate: float | None = Field(description="The change; null if nothing was measured.")
     low: float | None = Field(description="Lower end of its interval.")
     high: float | None = Field(description="Upper end of its interval.")
@@ -114,6 +119,11 @@ class ExperimentReport(Recorded):
     )
     saved_trials: Count = Field(0, description="Trials that did not run because it stopped early.")
     seed: int = Field(description="Seed of the order.")
+
+    @property
+    def unjudged(self) -> int:
+        """Pairs of answers that a judge could not compare."""
+        return sum(each.preferences.unjudged for each in self.effects if each.preferences is not None)
 
     @property
     def exit_code(self) -> int:

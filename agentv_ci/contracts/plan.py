@@ -18,6 +18,7 @@ from typing_extensions import TypeAliasType
 from agentv_ci.contracts.attachments import AttachmentType
 from agentv_ci.contracts.base import (
     AtLeastOne,
+    ByKind,
     Compiled,
     Integer,
     Items,
@@ -341,7 +342,7 @@ class PlanCompositeEvaluator(PlanEvaluatorSettings):
     waits: ClassVar[bool] = True
 
     type: Literal["composite"] = "composite"
-    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="Combined evaluators.")
+    evaluators: PlanEvaluators = Field(description="Combined evaluators.")
     aggregator: PlanAggregator = Field(description="How the scores are combined.")
 
 
@@ -415,9 +416,11 @@ PlanEvaluator = TypeAliasType(
         ]
         | PluginEvaluator,
         Field(union_mode="left_to_right"),
-        AfterValidator(_with_name),
     ],
 )
+PlanEvaluators = Annotated[
+    Items[Annotated[PlanEvaluator, ByKind("type", authored=False), AfterValidator(_with_name)]], Field(min_length=1)
+]
 
 
 class PlanGate(Compiled):
@@ -487,7 +490,7 @@ class PlanCase(Compiled):
     expected_outcome: str = Field(description="What a good answer achieves.")
     reference_answer: str = Field(description="Last expected assistant message, as text.")
     guidelines: Items[FileReference] = Field(description="Guideline files.")
-    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="Evaluators of the answer.")
+    evaluators: PlanEvaluators = Field(description="Evaluators of the answer.")
     trials: AtLeastOne = Field(description="Number of trials.")
     require: Require = Field(description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(

@@ -74,7 +74,8 @@ class Preference(Recorded):
     """Which of the answers of two arms to the same trial a judge prefers, in both orders."""
 
     arm: Name = Field(description="The other arm.")
-    answer: str = Field(description="SHA-256 of its answer.")
+    own_answer: str = Field(description="SHA-256 of the answer of this row.")
+    answer: str = Field(description="SHA-256 of that of the other arm.")
     own_first: Choice = Field(description="The better answer when that of this row is shown first.")
     other_first: Choice = Field(description="The better answer when that of the other arm is shown first.")
 
@@ -122,6 +123,11 @@ class EvaluatorResult(Recorded):
     preferences: Items[Preference] | None = Field(
         None, exclude_if=is_none, description="Of a `pairwise_judge`: the comparisons with arms that answered earlier."
     )
+
+    @property
+    def is_unjudged(self) -> bool:
+        """Whether a comparison with another arm failed."""
+        return self.compares_arms and self.status == "error"
 
     @property
     def compares_arms(self) -> bool:

@@ -110,7 +110,9 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
     The verdict is `error` when an evaluator could not score, or when nothing that counts has scored. A required
     evaluator that does not pass fails the case, whatever the mean.
     """
-    results = settled(each.result for each in assessments)
+    every = settled(each.result for each in assessments)
+    # Comparisons with other arms say nothing of this answer, not even that it cannot be scored.
+    results = tuple(each for each in every if not each.compares_arms)
     scored = [each for each in results if each.status == "ok"]
     if lacks_weight(results):
         results = tuple(_as_error(each) if each.status == "skipped" else each for each in results)
@@ -127,7 +129,7 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
         hits=tuple(hit for each in scored for hit in each.hits),
         misses=(*(miss for each in scored for miss in each.misses), *weightless),
         reasoning=" | ".join(f"{each.name}: {each.reasoning}" for each in results if each.reasoning),
-        results=results,
+        results=(*results, *(each for each in every if each.compares_arms)),
         error="; ".join(f"evaluator '{each.name}': {each.reasoning}" for each in broken) or None,
     )
 

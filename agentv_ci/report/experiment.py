@@ -40,7 +40,7 @@ def experiment_lines(found: ExperimentReport) -> Iterator[Line]:
         own = [each for each in found.effects if each.arm == name]
         about = f"{compared_text(own)}; primary metric {_name(found.primary)}"
         yield Line(f"{_name(found.base)} → {_name(name)} ({about}):", "title")
-        yield from _table([(effect_row(each, found), style_of(each.verdict)) for each in own])
+        yield from _table([(effect_row(each), style_of(each.verdict)) for each in own])
         yield from (Line(f"  {each}") for each in preference_texts(own))
         called = [each for each in found.cases if each.arm == name and each.called]
         yield from (Line(f"  {case_text(each)}") for each in called[:MAX_SHOWN])
@@ -67,12 +67,10 @@ def _table(rows: Sequence[tuple[Sequence[str], Style]]) -> Iterator[Line]:
         yield Line.of((f"  {'  '.join(others)}  ", "faint" if style == "faint" else "plain"), (verdict.rstrip(), style))
 
 
-def effect_row(effect: MetricEffect, found: ExperimentReport) -> Sequence[str]:
+def effect_row(effect: MetricEffect) -> Sequence[str]:
     """Return the cells of an effect: those of HEAD."""
-    metric, means = effect.metric, {each.name: each.means.get(effect.metric) for each in found.arms}
-    base, arm = (mean_text(metric, means.get(name)) for name in (found.base, effect.arm))
-    if (counts := effect.preferences) is not None and effect.pairs:
-        base, arm = f"{counts.losses / effect.pairs:.3f}", f"{counts.wins / effect.pairs:.3f}"
+    metric = effect.metric
+    base, arm = mean_text(metric, effect.base), mean_text(metric, effect.head)
     change, interval = change_text(metric, effect.estimate), interval_text(metric, effect.low, effect.high)
     return _name(metric), base, arm, change, interval, effect.verdict
 

@@ -53,9 +53,10 @@ def _parts(found: ExperimentReport) -> Iterator[str]:
 def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
     own = [each for each in found.effects if each.arm == name]
     yield f"**{_name(found.base)} → {_name(name)}**: {compared_text(own)}; primary metric {_name(found.primary)}"
-    rows = [(each, effect_row(each, found)) for each in own]
+    rows = [(each, effect_row(each)) for each in own]
     yield _table(HEAD, [[_name(it.metric), *cells[1:-1], f"{SIGNS[it.verdict]} {it.verdict}"] for it, cells in rows])
-    yield from (f"- {code(each)}" for each in preference_texts(own))
+    if preferred := [f"- {code(each)}" for each in preference_texts(own)]:
+        yield "\n".join(preferred)
     if changed := [each for each in found.cases if each.arm == name]:
         lines = [f"- {'**changed** ' if each.called else ''}{code(case_text(each))}" for each in changed]
         called = counted(sum(each.called for each in changed), "case is", "cases are")

@@ -217,7 +217,7 @@ class ResumedResults:
     def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
         return _LastRow(
             place=place,
-            is_answered=row.status != "error",
+            is_answered=row.status != "error" and not any(each.is_unjudged for each in row.evaluator_results),
             result=Result(row.verdict, row.score or 0.0),
             is_stale=OLD_DATA.search(item) is not None
             or any(getattr(row, name) != value for name, value in self._repeated(case).items()),

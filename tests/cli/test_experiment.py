@@ -158,11 +158,28 @@ def test_stopped_experiment_counts_complete_rounds_and_is_not_resumed(project: P
     assert project.json("r.report.json")["experiment"] == found
 
 
+def test_cases_of_a_stopped_experiment_have_the_verdict_of_what_ran(project: Project) -> None:
+    arms(project, NOW, BETTER, repeat=3, stop={"when": "decided", "look_every": 10})
+    judged(project)
+    ran = [row["verdict"] for row in project.rows() if row["arm"] == "next"]
+    counts = project.json("r.report.json")["counts"]
+    assert (counts["passed"], counts["failed"]) == (len(ran), len(ran))
+
+
 def test_quiet_run_prints_the_verdict(project: Project) -> None:
     arms(project, NOW, BETTER)
     assert (
         project.run("experiment", "experiment.yaml", "--quiet").out == "experiment: better: score of 'next' is better\n"
     )
+
+
+def test_means_weigh_each_case_the_same_as_their_change_does(project: Project) -> None:
+    arms(project, NOW, BETTER, cases=8)
+    text = project.text("evals/x.yaml").replace('"id": "case-1"', '"id": "case-1", "execution": {"repeat": 9}')
+    project.write({"evals/x.yaml": text})
+    project.targets(YES, {**NO, "responses": {"case-1": "yes"}})
+    (effect,) = judged(project)["effects"]
+    assert (effect["base"], effect["head"], effect["estimate"]) == (0.125, 1.0, 0.875)
 
 
 def test_hopeless_experiment_stops(project: Project) -> None:

@@ -70,7 +70,7 @@ def holds_preference(row: Row) -> bool:
     return any("preferences" in each for each in row["evaluator_results"])
 
 
-WINS = {"wins": CASES, "ties": 0, "losses": 0, "contradictions": 0, "first": CASES, "second": CASES}
+WINS = {"wins": CASES, "ties": 0, "losses": 0, "contradictions": 0, "first": CASES, "second": CASES, "unjudged": 0}
 
 
 def test_each_pair_is_judged_once_whichever_arm_answers_first(project: Project) -> None:
@@ -102,14 +102,48 @@ def test_resumed_run_judges_pairs_that_lack_a_row(project: Project, keeps: Calla
     assert questions(project) == 2 * again
 
 
-def test_preference_for_an_earlier_answer_does_not_count(project: Project) -> None:
+def twice(row: Row) -> Row:
+    """The row with each comparison given twice."""
+    *others, found = row["evaluator_results"]
+    return {**row, "evaluator_results": [*others, {**found, "preferences": found["preferences"] * 2}]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row: row if holds_preference(row) else {**row, "candidate_answer": "hello, again"},
+        lambda row: {**row, "candidate_answer": "hello, again"} if holds_preference(row) else row,
+        lambda row: twice(row) if holds_preference(row) else row,
+    ],
+    ids=["another-answer-of-the-other-arm", "another-answer-of-its-own", "two-preferences-of-one-pair"],
+)
+def test_comparison_of_other_answers_is_none(project: Project, change: Callable[[Row], Row]) -> None:
     judged(project, "--out", "r.jsonl")
-    changed = [row if holds_preference(row) else {**row, "candidate_answer": "hello, again"} for row in project.rows()]
-    project.store("r.jsonl", *changed)
+    project.store("r.jsonl", *map(change, project.rows()))
     done = project.run("experiment", "experiment.yaml", "--results", "r.jsonl", "--out", "again.jsonl")
-    assert done.code == 6
+    assert done.code == 4
     (effect, *_) = project.json("again.report.json")["experiment"]["effects"]
-    assert (effect["pairs"], effect["preferences"]["wins"]) == (0, 0)
+    assert (effect["pairs"], effect["preferences"]["wins"], effect["preferences"]["unjudged"]) == (0, 0, CASES)
+
+
+def test_trials_with_several_rows_have_no_verdict(project: Project) -> None:
+    judged(project, "--out", "r.jsonl")
+    project.write({"copy.jsonl": project.text("r.jsonl")})
+    twice = ("--results", "r.jsonl", "--results", "copy.jsonl", "--out", "again.jsonl")
+    assert project.run("experiment", "experiment.yaml", *twice).code == 1
+    found = project.json("again.report.json")["experiment"]
+    assert (found["verdict"], found["reasons"]) == ("withheld", [f"{2 * CASES} trials with more than one row"])
+
+
+def test_questions_to_the_judge_are_estimated(project: Project) -> None:
+    estimated = json.loads(project.run("compile", "--estimate", "experiment.yaml", "--format", "json").out)
+    assert {each["target"]: each["judgements"] for each in estimated["targets"]}["reader"] == 2 * CASES
+
+
+def test_answers_of_arms_are_scored_again_with_a_plan(project: Project) -> None:
+    judged(project, "--out", "r.jsonl")
+    error = "has answers of the arms of an experiment compile the experiment with `agentv-ci compile experiment.yaml"
+    project.refuses("rescore", "r.jsonl", error=error)
 
 
 def test_decided_preference_stops_the_run(project: Project) -> None:
@@ -119,11 +153,15 @@ def test_decided_preference_stops_the_run(project: Project) -> None:
     assert found["saved_trials"] > 0
 
 
-def test_judge_that_fails_is_an_error_and_asked_again_by_resume(project: Project) -> None:
+def test_pair_that_is_not_judged_is_an_error_and_judged_by_resume(project: Project) -> None:
     project.write({"reader.py": "print('both are fine')"})
-    found = judged(project, "--out", "r.jsonl", code=4)
-    assert (found["effects"][0]["pairs"], found["verdict"]) == (0, "undecided")
-    assert found["warnings"]
+    done = project.run("experiment", "experiment.yaml", "--out", "r.jsonl")
+    assert done.code == 4, done
+    assert f"{CASES} pairs of answers not judged, at most 0 allowed" in done.out
+    found = project.json("r.report.json")["experiment"]
+    assert (found["effects"][0]["pairs"], found["effects"][0]["preferences"]["unjudged"]) == (0, CASES)
+    assert found["warnings"] == [f"{CASES} pairs of 'next' not judged by 'preferred', and not compared"]
+    assert {row["verdict"] for row in project.rows()} == {"pass"}, "their answers are scored"
     project.write({"reader.py": READER})
     assert judged(project, "--resume", "r.jsonl")["effects"][0]["preferences"] == WINS
 

@@ -31,16 +31,11 @@ from agentv_ci.contracts.plan import (
 from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import (
     code,
-    command,
     composite,
-    diff,
-    file,
     limits,
     llm_judge,
     pairwise_judge,
-    plugin,
     similarity,
-    state,
     structured,
     text,
     tool_trajectory,
@@ -54,7 +49,7 @@ Scorer = Callable[[Submission, EvaluatorServices], Awaitable[Score]]
 
 
 def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a branch a kind
-    """Return the scorer of an evaluator. jsonschema is imported only for plans that need it."""
+    """Return the scorer of an evaluator; what few plans need is imported for them."""
     match evaluator:
         case PlanCodeEvaluator():
             return partial(code.code, evaluator)
@@ -101,19 +96,33 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
         case authored.ToolCallsEvaluator():
             return partial(limits.tool_calls, evaluator)
         case outcomes.FileEvaluator():
+            from agentv_ci.evaluate.evaluators import file
+
             return partial(file.file, evaluator)
         case PlanDiffEvaluator():
+            from agentv_ci.evaluate.evaluators import diff
+
             return partial(diff.diff, evaluator)
-        case PlanCommandEvaluator():
-            return partial(command.command, evaluator)
-        case PlanJunitEvaluator():
-            return partial(command.junit, evaluator)
+        case PlanCommandEvaluator() | PlanJunitEvaluator():
+            return _scorer_of_command(evaluator)
         case outcomes.StateEvaluator():
+            from agentv_ci.evaluate.evaluators import state
+
             return partial(state.state, evaluator)
         case authored.PluginEvaluator():
+            from agentv_ci.evaluate.evaluators import plugin
+
             return partial(plugin.plugin, evaluator)
         case _:
             assert_never(evaluator)
+
+
+def _scorer_of_command(evaluator: PlanCommandEvaluator | PlanJunitEvaluator) -> Scorer:
+    from agentv_ci.evaluate.evaluators import command
+
+    if isinstance(evaluator, PlanJunitEvaluator):
+        return partial(command.junit, evaluator)
+    return partial(command.command, evaluator)
 
 
 async def evaluate(submission: Submission, services: EvaluatorServices) -> Grade:

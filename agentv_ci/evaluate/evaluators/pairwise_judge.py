@@ -33,11 +33,13 @@ async def pairwise_judge(
         return Score(skipped=COMPARED_LATER)
     compared = [_compared(settings, submission, rivals, arm, services) for arm in rivals.answers]
     scores = await asyncio.gather(*compared)
-    broken = next((each for each in scores if each.error is not None), None)
-    return broken or replace(
+    return replace(
         scores[0],
         score=math.fsum(each.score for each in scores) / len(scores),
         reasoning=" | ".join(each.reasoning for each in scores),
+        error=" | ".join(each.error for each in scores if each.error is not None) or None,
+        raw_response="\n".join(each.raw_response for each in scores if each.raw_response) or None,
+        # Those that worked, even if others did not.
         preferences=tuple(preference for each in scores for preference in each.preferences),
     )
 
@@ -63,13 +65,26 @@ async def _compared(
 
     own, other = submission.answer, rivals.answers[arm]
     both = await asyncio.gather(choose(own, other), choose(other, own))
-    broken = next((each for each in both if each.error is not None), None)
+    replies = "\n".join(each.raw_response for each in both if each.raw_response)
+    broken = next((each.error for each in both if each.error is not None), None)
     if broken is not None:
-        return broken
-    preference = Preference(arm=arm, answer=digest_of(other), own_first=_choice(both[0]), other_first=_choice(both[1]))
+        return replace(both[0], error=f"against '{arm}': {broken}", raw_response=replies)
+    preference = Preference(
+        arm=arm,
+        own_answer=digest_of(own),
+        answer=digest_of(other),
+        own_first=_choice(both[0]),
+        other_first=_choice(both[1]),
+    )
     reasons = " / ".join(dict.fromkeys(each.reasoning for each in both if each.reasoning))
     reasoning = f"{preference.outcome} against '{arm}'" + (f": {reasons}" if reasons else "")
-    return replace(both[0], score=SCORES[preference.outcome], reasoning=reasoning, preferences=(preference,))
+    return replace(
+        both[0],
+        score=SCORES[preference.outcome],
+        reasoning=reasoning,
+        raw_response=replies,
+        preferences=(preference,),
+    )
 
 
 def _choice(score: Score) -> Choice:

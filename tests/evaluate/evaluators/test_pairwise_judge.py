@@ -35,9 +35,9 @@ def against(*answers: str) -> Rivals:
 async def test_both_orders_are_asked_without_names_of_arms() -> None:
     grade, judge = await graded(against("Omega"), choosing("first"), choosing("second"))
     result = grade.results[1]
-    assert result.preferences == (
-        Preference(arm="arm-0", answer=digest_of("Omega"), own_first="first", other_first="second"),
-    )
+    digests = {"own_answer": digest_of("Alpha"), "answer": digest_of("Omega")}
+    assert result.preferences == (Preference(arm="arm-0", own_first="first", other_first="second", **digests),)
+    assert result.raw_response == f"{choosing('first')}\n{choosing('second')}"
     assert (result.score, result.reasoning) == (1.0, "win against 'arm-0': the first / the second")
     for question, order in zip(judge.asked, (("Alpha", "Omega"), ("Omega", "Alpha")), strict=True):
         places = [question.user.index(each) for each in ("Greet me.", *order)]
@@ -98,7 +98,28 @@ async def test_first_answer_is_compared_later(rivals: Rivals | None) -> None:
         (("both", choosing("tie"), choosing("both"), "{}"), "did not reply in the required form in 2 tries"),
     ],
 )
-async def test_judge_that_fails_once_is_an_error(replies: tuple[str | ProviderError, ...], reason: str) -> None:
+async def test_failed_comparison_is_an_error_of_the_comparison_alone(
+    replies: tuple[str | ProviderError, ...], reason: str
+) -> None:
     grade, _ = await graded(against("Omega"), *replies)
-    assert (grade.verdict, grade.results[1].status, grade.results[1].preferences) == ("error", "error", None)
+    assert (grade.verdict, grade.score, grade.error) == ("pass", 1.0, None)
+    assert (grade.results[1].status, grade.results[1].preferences) == ("error", None)
+    assert "against 'arm-0': " in grade.results[1].reasoning
     assert reason in grade.results[1].reasoning
+
+
+async def test_failed_comparison_leaves_those_with_other_arms() -> None:
+    grade, _ = await graded(against("Omega", "Psi"), "?", "?", *map(choosing, ("second", "first", "second")))
+    assert grade.results[1].status == "error"
+    assert [each.arm for each in grade.results[1].preferences or ()] == ["arm-1"]
+
+
+async def test_comparison_does_not_make_up_for_evaluators_that_do_not_score() -> None:
+    silent = plan_case(evaluator("latency", max_ms=100), BETTER)
+    for rivals, replies in ((None, ()), (against("Omega"), (choosing("first"), choosing("second")))):
+        answer = replace(submission("Alpha", silent), rivals=rivals)
+        grade = await evaluate(answer, tools(ask=Judge(replies)))
+        assert (grade.verdict, grade.error) == (
+            "error",
+            "evaluator 'latency': the target does not report the response time",
+        )

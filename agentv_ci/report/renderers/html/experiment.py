@@ -128,7 +128,7 @@ def shown_experiment(found: ExperimentReport) -> ShownExperiment:
     return ShownExperiment(
         facts=[*preference_texts(found.effects), *trials_texts(found)],
         forest=forest(found),
-        rows=[(each, effect_row(each, found)) for each in found.effects],
+        rows=[(each, effect_row(each)) for each in found.effects],
         plots=look_plots(found),
         looks=[look_row(each, found) for each in found.looks],
     )
