@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -56,11 +57,19 @@ def write_image(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """The environment of an engine that has the image."""
+def engine() -> Iterator[Mapping[str, str]]:
+    """The environment of an engine that has the image.
+
+    Its folder is not one of pytest's: podman waits 20 seconds for each container whose sockets have too long a path.
+    """
     if which("podman") is None:
         pytest.skip("podman is not installed")
-    folder = tmp_path_factory.mktemp("engine")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield with_image(Path(folder))
+
+
+def with_image(folder: Path) -> Mapping[str, str]:
+    """Return the environment of an engine that keeps the image in a folder, and has run it."""
     env = settings(folder)
     write_image(folder / "image.tar")
     asked = ("--rm", "--init", "--memory", "64m", "--pids-limit", "20", IMAGE, "/bin/sh", "-c", ":")
