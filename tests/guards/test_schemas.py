@@ -8,6 +8,7 @@ import sys
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+import jsonschema_rs
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
@@ -57,13 +58,14 @@ def test_example_is_valid(name: SchemaName) -> None:
 
 
 EXPLAINED = 10
-"""The errors of every tenth mutant are listed, which takes longer than finding one."""
+"""Every mutant is checked by a library that is a hundred times as fast as that of the product, which explains every
+tenth one."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({name for name, _ in corpus_documents()}))
 def test_schema_and_contract_agree_on_mutants(name: SchemaName) -> None:
-    validator = Draft202012Validator(document(name))
+    validator = jsonschema_rs.Draft202012Validator(document(name))
     known = frozenset(key for word, value in pairs(document(name)) if word == "properties" for key in value)
     seen: set[Hashable] = set()
     # Small documents first: a mutation is tried once, in the first document that has its place.
