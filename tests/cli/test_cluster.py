@@ -238,11 +238,11 @@ class TestStoredAnswers:
         assert all(row["cached"] for row in project.rows())
 
 
-def test_cases_run_where_their_resources_are(project: Project, own_cluster: DaskCluster) -> None:
-    own_cluster.start_worker("gpu", None, "--resources", "GPU=1")
+def test_cases_run_where_their_resources_are(project: Project, cluster: DaskCluster) -> None:
     needs = {**GREETS, "name": "needs", "resources": {"GPU": 1}}
     project.documents(*"abcdef", targets=(GREETS, JUDGE, needs))
-    done = project.process("eval", "evals", "--out", "r.jsonl", *own_cluster.flags, "--target", "needs")
+    with cluster.joined("gpu", None, "--resources", "GPU=1"):
+        done = project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags, "--target", "needs")
     assert (done.code, {row["worker"] for row in project.rows()}) == (0, {"gpu"}), done
 
 
@@ -284,25 +284,25 @@ class TestLoss:
         assert sorted(row["eval_id"] for row in project.rows()) == list("abcdef")
         assert project.rows()[: len(kept)] == kept
 
-    def test_submitting_machine_that_dies_ends_what_runs(self, project: Project, own_cluster: DaskCluster) -> None:
-        process = self.start(project, own_cluster, seconds=60)
+    def test_submitting_machine_that_dies_ends_what_runs(self, project: Project, cluster: DaskCluster) -> None:
+        process = self.start(project, cluster, seconds=60)
         process.kill()
         process.communicate()
         wait_until(lambda: all(map(has_ended, self.pids(project))))
 
-    def test_workers_that_join_later_take_part(self, project: Project, own_cluster: DaskCluster) -> None:
-        process = self.start(project, own_cluster, "--repeat", "10", seconds=0.3)
-        own_cluster.start_worker("late")
-        assert (process.communicate(timeout=50), process.returncode)[1] == 0
-        assert {row["worker"] for row in project.rows()} == {"a", "b", "late"}
+    def test_workers_that_join_later_take_part(self, project: Project, cluster: DaskCluster) -> None:
+        process = self.start(project, cluster, "--repeat", "10", seconds=0.3)
+        with cluster.joined("late"):
+            assert (process.communicate(timeout=50), process.returncode)[1] == 0
+        assert {row["worker"] for row in project.rows()} == {"a", "b", "c", "late"}
         assert len(project.rows()) == 60
 
     def test_worker_that_joins_later_and_cannot_begin_ends_the_run(
-        self, project: Project, own_cluster: DaskCluster
+        self, project: Project, cluster: DaskCluster
     ) -> None:
-        process = self.start(project, own_cluster, "--repeat", "20", seconds=0.3)
-        own_cluster.start_worker("broken", None, "--preload", str(without_scratch(own_cluster.folder)))
-        _, err = process.communicate(timeout=50)
+        process = self.start(project, cluster, "--repeat", "20", seconds=0.3)
+        with cluster.joined("broken", None, "--preload", str(without_scratch(cluster.folder))):
+            _, err = process.communicate(timeout=50)
         assert (process.returncode, "Traceback" in err) == (4, False), err
         assert "error: worker broken: FileNotFoundError: " in err
         assert project.rows()
@@ -317,8 +317,8 @@ class TestLoss:
         assert verdicts.pop("deadly") == ("error", "4 workers died while it ran")
         assert verdicts == dict.fromkeys("bcd", ("pass", None))
 
-    def test_interrupt_cancels_what_runs(self, project: Project, own_cluster: DaskCluster) -> None:
-        process = self.start(project, own_cluster, seconds=60)
+    def test_interrupt_cancels_what_runs(self, project: Project, cluster: DaskCluster) -> None:
+        process = self.start(project, cluster, seconds=60)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         assert process.returncode == 130
@@ -339,30 +339,31 @@ class TestRefusals:
         assert "Traceback" not in done.err
         assert not project.path("r.jsonl").exists()
 
-    def test_worker_without_a_variable_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
-        own_cluster.start_worker("with", {"MOCK_KEY": KEY})
+    def test_worker_without_a_variable_is_named(self, project: Project, cluster: DaskCluster) -> None:
         project.documents("a", targets=(gpt("http://127.0.0.1:9"),))
         project.env["MOCK_KEY"] = KEY
         error = "target 'default' needs environment variables that are not set: MOCK_KEY"
-        self.refuses(project, *own_cluster.flags[2:], error=error)
+        with cluster.joined("without"):
+            self.refuses(project, *cluster.flags[2:], error=error)
 
-    def test_no_worker_with_the_resources_of_a_target(self, project: Project, own_cluster: DaskCluster) -> None:
+    def test_no_worker_with_the_resources_of_a_target(self, project: Project, cluster: DaskCluster) -> None:
         project.documents("a", targets=({**GREETS, "resources": {"GPU": 1, "memory_mb": 0.5}}, JUDGE))
         error = "target 'default' needs a worker with the resources GPU: 1, memory_mb: 0.5, and there is none"
-        self.refuses(project, *own_cluster.flags[2:], error=error)
+        self.refuses(project, *cluster.flags[2:], error=error)
 
-    def test_worker_that_cannot_begin_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
-        own_cluster.start_worker("broken", None, "--preload", str(without_scratch(own_cluster.folder)))
+    def test_worker_that_cannot_begin_is_named(self, project: Project, cluster: DaskCluster) -> None:
         project.documents("a")
-        done = project.process("eval", "evals", "--out", "r.jsonl", *own_cluster.flags)
+        with cluster.joined("broken", None, "--preload", str(without_scratch(cluster.folder))):
+            done = project.process("eval", "evals", "--out", "r.jsonl", *cluster.flags)
         assert (done.code, "Traceback" in done.err) == (4, False), done
         assert "error: worker broken: FileNotFoundError: " in done.err
 
-    def test_other_version_is_named(self, project: Project, own_cluster: DaskCluster) -> None:
-        (own_cluster.folder / "older.py").write_text("import agentv_ci\nagentv_ci.__version__ = '0.0.1'\n")
-        own_cluster.start_worker("old", None, "--preload", str(own_cluster.folder / "older.py"))
+    def test_other_version_is_named(self, project: Project, cluster: DaskCluster) -> None:
+        older = cluster.folder / "older.py"
+        older.write_text("import agentv_ci\nagentv_ci.__version__ = '0.0.1'\n")
         project.documents("a")
-        self.refuses(project, *own_cluster.flags[2:], error="error: worker old: it has agentv-ci 0.0.1, and")
+        with cluster.joined("old", None, "--preload", str(older)):
+            self.refuses(project, *cluster.flags[2:], error="error: worker old: it has agentv-ci 0.0.1, and")
 
     def test_scheduler_without_agentv_ci(self, project: Project, tmp_path: Path) -> None:
         (tmp_path / "bare.py").write_text("import sys\nsys.modules['agentv_ci'] = None\n")
@@ -381,16 +382,21 @@ class TestRefusals:
             ("tls://127.0.0.1:1", "the scheduler at 'tls://127.0.0.1:1' cannot be reached: TLS expects"),
         ],
     )
-    def test_unreachable_scheduler(self, scheduler: str, error: str, project: Project) -> None:
+    def test_unreachable_scheduler(
+        self, scheduler: str, error: str, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("agentv_ci.execute.cluster.CONNECT_S", 1)
         project.documents("a")
-        self.refuses(project, "--scheduler", scheduler, error=error)
+        project.refuses("eval", "evals", "--out", "r.jsonl", "--engine", "dask", "--scheduler", scheduler, error=error)
 
-    def test_no_worker(self, project: Project, tmp_path: Path) -> None:
+    def test_no_worker(
+        self, project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("agentv_ci.execute.cluster.WORKERS_S", 0.5)
         project.documents("a")
-        with dask_cluster(tmp_path / "cluster") as empty:
-            self.refuses(
-                project, *empty.flags[2:], error=f"no worker joined the scheduler at '{empty.address}' within 30 s"
-            )
+        with dask_cluster(tmp_path_factory.mktemp("empty")) as empty:
+            error = f"no worker joined the scheduler at '{empty.address}' within 0.5 s"
+            project.refuses("eval", "evals", "--out", "r.jsonl", *empty.flags, error=error)
 
 
 class TestTls:

@@ -65,6 +65,15 @@ class DaskCluster:
         self._start(f"worker {name}", scheduler or self.address, "--local-directory", "scratch", *options, env=env)
         wait_until(lambda: "Registered to:" in self.log(f"worker {name}"))
 
+    @contextmanager
+    def joined(self, name: str, env: Mapping[str, str] | None = None, *flags: str) -> Iterator[None]:
+        """Start a worker that is killed at the end."""
+        self.start_worker(name, env, *flags)
+        try:
+            yield
+        finally:
+            self.kill(f"worker {name}")
+
     def _start(self, what: str, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         folder = self.folder / what
         (folder / "home").mkdir(parents=True, exist_ok=True)
