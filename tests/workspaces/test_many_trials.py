@@ -14,7 +14,7 @@ import pytest
 from agentv_ci.workspaces.leftovers import PREFIX
 from tests.workspaces.builders import KINDS, Agent
 
-TRIALS = 500
+TRIALS = 200
 pytestmark = pytest.mark.slow
 
 
