@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.support import FakeClock
 
@@ -53,8 +53,11 @@ def no_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def measured(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leave out of the coverage what has all parts run again and again: measuring would take most of the time."""
-    if SWEEPS.isdisjoint(request.path.parts):
+    """Leave out of the coverage what has parts run again and again: measuring would take most of the time.
+
+    That is all that a folder of `SWEEPS` does, and the many examples of a property.
+    """
+    if SWEEPS.isdisjoint(request.path.parts) and not is_hypothesis_test(request.function):
         yield
         return
     tracer = sys.gettrace()
