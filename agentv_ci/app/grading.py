@@ -28,11 +28,11 @@ def grader(
     materials: Materials,
     services: RunServices,
     workspaces: Workspaces,
-    rivals: Callable[[Trial, str], Rivals | None] = lambda *_: None,
+    rivals: Callable[[Trial, str], Rivals | str | None] = lambda *_: None,
 ) -> GradeAnswer:
     """Return what grades the answers to a plan's cases, whose evaluators are loaded.
 
-    `rivals` returns the answers of other arms to compare one with.
+    `rivals` returns the answers of other arms to compare one with, or why it cannot be compared.
     """
     # Now: in the middle of a run, no file descriptor may be free.
     load_prices()

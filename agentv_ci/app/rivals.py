@@ -44,10 +44,10 @@ class ArmAnswers:
     def _of(self, case: CaseName, trial: int) -> dict[str, str]:
         return self._answers.setdefault((*case, trial), {})
 
-    def rivals(self, trial: Trial, answer: str) -> Rivals | None:
-        """Take in an answer, and return those to compare it with: with the base, or if it is the base's, with all.
+    def rivals(self, trial: Trial, answer: str) -> Rivals | str | None:
+        """Take in an answer, and return those to compare it with: that of the base, or for the base all others.
 
-        Raises OSError when the question's files cannot be written.
+        Returns None if nothing is compared, and a text that says why nothing can be.
         """
         case, name = trial.case, (trial.case.suite, trial.case.id)
         base = self._bases.get(name)
@@ -57,5 +57,8 @@ class ArmAnswers:
         earlier = {arm: text for arm, text in known.items() if base.arm in (arm, case.arm) and arm != case.arm}
         known[case.arm] = answer
         cwd = (self._root / case.suite).parent
-        request = build_request(base, self._plan.files, self._materials.locate, cwd=cwd, seed=trial.seed)
+        try:
+            request = build_request(base, self._plan.files, self._materials.locate, cwd=cwd, seed=trial.seed)
+        except OSError as error:
+            return f"the files of the base's question cannot be written: {error.strerror}"
         return Rivals(request.prompt, earlier)

@@ -35,8 +35,8 @@ class Submission(Struct, frozen=True):
     """The plan's files."""
     work: Work | str | None = None
     """What the agent has left behind, or why it cannot be graded; None in a dry run."""
-    rivals: Rivals | None = None
-    """What a `pairwise_judge` compares it with."""
+    rivals: Rivals | str | None = None
+    """What a `pairwise_judge` compares it with, or why it cannot be compared."""
 
     @property
     def answer(self) -> str:

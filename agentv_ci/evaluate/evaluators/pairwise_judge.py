@@ -29,6 +29,8 @@ async def pairwise_judge(
 ) -> Score:
     """Compare an answer with those that are known of other arms, so that each pair is compared once."""
     rivals = submission.rivals
+    if isinstance(rivals, str):
+        return Score(error=rivals)
     if rivals is None or not rivals.answers:
         return Score(skipped=COMPARED_LATER)
     compared = [_compared(settings, submission, rivals, arm, services) for arm in rivals.answers]

@@ -22,7 +22,7 @@ def choosing(choice: str) -> str:
     return json.dumps({"better": choice, "reasoning": f"the {choice}"})
 
 
-async def graded(rivals: Rivals | None, *replies: str | ProviderError) -> tuple[Grade, Judge]:
+async def graded(rivals: Rivals | str | None, *replies: str | ProviderError) -> tuple[Grade, Judge]:
     judge = Judge(replies)
     answer = replace(submission("Alpha", plan_case(PASSES, BETTER)), rivals=rivals)
     return await evaluate(answer, tools(ask=judge)), judge
@@ -106,6 +106,12 @@ async def test_failed_comparison_is_an_error_of_the_comparison_alone(
     assert (grade.results[1].status, grade.results[1].preferences) == ("error", None)
     assert "against 'arm-0': " in grade.results[1].reasoning
     assert reason in grade.results[1].reasoning
+
+
+async def test_question_that_cannot_be_read_is_an_error() -> None:
+    grade, judge = await graded("the disk is full")
+    assert (grade.verdict, grade.results[1].reasoning, judge.asked) == ("pass", "the disk is full", [])
+    assert grade.results[1].is_unjudged
 
 
 async def test_failed_comparison_leaves_those_with_other_arms() -> None:
