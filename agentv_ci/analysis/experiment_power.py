@@ -25,6 +25,8 @@ NUMBERS = (1, 2, 3, 5, 10, 20)
 ASSUMED_RATE = 0.5
 ASSUMED_VARIATION = 0.3
 ASSUMED_SCORES = "assumed: each case passes half of its trials, and half of the cases change"
+ASSUMED_PREFERENCES = "assumed: half of the pairs have a winner, and half of the cases change"
+"""The variance is that of pass or fail."""
 ASSUMED_RATIOS = "assumed: values of a case vary by 30% from trial to trial, and half of the cases change"
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.effects import Metric
 from agentv_ci.analysis.experiment_plan import experiment_plan
-from agentv_ci.analysis.experiment_power import Plan, power_table, spread_of
+from agentv_ci.analysis.experiment_power import ASSUMED_PREFERENCES, ASSUMED_SCORES, Plan, power_table, spread_of
 from agentv_ci.analysis.experiment_trials import ExperimentTrials
 from agentv_ci.analysis.power import Design
 from agentv_ci.app.compile import estimate_run
@@ -49,7 +49,10 @@ def power_of_experiment(experiment: CompiledExperiment, results: Sequence[Path],
         seconds=once.seconds,
     )
     trials = _read(results, metric, document.cluster_by)
-    return power_table(plan, *spread_of(metric, trials, document.base_name))
+    spread, basis = spread_of(metric, trials, document.base_name)
+    if basis == ASSUMED_SCORES and metric.name in document.preferences:
+        basis = ASSUMED_PREFERENCES
+    return power_table(plan, spread, basis)
 
 
 def power_of_results(results: Sequence[Path]) -> PowerTable:

@@ -140,6 +140,14 @@ def test_questions_to_the_judge_are_estimated(project: Project) -> None:
     assert {each["target"]: each["judgements"] for each in estimated["targets"]}["reader"] == 2 * CASES
 
 
+def test_power_of_a_preference_states_its_assumption(project: Project) -> None:
+    table = json.loads(project.run("compile", "--power", "experiment.yaml", "--format", "json").out)
+    assert (table["metric"], table["basis"]) == (
+        "preferred",
+        "assumed: half of the pairs have a winner, and half of the cases change",
+    )
+
+
 def test_answers_of_arms_are_scored_again_with_a_plan(project: Project) -> None:
     judged(project, "--out", "r.jsonl")
     error = "has answers of the arms of an experiment compile the experiment with `agentv-ci compile experiment.yaml"
