@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,11 +15,13 @@ from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.plan_summaries import PlannedShard, PlannedShards
 from agentv_ci.contracts.targets import cases_at_once, own_workers
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.shard import efforts, parts_of
 from agentv_ci.results.files import UnreadableResults, read_rows
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.plan_summaries import PlannedShards  # a run needs none
 
 
 class Sharding(Struct, frozen=True):
@@ -39,6 +42,8 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
 
     Raises UsageError for unreadable results and for numbers that overflow.
     """
+    from agentv_ci.contracts.plan_summaries import PlannedShard, PlannedShards
+
     plan = override(compiled.plan, overrides)
     durations_s = durations_of(sharding.balance) if sharding.balance is not None else {}
     seconds, are_known = efforts(plan, durations_s), any(plan.key_of(case) in durations_s for case in heads_of(plan))
