@@ -47,7 +47,7 @@ class ArmAnswers:
     def rivals(self, trial: Trial, answer: str) -> Rivals | str | None:
         """Take in an answer, and return those to compare it with: that of the base, or for the base all others.
 
-        Returns None if nothing is compared, and a text that says why nothing can be.
+        Returns None if there is none yet, and a text that says why nothing can be compared.
         """
         case, name = trial.case, (trial.case.suite, trial.case.id)
         base = self._bases.get(name)
@@ -56,6 +56,8 @@ class ArmAnswers:
         known = self._of(name, trial.number)
         earlier = {arm: text for arm, text in known.items() if base.arm in (arm, case.arm) and arm != case.arm}
         known[case.arm] = answer
+        if not earlier:
+            return None
         cwd = (self._root / case.suite).parent
         try:
             request = build_request(base, self._plan.files, self._materials.locate, cwd=cwd, seed=trial.seed)

@@ -112,8 +112,8 @@ def interleaved(plans: Sequence[Plan], document: ExperimentDocument, context: Do
         files |= {sha256: each for sha256, each in plan.files.items() if sha256 not in files}
         targets.compiled |= plan.targets
         cases += plan.cases
-    pairwise = [*_pairwise(document, context, targets)]
-    cases = [case.model_copy(update={"evaluators": (*case.evaluators, *pairwise)}) for case in cases]
+    if pairwise := [*_pairwise(document, context, targets)]:
+        cases = [case.model_copy(update={"evaluators": (*case.evaluators, *pairwise)}) for case in cases]
     used = {key for case in cases for key in named_targets(case)}
     head = plans[0].model_copy(
         update={

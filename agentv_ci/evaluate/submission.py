@@ -17,7 +17,7 @@ from agentv_ci.workspaces.places import Work
 
 
 class Rivals(Struct, frozen=True):
-    """The answers of other arms of an experiment to the same trial of a case, as far as they are known."""
+    """The answers of other arms of an experiment to the same trial of a case that are known: at least one."""
 
     request: str
     """What the base was asked: its text is shown to judges whatever the order in which arms answer."""

@@ -175,7 +175,9 @@ def test_pair_that_is_not_judged_is_an_error_and_judged_by_resume(project: Proje
 
 
 def test_dry_run_asks_no_judge(project: Project) -> None:
-    found = judged(project, "--out", "r.jsonl", "--dry-run")
+    done = project.run("experiment", "experiment.yaml", "--out", "r.jsonl", "--dry-run")
+    assert "experiment: withheld\n  dry run: no target was asked\n" in done.out
+    found = project.json("r.report.json")["experiment"]
     assert (found["verdict"], found["effects"][0]["preferences"]["wins"]) == ("withheld", 0)
     assert questions(project) == 0
 

@@ -31,7 +31,7 @@ async def pairwise_judge(
     rivals = submission.rivals
     if isinstance(rivals, str):
         return Score(error=rivals)
-    if rivals is None or not rivals.answers:
+    if rivals is None:
         return Score(skipped=COMPARED_LATER)
     compared = [_compared(settings, submission, rivals, arm, services) for arm in rivals.answers]
     scores = await asyncio.gather(*compared)
