@@ -318,9 +318,13 @@ def test_action_runs_an_experiment_and_publishes_its_verdict(project: Project, t
     assert project.run("github", "publish", "--results-dir", "results", "--fail-on", "errors").code == 0
 
 
-def test_bundled_example_is_decided_without_a_key(tmp_path: Path) -> None:
-    shutil.copytree(REPOSITORY / "docs" / "examples" / "experiment", tmp_path / "experiment")
-    project = Project(tmp_path / "experiment")
-    (project.folder / ".git").mkdir()
+def test_bundled_example_is_decided_without_a_key_as_its_page_shows(tmp_path: Path) -> None:
+    where = Path("docs", "examples", "experiment")
+    shutil.copytree(REPOSITORY / where, tmp_path / where)
+    (tmp_path / ".git").mkdir()
+    project = Project(tmp_path / where)
     assert project.run("validate", "--strict", ".").code == 0
-    assert judged(project)["verdict"] == "better"
+    shown = project.run("experiment", "experiment.yaml").out
+    page = (REPOSITORY / "docs" / "experiments.md").read_text("utf-8")
+    block = page.split("agentv-ci experiment experiment.yaml\n```\n\n```text\n")[1].split("```")[0]
+    assert block in shown
