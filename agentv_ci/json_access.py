@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 200
 """Levels of JSON; low enough for every recursive reader."""
 
-_MAY_BE_ILL_FORMED = re.compile(r"[\ud800-\udfff]|\\u[dD]|NaN|Infinity|(?<![\w\"])\d[\d.]*[eE]\+?\d\d\d|\d{300}")
-"""What lone surrogates, invalid numbers and those beyond float look like in JSON; the text is searched much faster."""
+_MAY_BE_ILL_FORMED = re.compile(r"[\ud800-\udfff]|\\u[dD]")
+"""What lone surrogates look like in JSON; the text is searched much faster than its value."""
 
 
 def read_json(text: str, *, strict: bool = False) -> JsonValue:
@@ -25,14 +25,15 @@ def read_json(text: str, *, strict: bool = False) -> JsonValue:
 
     NaN, Infinity and numbers beyond float become null; with `strict` they raise.
     """
+    if text.startswith("\ufeff"):
+        raise ValueError("it begins with a byte order mark")
     try:
-        value: JsonValue = (
-            json.loads(text, parse_constant=refuse_constant, parse_float=finite_number) if strict else json.loads(text)
-        )
+        value: JsonValue = (_STRICT if strict else _LENIENT).decode(text)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     is_flat = text.count("[") + text.count("{") < MAX_DEPTH
-    return value if is_flat and _MAY_BE_ILL_FORMED.search(text) is None else well_formed(value)
+    is_well_formed = (text.isascii() and "\\u" not in text) or _MAY_BE_ILL_FORMED.search(text) is None
+    return value if is_flat and is_well_formed else well_formed(value)
 
 
 def json_or_none(text: str) -> JsonValue:
@@ -54,6 +55,16 @@ def finite_number(number: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{shortened(number, 40)} is too large for a number")
     return value
+
+
+def _finite_or_none(number: str) -> float | None:
+    value = float(number)
+    return value if math.isfinite(value) else None
+
+
+# Made once: `json.loads` would make one for each text.
+_STRICT = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
+_LENIENT = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite_or_none)
 
 
 def read_answer(text: str) -> JsonValue:
@@ -107,13 +118,14 @@ def value_at(value: JsonValue, *path: str | int) -> JsonValue:
 def found_at(value: JsonValue, *path: str | int) -> tuple[JsonValue, ...]:
     """Return the value at a path in a tuple, which is empty if it does not exist; null is a value."""
     for step in path:
-        match value, step:
-            case dict(), str() if step in value:
-                value = value[step]
-            case list(), int() if -len(value) <= step < len(value):
-                value = value[step]
-            case _:
+        if isinstance(step, str):
+            if not isinstance(value, dict) or step not in value:
                 return ()
+            value = value[step]
+        elif isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return ()
     return (value,)
 
 

@@ -112,15 +112,13 @@ class Redactor:
 
     def value(self, value: JsonValue) -> JsonValue:
         """Return JSON without secrets, keys included."""
-        match value:
-            case str():
-                return self.text(value)
-            case list():
-                return [self.value(item) for item in value]
-            case dict():
-                return {self.text(key): self.value(item) for key, item in value.items()}
-            case _:
-                return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(key): self.value(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        return value
 
     def response(self, response: Response) -> Response:
         """Return a response without secrets; the same object when it holds none."""
@@ -154,7 +152,9 @@ class Redactor:
             "raw_response": self._printed(raw),
             "stderr": self._printed(stderr),
         }
-        return result.model_copy(update=update), (hits, misses, reasoning, raw, stderr) != before
+        is_same = all(getattr(result, name) == value for name, value in update.items())
+        clean = result if is_same else result.model_copy(update=update)
+        return clean, (hits, misses, reasoning, raw, stderr) != before
 
     def _printed(self, masked: str | None) -> str | None:
         """Return masked output in printable form; of a long one only the beginning and the end."""

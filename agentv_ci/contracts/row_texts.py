@@ -27,7 +27,9 @@ COUNT = {"name", "count"}
 
 
 def _text(value: JsonValue, info: SerializationInfo) -> JsonValue:
-    return value if value is None or info.context != AS_TEXT else json.dumps(value, ensure_ascii=False)
+    if value is None or info.context != AS_TEXT:
+        return value
+    return "{}" if value == {} else _ENCODER.encode(value)
 
 
 def _data(written: object, info: ValidationInfo) -> object:
@@ -45,8 +47,9 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
+# Made once: `json.dumps` and `json.loads` would make one for each text.
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _STRICT = json.JSONDecoder(parse_constant=_refuse)
-"""Made once: `json.loads` would make one for each text."""
 
 
 def _counts(counts: Mapping[str, int], info: SerializationInfo) -> list[ToolCount] | dict[str, int]:

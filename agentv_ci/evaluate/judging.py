@@ -133,6 +133,8 @@ _CHOICE = _Form(
 
 SYSTEM_PROMPT = _SCORE.system
 
+_SORTED = json.JSONEncoder(sort_keys=True)
+"""Made once: `json.dumps` would make one for each text."""
 _SAMPLE = json.dumps({"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"})
 
 
@@ -274,7 +276,7 @@ def sections(values: Mapping[str, str], names: Sequence[str], seal: str) -> str:
 
 def seal_of(values: Mapping[str, str]) -> str:
     """Return a digest of all values; none of them can contain it."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(_SORTED.encode(values).encode()).hexdigest()[:16]
 
 
 def _marked(name: str, text: str, seal: str) -> str:

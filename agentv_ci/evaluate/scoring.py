@@ -17,6 +17,8 @@ from agentv_ci.contracts.exchange import Grade, Score
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+"""Made once: `json.dumps` would make one for each text."""
 IN_RESULTS = {"type", "name", "weight", "required", "evaluators", "files"}
 """Settings that results have as fields; members have results of their own."""
 
@@ -83,7 +85,7 @@ def settings_text(evaluator: PlanEvaluator) -> str | None:
     """Return the settings that a result does not have as fields, without defaults; None without any."""
     given = evaluator.model_dump(mode="json", by_alias=False, exclude=IN_RESULTS, exclude_defaults=True)
     settings = {name.removesuffix("_"): value for name, value in given.items()}
-    return json.dumps(settings, ensure_ascii=False) if settings else None
+    return _ENCODER.encode(settings) if settings else None
 
 
 def settled(results: Iterable[EvaluatorResult]) -> tuple[EvaluatorResult, ...]:

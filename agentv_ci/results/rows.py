@@ -80,7 +80,11 @@ def without_prompts(result: EvaluatorResult) -> EvaluatorResult:
 
 def _says_more(response: Response) -> bool:
     """Whether the messages of an answer are more than its text."""
-    return response.messages not in ((), (_only_message(response.answer),))
+    match response.messages:
+        case () | (OutputMessage(role="assistant", content=response.answer, tool_calls=()),):
+            return False
+        case _:
+            return True
 
 
 def _only_message(answer: str) -> OutputMessage:

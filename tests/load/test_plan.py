@@ -162,9 +162,10 @@ VERSION_2 = '{"$schema": "https://org.github.io/agentv-action/schemas/plan-v2.sc
         (b'{"$schema": 5}', "its .schema is not https://"),
         (b"[" * 100_000, "is not valid JSON: nested too deep"),
         (b'{"$schema": NaN}', "is not valid JSON: NaN is not JSON"),
+        (b"\xef\xbb\xbf{}", "is not valid JSON: it begins with a byte order mark"),
         (VERSION_2.encode(), "is a version 2 plan; this agentv-ci supports version 1"),
     ],
-    ids=["missing", "latin-1", "broken", "list", "schema", "deep", "NaN", "version"],
+    ids=["missing", "latin-1", "broken", "list", "schema", "deep", "NaN", "mark", "version"],
 )
 def test_file_that_is_not_a_plan_is_rejected(content: bytes | None, problem: str, repository: Path) -> None:
     path = repository / "outside.json"

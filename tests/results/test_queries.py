@@ -58,7 +58,7 @@ def test_queries_of_the_documentation(tmp_path: Path) -> None:
     assert answers(tmp_path, MIXED, *QUERIES) == [
         [("m", 2, 1.25, 7), (None, 3, None, None)],
         [("default", 2 / 3, pytest.approx(0.8333, abs=0.001))],
-        [("timeout", 1, "it broke"), ("process", 1, "it broke")],
+        [("process", 1, "it broke"), ("timeout", 1, "it broke")],
         [("kind", 1)],
         [("web", 0.5), (None, 1.0)],
     ]
