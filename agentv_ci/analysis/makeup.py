@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.results import EvaluatorResult, ResultRow
+from agentv_ci.contracts.stored_rows import AnyResult, AnyRow
 
 DIGEST_BYTES = 16
 
@@ -35,27 +35,27 @@ class Makeup(Struct, frozen=True, gc=False):
 NO_MAKEUP = Makeup()
 
 
-def makeup_of(row: ResultRow) -> Makeup:
+def makeup_of(row: AnyRow) -> Makeup:
     """Return the makeup of a trial that is graded."""
     judges = tuple(sorted({*_judges(row.evaluator_results)}))
     return Makeup(_task(row), (row.model,) if row.model is not None else (), judges)
 
 
-def _judges(results: Sequence[EvaluatorResult]) -> Iterator[str]:
+def _judges(results: Sequence[AnyResult]) -> Iterator[str]:
     for each in results:
         if each.judge is not None and not each.compares_arms:
             yield each.judge
         yield from _judges(each.evaluator_results or ())
 
 
-def _task(row: ResultRow) -> str:
+def _task(row: AnyRow) -> str:
     question = [[each.role, each.name, each.content] for each in row.input_messages or ()]
     task = [question, row.expected_outcome, row.reference_answer, *map(_scoring, row.evaluator_results)]
     text = json.dumps(task, sort_keys=True).encode()
     return hashlib.blake2b(text, digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _scoring(result: EvaluatorResult) -> JsonValue:
+def _scoring(result: AnyResult) -> JsonValue:
     members = [_scoring(each) for each in result.evaluator_results or ()]
     return [result.name, result.type, result.weight, result.required, _without_judge(result.settings), members]
 

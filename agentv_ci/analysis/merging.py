@@ -26,7 +26,7 @@ from agentv_ci.contracts.report import (
     Stop,
     Validation,
 )
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.text import counted, first_few
 
 
@@ -40,7 +40,7 @@ class Part(Struct, frozen=True, eq=False):
 
 def merge(
     parts: Sequence[Part],
-    rows: Iterable[tuple[Part, ResultRow]],
+    rows: Iterable[tuple[Part, AnyRow]],
     expected_shards: int | None,
     *,
     validate: Callable[[Sequence[GateSettings]], Sequence[ScenarioReport]],
@@ -109,7 +109,7 @@ class _Rows:
         self._cases: defaultdict[tuple[Part, str], set[CaseKey]] = defaultdict(set)
         self.has_arms = False
 
-    def is_new(self, part: Part, row: ResultRow) -> bool:
+    def is_new(self, part: Part, row: AnyRow) -> bool:
         self._counts[part] += 1
         self._dry_runs[part].add(row.dry_run)
         key = row.case_key

@@ -18,7 +18,7 @@ from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.quarantine import Quarantine
-from agentv_ci.contracts.results import EvaluatorResult, ResultRow
+from agentv_ci.contracts.stored_rows import AnyResult, AnyRow
 from agentv_ci.results.trials import Result, is_settled, verdict_of_trials
 from agentv_ci.text import shortened
 
@@ -215,7 +215,7 @@ class Tally:
             tally._cases[plan.key_of(case)] = _Tallied(case)
         return tally
 
-    def add(self, row: ResultRow) -> None:
+    def add(self, row: AnyRow) -> None:
         """Add a row; without a plan, it also describes its case."""
         key = row.case_key
         if self._learns:
@@ -233,7 +233,7 @@ class Tally:
         self._spending[row.suite, key[2]].count(row)
         self.evaluators.add(row.evaluator_results)
 
-    def _learn(self, row: ResultRow) -> None:
+    def _learn(self, row: AnyRow) -> None:
         """Describe a case by a row; when rows disagree, the one that expects most counts, in any order."""
         key = row.case_key
         place = RowPlace(row.source.path, row.source.line)
@@ -299,7 +299,7 @@ def _same(score: float) -> float:
     return 1.0 if score == 1.0 else 0.0 if score == 0.0 else score
 
 
-def trial_outcome(row: ResultRow) -> TrialOutcome:
+def trial_outcome(row: AnyRow) -> TrialOutcome:
     """Return the part of a row that says why it did not pass."""
     has_passed = row.verdict == "pass"
     return TrialOutcome(
@@ -316,7 +316,7 @@ def trial_outcome(row: ResultRow) -> TrialOutcome:
     )
 
 
-def _finding(result: EvaluatorResult) -> Finding:
+def _finding(result: AnyResult) -> Finding:
     reasons = result.hits if result.verdict == "pass" else result.misses
     return Finding(
         result.name,
@@ -328,7 +328,7 @@ def _finding(result: EvaluatorResult) -> Finding:
     )
 
 
-def _summary(row: ResultRow) -> str:
+def _summary(row: AnyRow) -> str:
     if row.verdict == "skipped":
         return row.skip or "no reason is given"
     if row.error is not None:

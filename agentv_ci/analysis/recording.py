@@ -14,7 +14,8 @@ from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, JudgedAnswer
-from agentv_ci.contracts.results import EvaluatorResult, ResultRow, sum_of_known
+from agentv_ci.contracts.results import sum_of_known
+from agentv_ci.contracts.stored_rows import AnyResult, AnyRow
 from agentv_ci.text import well_formed_text
 
 ASKS_A_JUDGE = frozenset({"llm_judge", "rubric"})
@@ -45,7 +46,7 @@ class Recording:
         self.ended = ""
         """Time of the last answer."""
 
-    def add(self, row: ResultRow) -> None:
+    def add(self, row: AnyRow) -> None:
         """Add a row."""
         self._tally.add(row)
         self.ended = max(self.ended, row.timestamp, key=_moment)
@@ -78,7 +79,7 @@ def _moment(timestamp: str) -> tuple[bool, float | str]:
     return (False, time.timestamp()) if time.tzinfo is not None else (True, timestamp)
 
 
-def _judged(results: Iterable[EvaluatorResult]) -> Iterator[float]:
+def _judged(results: Iterable[AnyResult]) -> Iterator[float]:
     """Yield the scores that judges gave; that of a composite which a judge aggregates counts for its members."""
     for each in results:
         members = each.evaluator_results or ()

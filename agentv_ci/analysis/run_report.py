@@ -16,13 +16,13 @@ from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, GateSettings, Group, GuidelineText, RunReport, ScenarioReport
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.jsonschema.schemas import schema_id
 
 
 def report(
     plan: Plan,
-    rows: Iterable[ResultRow],
+    rows: Iterable[AnyRow],
     ending: Ending,
     *,
     scenarios: Sequence[ScenarioReport] = (),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
+from operator import itemgetter
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from agentv_ci.contracts.report import EvaluatorFigures
-from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, Usage, sum_of_known
+from agentv_ci.contracts.results import PRECISION, Usage, sum_of_known
+from agentv_ci.contracts.stored_rows import AnyResult, AnyRow, AnyUsage, StoredUsage
 
 PARTS = 10**12
 """Amounts are summed as integer parts, so that the order does not matter."""
@@ -17,8 +20,8 @@ PARTS = 10**12
 class Spending(Struct):
     """Tokens and costs of answers and judges."""
 
-    usage: Usage = field(default_factory=Usage)
-    judge_usage: Usage = field(default_factory=Usage)
+    usage: StoredUsage = StoredUsage()
+    judge_usage: StoredUsage = StoredUsage()
     answers: int | None = None
     """In parts of a dollar; None when unknown."""
     judges: int | None = None
@@ -31,9 +34,9 @@ class Spending(Struct):
     @property
     def all_usage(self) -> Usage:
         """Tokens of both."""
-        return self.usage.plus(self.judge_usage)
+        return recorded(plus(self.usage, self.judge_usage))
 
-    def count(self, row: ResultRow) -> None:
+    def count(self, row: AnyRow) -> None:
         """Add the spending of a row."""
         self._add(row.usage, row.judge_usage, parts(row.cost_usd), parts(row.judge_cost_usd))
 
@@ -41,11 +44,27 @@ class Spending(Struct):
         """Add other spending."""
         self._add(more.usage, more.judge_usage, more.answers, more.judges)
 
-    def _add(self, usage: Usage | None, judge_usage: Usage | None, answers: int | None, judges: int | None) -> None:
-        self.usage = self.usage.plus(usage)
-        self.judge_usage = self.judge_usage.plus(judge_usage)
+    def _add(self, usage: AnyUsage, judge_usage: AnyUsage | None, answers: int | None, judges: int | None) -> None:
+        self.usage = plus(self.usage, usage)
+        if judge_usage is not None:
+            self.judge_usage = plus(self.judge_usage, judge_usage)
         self.answers = sum_of_known(self.answers, answers)
         self.judges = sum_of_known(self.judges, judges)
+
+
+def plus(one: StoredUsage, two: AnyUsage) -> StoredUsage:
+    """Return the sum of both; None where both are unknown."""
+    return StoredUsage(
+        sum_of_known(one.input_tokens, two.input_tokens),
+        sum_of_known(one.output_tokens, two.output_tokens),
+        sum_of_known(one.total_tokens, two.total_tokens),
+        sum_of_known(one.cached_tokens, two.cached_tokens),
+    )
+
+
+def recorded(usage: StoredUsage) -> Usage:
+    """Return token counts as reports have them."""
+    return Usage(**asdict(usage))
 
 
 def sum_of(spent: Iterable[Spending]) -> Spending:
@@ -56,20 +75,36 @@ def sum_of(spent: Iterable[Spending]) -> Spending:
     return total
 
 
+class _Scores(Struct):
+    """The results of an evaluator."""
+
+    scored: int = 0
+    passed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    total: int = 0
+    """In parts."""
+
+
 class EvaluatorTally:
     """Counts evaluator results by name and type."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._scores: defaultdict[tuple[str, str], _Scores] = defaultdict(_Scores)
 
-    def add(self, results: Iterable[EvaluatorResult]) -> None:
+    def add(self, results: Iterable[AnyResult]) -> None:
         """Add the evaluator results of a row, except comparisons of arms; members of composites are not counted."""
         for each in (result for result in results if not result.compares_arms):
-            counts = self._counts[each.name, each.type]
-            counts[each.status] += 1
-            if each.status == "ok":
-                counts["passed"] += each.verdict == "pass"
-                counts["score"] += parts(each.score) or 0
+            known = self._scores[each.name, each.type]
+            match each.status:
+                case "ok":
+                    known.scored += 1
+                    known.passed += each.verdict == "pass"
+                    known.total += parts(each.score) or 0
+                case "error":
+                    known.errors += 1
+                case "skipped":
+                    known.skipped += 1
 
     def figures(self) -> tuple[EvaluatorFigures, ...]:
         """Return the figures, sorted by name."""
@@ -77,13 +112,13 @@ class EvaluatorTally:
             EvaluatorFigures(
                 name=name,
                 type=kind,
-                scored=counts["ok"],
-                passed=counts["passed"],
-                errors=counts["error"],
-                skipped=counts["skipped"],
-                mean=round(counts["score"] / PARTS / counts["ok"], PRECISION) if counts["ok"] else None,
+                scored=known.scored,
+                passed=known.passed,
+                errors=known.errors,
+                skipped=known.skipped,
+                mean=round(known.total / PARTS / known.scored, PRECISION) if known.scored else None,
             )
-            for (name, kind), counts in sorted(self._counts.items())
+            for (name, kind), known in sorted(self._scores.items(), key=itemgetter(0))
         )
 
 

@@ -18,7 +18,7 @@ from agentv_ci.analysis.inference import (
 )
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import gating
-from agentv_ci.analysis.spending import Spending, dollars
+from agentv_ci.analysis.spending import Spending, dollars, recorded
 from agentv_ci.contracts.comparison import Figure
 from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics, TagFigures
 from agentv_ci.contracts.results import PRECISION
@@ -85,8 +85,8 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
     """Describe the cases of one suite or target."""
     return Group(
         **_figures(name, outcomes),
-        usage=spent.usage,
-        judge_usage=spent.judge_usage,
+        usage=recorded(spent.usage),
+        judge_usage=recorded(spent.judge_usage),
         cost_usd=dollars(spent.answers),
         judge_cost_usd=dollars(spent.judges),
         duration_s=min(sum(trial.duration_ms for each in outcomes for trial in each.trials), MOST_MS) / 1000,

@@ -24,7 +24,7 @@ from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
-from agentv_ci.results.files import read_rows
+from agentv_ci.results.files import scan_rows
 from agentv_ci.text import counted, did_you_mean, listed, shortened
 
 WRITE_BASELINE = "write one with `agentv-ci baseline accept`"
@@ -162,7 +162,7 @@ def _read(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], str, RunRe
         raise UsageError(f"cannot compare an incomplete run: '{name}' {reason}")
     tally, measured = Tally((each.name for each in (report.targets if report is not None else ())), compares=True), ""
     seen: set[tuple[CaseKey, int]] = set()
-    for row in read_rows(results):
+    for row in scan_rows(results):
         key = row.case_key, row.trial
         if key in seen:
             raise UsageError(f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice")

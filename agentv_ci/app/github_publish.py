@@ -39,7 +39,7 @@ from agentv_ci.report import diagnostics
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.report.view import Links, RunView
-from agentv_ci.results.files import read_rows
+from agentv_ci.results.files import read_rows, scan_rows
 from agentv_ci.text import counted, without_commands
 from agentv_ci.workflow_commands import annotation_command
 
@@ -218,7 +218,7 @@ def _reported(results: Path, links: Links, proof: Proof | None) -> RunView | Non
     if not _has_file(results, MAX_RESULTS_BYTES):
         return RunView(report, (), tuple, links, proof)
     tally = Tally(compares=True)
-    for row in read_rows(results):
+    for row in scan_rows(results):
         tally.add(row)
     ran = tally.outcomes(leaves_cases=report.leaves_cases, is_decided=report.stopped == "decided")
     outcomes = in_quarantine(ran, report.quarantine)

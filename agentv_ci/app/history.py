@@ -20,7 +20,7 @@ from agentv_ci.contracts.ledger import CaseLine, Damage
 from agentv_ci.errors import CannotGoOn, NothingToRun, UsageError
 from agentv_ci.ledger.lines import file_of, why_refused
 from agentv_ci.ledger.place import MAX_AHEAD, LedgerPlace, add_to_ledger, read_ledger
-from agentv_ci.results.files import RESULTS_SUFFIXES, read_rows
+from agentv_ci.results.files import RESULTS_SUFFIXES, scan_rows
 
 MERGE = "merge the shards with `agentv-ci report --out`"
 
@@ -111,7 +111,7 @@ def _run_of(path: Path, run_url: str | None, environment: Environment) -> _Run:
     if report is not None and report.shard is not None:
         raise UsageError(f"'{path}' is shard {report.shard.index} of {report.shard.total}", hint=MERGE)
     recording, seen = Recording(), set[tuple[CaseKey, int]]()
-    for row in read_rows(path, allow_torn=report is None):
+    for row in scan_rows(path, allow_torn=report is None):
         if row.dry_run:
             raise UsageError(f"'{path}' is of a dry run: its answers are those of the mock")
         trial = row.case_key, row.trial

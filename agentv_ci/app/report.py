@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -31,7 +32,9 @@ from agentv_ci.contracts.report import GateSettings, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun
 from agentv_ci.load.discover import find_root, targets_in
-from agentv_ci.results.files import form, read_rows
+from agentv_ci.results.files import form, read_rows, scan_rows
+
+R = TypeVar("R")
 
 
 class Against(Struct, frozen=True):
@@ -78,18 +81,18 @@ def report_results(
 
     quarantine = quarantine_in(part.report for part in parts if part.report is not None)
 
-    def located() -> Iterator[tuple[Part, ResultRow]]:
+    def located(read: Callable[..., Iterator[R]]) -> Iterator[tuple[Part, R]]:
         for part, path in parts.items():
             # Without a run report, the run may not have finished.
-            yield from ((part, row) for row in read_rows(path, allow_torn=part.report is None))
+            yield from ((part, row) for row in read(path, allow_torn=part.report is None))
 
     def rows() -> Iterator[ResultRow]:
-        return (row for _, row in located())
+        return (row for _, row in located(read_rows))
 
     def validate(settings: Sequence[GateSettings]) -> Sequence[ScenarioReport]:
         digests = (
             (row, part.report.plan_digest if part.report else None)
-            for part, row in located()
+            for part, row in located(read_rows)
             if quarantine_of(quarantine, row.case_key) is None
         )
         return validate_runs(settings, digests)
@@ -97,7 +100,7 @@ def report_results(
     def decide(lost: str | None = None) -> RunOutcome:
         merged = merge(
             [*parts],
-            located(),
+            located(scan_rows),
             expected_shards,
             validate=validate,
             against=comparison,

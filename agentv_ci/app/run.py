@@ -35,6 +35,7 @@ from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of, runs_in_suite
 from agentv_ci.contracts.quarantine import quarantine_of
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import CannotGoOn, Interrupted, MissingVariables, UsageError
@@ -48,7 +49,7 @@ from agentv_ci.execute.trial_runner import LocalTrials, RunState, TrialRunner
 from agentv_ci.execute.trials import trials_left
 from agentv_ci.publish.checkout import commit_of, credentials
 from agentv_ci.redaction import Redactor, secrets_of
-from agentv_ci.results.files import UnreadableResults, form, read_rows
+from agentv_ci.results.files import UnreadableResults, form, read_rows, scan_rows
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
 from agentv_ci.source_files import changed_files
@@ -127,7 +128,7 @@ def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, se
     if results.is_dir():
         raise UsageError(f"--failed: '{results}' is a directory", hint="put --failed last, or name a file")
     tally = Tally()
-    for row in read_rows(results, allow_torn=True):
+    for row in scan_rows(results, allow_torn=True):
         tally.add(row)
     known, plan = tally.outcomes(), compiled.plan
     match = matching((each.key for each in known), map(plan.key_of, heads_of(plan)))
@@ -355,13 +356,14 @@ def conclude(
     Raises OSError.
     """
     read = rows or (lambda: read_rows(files.results, files.form))
+    scan: Callable[[], Iterable[AnyRow]] = rows or (lambda: scan_rows(files.results, files.form))
     scenarios: tuple[ScenarioReport, ...] = ()
 
     def decide(lost: str | None) -> RunOutcome:
         ended = replace(ending, write_error=ending.write_error or lost)
         if judge is not None:
             ended = replace(ended, experiment=judge(read()))
-        return RunOutcome(*report(plan, read(), ended, scenarios=scenarios, against=against))
+        return RunOutcome(*report(plan, scan(), ended, scenarios=scenarios, against=against))
 
     try:
         gates = (row for row in read() if quarantine_of(ending.quarantine, row.case_key) is None)
@@ -369,6 +371,6 @@ def conclude(
         outcome = decide(None)
     except UnreadableResults as error:
         # Another program changed the file.
-        read, against, scenarios = tuple, None, ()
+        read, scan, against, scenarios = tuple, tuple, None, ()
         outcome = decide(str(error))
     return write_reports(outcome, decide, read, files.report, files.reports)

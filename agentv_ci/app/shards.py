@@ -18,7 +18,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.targets import cases_at_once, own_workers
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.shard import efforts, parts_of
-from agentv_ci.results.files import UnreadableResults, read_rows
+from agentv_ci.results.files import UnreadableResults, scan_rows
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.plan_summaries import PlannedShards  # a run needs none
@@ -69,7 +69,7 @@ def durations_of(results: Path) -> Mapping[CaseKey, float]:
     """Return the mean duration of a trial of each case, in seconds; raises UsageError for unreadable results."""
     durations_ms: dict[CaseKey, list[int]] = {}
     try:
-        for row in read_rows(results, allow_torn=True):
+        for row in scan_rows(results, allow_torn=True):
             if row.status == "ok":
                 durations_ms.setdefault(row.case_key, []).append(row.duration_ms)
     except UnreadableResults as error:

@@ -13,7 +13,8 @@ EMPTY = "empty"
 """The `from` of a workspace without files."""
 
 _NAME = r"([^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)"
-RelativePath = Annotated[str, Field(pattern=f"^{_NAME}(/{_NAME})*$")]
+RELATIVE_PATH = f"^{_NAME}(/{_NAME})*$"
+RelativePath = Annotated[str, Field(pattern=RELATIVE_PATH)]
 """The path of a file in a workspace: relative, without `.` and `..`."""
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, Protocol, assert_never
+from typing import Literal, Protocol, TypeVar, assert_never
 
 from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import RESULT_VERSION, ResultRow
 from agentv_ci.contracts.row_texts import AS_TEXT
+from agentv_ci.contracts.stored_rows import AnyRow, StoredRow
 from agentv_ci.errors import UsageError
 from agentv_ci.model_errors import sentence
 from agentv_ci.results import jsonl
+
+R = TypeVar("R")
 
 ResultsFormat = Literal["jsonl", "yaml"]
 RESULTS_SUFFIXES = ("", ".jsonl", ".ndjson", ".yaml", ".yml")
@@ -47,6 +50,10 @@ class Form(Protocol):
         """Return a row that is written as in this version; None for any other item, which `load` is for."""
         ...
 
+    def stored(self, item: bytes, /) -> StoredRow | None:
+        """Return a row as it is stored in this version, several times faster; None for any other item."""
+        ...
+
     def load(self, item: bytes) -> JsonValue:
         """Return the value of an item; raises ValueError and RecursionError for an invalid one."""
         ...
@@ -75,6 +82,12 @@ def read_rows(path: Path, name: ResultsFormat | None = None, *, allow_torn: bool
     return (row for _, row in read_items(path, name, allow_torn=allow_torn))
 
 
+def scan_rows(path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False) -> Iterator[AnyRow]:
+    """Yield the rows of a results file as they are stored, which is fastest; raises what `read_items` raises."""
+    how = form(name or form_of(path))
+    return (row for _, row in _read(path, how, how.stored, allow_torn=allow_torn))
+
+
 def read_items(
     path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False
 ) -> Iterator[tuple[bytes, ResultRow]]:
@@ -84,11 +97,17 @@ def read_items(
     leaves it, is ignored.
     """
     how = form(name or form_of(path))
+    return _read(path, how, how.current, allow_torn=allow_torn)
+
+
+def _read(
+    path: Path, how: Form, current: Callable[[bytes], R | None], *, allow_torn: bool
+) -> Iterator[tuple[bytes, R | ResultRow]]:
     try:
         items = how.items(path)
         for number, item in enumerate(_without_torn(items, how) if allow_torn else items, 1):
             try:
-                row = how.current(item)
+                row: R | ResultRow | None = current(item)
                 if row is None:
                     row = row_of(how.load(item), free_data_is_text=how.FREE_DATA_IS_TEXT)
             except (ValueError, RecursionError) as error:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
+from msgspec import DecodeError
+from msgspec.json import Decoder
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.row_texts import AS_TEXT
+from agentv_ci.contracts.stored_rows import StoredRow
 
 FREE_DATA_IS_TEXT = True
 """Programs read this format."""
@@ -57,12 +61,29 @@ def is_torn(item: bytes) -> bool:
 
 def current(item: bytes) -> ResultRow | None:
     """Return a row as this version writes it, without a value in between; None for any other line."""
-    if not item.startswith(HEADS[0]) or METADATA_AS_TEXT not in item:
+    if not _is_current(item):
         return None
     try:
         return ResultRow.model_validate_json(item, context=AS_TEXT)
     except ValidationError:
         return None
+
+
+def stored(item: bytes) -> StoredRow | None:
+    """Return a row as it is stored in this version; None for any other line."""
+    try:
+        return _reader()(item) if _is_current(item) else None
+    except (DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+@cache
+def _reader() -> Callable[[bytes], StoredRow]:
+    return Decoder(StoredRow).decode
+
+
+def _is_current(item: bytes) -> bool:
+    return item.startswith(HEADS[0]) and METADATA_AS_TEXT in item
 
 
 def load(item: bytes) -> JsonValue:
