@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import astuple
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
@@ -52,36 +53,56 @@ class Position(Protocol):
 
     line: int
     column: int
-    index: int
 
 
-class RawEvent(Exception):
-    """An event of the C parser, whose fields are in `args`.
+# Half of the parse time goes into creating events, and these need no Python code.
+class RawScalar(Struct, gc=False):
+    """A text, number or other value, as the C parser describes it."""
 
-    Half of the parse time goes into creating events, and exceptions are the only classes that keep the arguments of
-    a call without Python code.
-    """
-
-
-class RawScalar(RawEvent):
-    """`args`: anchor, tag, implicit, value, start, end, style."""
-
-
-class RawMappingStart(RawEvent):
-    """`args`: anchor, tag, implicit, start, end, flow style."""
+    anchor: str | None
+    tag: str | None
+    implicit: tuple[bool, bool]
+    value: str
+    start: Position
+    end: Position
+    style: str
 
 
-class RawSequenceStart(RawEvent):
-    """`args`: anchor, tag, implicit, start, end, flow style."""
+class RawStart(Struct, gc=False):
+    """The start of a collection."""
+
+    anchor: str | None
+    tag: str | None
+    implicit: bool
+    start: Position
+    end: Position
+    flow_style: bool
 
 
-class RawMappingEnd(RawEvent):
-    """`args`: start, end."""
+class RawMappingStart(RawStart):
+    """The start of a mapping."""
 
 
-class RawSequenceEnd(RawEvent):
-    """`args`: start, end."""
+class RawSequenceStart(RawStart):
+    """The start of a list."""
 
+
+class RawEnd(Struct, gc=False):
+    """The end of a collection; that of a block is at the next token."""
+
+    start: Position
+    end: Position
+
+
+class RawMappingEnd(RawEnd):
+    """The end of a mapping."""
+
+
+class RawSequenceEnd(RawEnd):
+    """The end of a list."""
+
+
+RawEvent = RawScalar | RawStart | RawEnd
 
 _IN_FULL: Mapping[type[RawEvent], type[Any]] = {
     RawScalar: ScalarEvent,
@@ -103,7 +124,7 @@ def c_parser(text: str) -> Callable[[], Any] | None:
 
 def in_full(event: RawEvent | Event) -> Event:
     """Return an event of the C parser as ruamel's own parser creates it."""
-    full: Event = _IN_FULL[type(event)](*event.args) if isinstance(event, RawEvent) else event
+    full: Event = _IN_FULL[type(event)](*astuple(event)) if isinstance(event, RawEvent) else event
     return full
 
 
@@ -115,17 +136,22 @@ def own_events(text: str) -> Iterator[Event]:
 
 def span(event: Event) -> tuple[Point, Point]:
     """Return the start and end of an event."""
-    start, end = event.start_mark, event.end_mark
-    return (start.line, start.column), (end.line, end.column)
+    return _point(event.start_mark), _point(event.end_mark)
+
+
+def _point(position: Position) -> Point:
+    return position.line, position.column
 
 
 def marks(text: str, values: Sequence[tuple[RawEvent, RawEvent]]) -> Iterator[Mark]:
     """Yield the marks of values, given by their first and last events; parts are omitted."""
-    lines = LINE_BREAK.split(text)
+    lines: Sequence[str] = ()
     for first, last in values:
-        is_block = isinstance(last, RawScalar) and last.args[-1] in BLOCKS
-        start, end = span(in_full(last))
-        yield Mark(span(in_full(first))[0], block_end(lines, start, end) if is_block else end, None)
+        end = _point(last.end)
+        if isinstance(last, RawScalar) and last.style in BLOCKS:
+            lines = lines or LINE_BREAK.split(text)
+            end = block_end(lines, _point(last.start), end)
+        yield Mark(_point(first.start), end, None)
 
 
 def block_end(lines: Sequence[str], start: Point, end: Point) -> Point:

@@ -87,67 +87,55 @@ class _PlainReader:
         return PlainDocument(value, frozenset(self._keys), dict(zip(lists, self._lists, strict=False)))
 
     def _value(self, event: object, depth: int) -> JsonValue:
-        kind = type(event)
         if isinstance(event, RawScalar):
             self._last = event
             return _scalar(event)
         if isinstance(event, (RawMappingStart, RawSequenceStart)):
-            anchor, tag, *_ = event.args
-            if anchor is not None or tag is not None or depth > MAX_DEPTH:
+            if event.anchor is not None or event.tag is not None or depth > MAX_DEPTH:
                 raise NotPlain
-            return self._mapping(depth) if kind is RawMappingStart else self._sequence(depth)
+            return self._mapping(event, depth) if isinstance(event, RawMappingStart) else self._sequence(event, depth)
         raise NotPlain
 
-    def _mapping(self, depth: int) -> JsonValue:
+    def _mapping(self, start: RawMappingStart, depth: int) -> JsonValue:
         next_event = self._next
         data: dict[str, JsonValue] = {}
-        while True:
-            event = next_event()
-            if type(event) is RawScalar:
-                anchor, tag, _, key, _, _, _ = event.args
-                if anchor is not None or tag is not None or key in data or key == "<<":
-                    raise NotPlain
-            elif type(event) is RawMappingEnd:
-                self._keys.update(data)
-                self._end(event)
-                return data
-            else:
+        while type(event := next_event()) is RawScalar:
+            key = event.value
+            if event.anchor is not None or event.tag is not None or key in data or key == "<<":
                 raise NotPlain
-            event = next_event()
-            if type(event) is RawScalar:
-                self._last = event
-                data[key] = _scalar(event)
+            value = next_event()
+            if type(value) is RawScalar:
+                self._last = value
+                data[key] = _scalar(value)
             else:
-                data[key] = self._value(event, depth + 1)
+                data[key] = self._value(value, depth + 1)
+        if type(event) is not RawMappingEnd:
+            raise NotPlain
+        if start.flow_style:
+            self._last = event
+        self._keys.update(data)
+        return data
 
-    def _sequence(self, depth: int) -> JsonValue:
+    def _sequence(self, start: RawSequenceStart, depth: int) -> JsonValue:
         next_event = self._next
         items: list[JsonValue] = []
-        ends: list[tuple[RawEvent, RawEvent]] | None = None
-        if depth == 2:
-            ends = []
-            self._lists.append(ends)
-        while True:
-            event = next_event()
-            if type(event) is RawSequenceEnd:
-                self._end(event)
-                return items
+        ends: list[tuple[RawEvent, RawEvent]] = []
+        while type(event := next_event()) is not RawSequenceEnd:
             items.append(self._value(event, depth + 1))
-            if ends is not None:
+            if depth == 2:
                 ends.append((event, self._last))
-
-    def _end(self, event: RawEvent) -> None:
-        start, end = event.args
-        if end.index > start.index:  # of a flow collection it is a bracket
+        if start.flow_style:
             self._last = event
+        if depth == 2:
+            self._lists.append(ends)
+        return items
 
 
 def _scalar(event: RawScalar) -> JsonValue:
-    text: str
-    anchor, tag, implicit, text, _, _, _ = event.args
-    if anchor is not None or tag is not None:
+    text = event.value
+    if event.anchor is not None or event.tag is not None:
         raise NotPlain
-    if (not text or text[0] in _MAY_BE_NO_TEXT) and implicit[0]:
+    if (not text or text[0] in _MAY_BE_NO_TEXT) and event.implicit[0]:
         try:
             return plain(text)
         except ValueError as error:
