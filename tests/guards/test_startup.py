@@ -48,12 +48,13 @@ FORBIDDEN: Mapping[tuple[str, ...], tuple[str, ...]] = {
 def imported(arguments: Sequence[str], modules: Sequence[str], cwd: Path, *, code: int = 0) -> set[str]:
     """Return which of the modules a command line imports."""
     program = (
-        "import sys\n"
-        f"code, sys.argv = 0, ['agentv-ci', *{list(arguments)!r}]\n"
+        "import atexit, sys\n"
+        f"sys.argv = ['agentv-ci', *{list(arguments)!r}]\n"
         "from agentv_ci.__main__ import main\n"
-        "try:\n    main()\nexcept SystemExit as error:\n    code = error.code\n"
-        f"print('imported:', *(name for name in {modules!r} if name in sys.modules), file=sys.stderr)\n"
-        "sys.exit(code)\n"
+        "def show():\n"
+        f"    print('imported:', *(name for name in {modules!r} if name in sys.modules), file=sys.stderr)\n"
+        "atexit.register(show)\n"
+        "main()\n"
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
