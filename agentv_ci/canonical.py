@@ -13,6 +13,9 @@ from math import isfinite
 from pathlib import PurePath
 from typing import assert_never
 
+from msgspec import Raw
+from msgspec.json import Decoder, Encoder
+
 from agentv_ci.contracts.base import JsonValue
 
 EXACT = 2**53
@@ -34,6 +37,17 @@ def canonical(value: JsonValue) -> str:
 def exact(value: JsonValue) -> str:
     """Return the canonical JSON of a value, except that large integers keep all digits."""
     return _text(value, str)
+
+
+def canonical_json(text: bytes) -> bytes:
+    """Return the canonical form of a JSON text, several times as fast as that of its value."""
+    has_large = _MANY_DIGITS in text.translate(_KINDS)
+    return (None if has_large else _rewritten(text)) or canonical(json.loads(text)).encode()
+
+
+def exact_json(text: bytes) -> bytes:
+    """Return the canonical form of a JSON text, except that large integers keep all digits."""
+    return _rewritten(text) or exact(json.loads(text)).encode()
 
 
 def digest_of(text: str) -> str:
@@ -102,6 +116,29 @@ def _in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return the keys of an object in order, each with its JSON; cached, since many objects have the same keys."""
     ordered = sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return tuple((key, f"{encode_basestring(key)}:") for key in ordered)
+
+
+def _rewritten(text: bytes) -> bytes | None:
+    """Return a JSON text with ordered keys and canonical numbers; None if its keys may have another order.
+
+    msgspec orders keys by code points. Those above U+FFFF are surrogates in UTF-16, which precede U+E000 to U+FFFF.
+    """
+    written = _ORDERED.encode(_AS_WRITTEN.decode(text))
+    kinds = b"" if written.isascii() else written.translate(_KINDS)
+    return None if _SURROGATES in kinds and _AFTER_SURROGATES in kinds else written
+
+
+@lru_cache(maxsize=1_000)
+def _raw_number(text: str) -> Raw:
+    return Raw(_number(float(text)).encode())
+
+
+_AS_WRITTEN = Decoder(float_hook=_raw_number)
+_ORDERED = Encoder(order="sorted")
+_SURROGATES, _AFTER_SURROGATES = b"\xff", b"\xfe"
+"""First bytes of the characters above U+FFFF, and of those from U+E000 on, after `translate`; UTF-8 has neither."""
+_KINDS = bytes.maketrans(b"0123456789\xf0\xf1\xf2\xf3\xf4\xee\xef", b"0" * 10 + _SURROGATES * 5 + _AFTER_SURROGATES * 2)
+_MANY_DIGITS = b"0" * len(str(EXACT))
 
 
 def _number(value: float) -> str:

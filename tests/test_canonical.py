@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentv_ci.canonical import MAX_LEVELS, canonical, digest_of_value, exact
+from agentv_ci.canonical import MAX_LEVELS, canonical, canonical_json, digest_of_value, exact, exact_json
 from agentv_ci.contracts.base import JsonValue
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53) + 1, 2**53 - 1)
@@ -26,6 +27,15 @@ values = st.recursive(
 @example([-0.0, 2.0, 1e21, 1e-7, 0.000001, 123456789012345680000.0, -1.5e-9])
 def test_canonical_form_is_that_of_rfc_8785(value: JsonValue) -> None:
     assert canonical(value).encode() == rfc8785.dumps(value)
+
+
+@given(values | st.integers() | st.dictionaries(st.text("\ue000\uffff\U00010000\U0010ffffa"), st.integers()))
+@example({"\ufb33": 1, "😀": 2, "é": "😀 \u2028", "a": '\n"b"\u0001\x7f', "": [{}, [], None, True, False]})
+@example([2**53 - 1, 2**53, -(2**53), 2**64, 10**400, 1e16, 0.1234567890123456, "9007199254740993"])
+def test_json_text_has_the_canonical_form_of_its_value(value: JsonValue) -> None:
+    for text in (json.dumps(value, indent=2), json.dumps(value, ensure_ascii=False)):
+        assert canonical_json(text.encode()).decode() == canonical(value)
+        assert exact_json(text.encode()).decode() == exact(value)
 
 
 @given(st.integers(0, 2**64 - 1))

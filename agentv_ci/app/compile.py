@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct, field
 from msgspec.structs import replace
+from pydantic_core import to_json
 
 from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.case_rows import ids_of_rows
@@ -357,7 +358,7 @@ def read_plan(path: Path) -> Plan:
 
     def checked() -> Iterator[PlanCase]:
         for case, data in stored.cases:
-            digest.add(data)
+            digest.add(to_json(data))
             if digests.of(case) != case.digest:
                 forged.append(case.id)
             yield case

@@ -12,8 +12,9 @@ from posixpath import dirname, relpath
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
 
-from agentv_ci.canonical import canonical, digest_of, exact
+from agentv_ci.canonical import canonical, canonical_json, digest_of, exact_json
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import (
@@ -59,7 +60,7 @@ class CaseDigests:
 
     def of(self, case: PlanCase) -> str:
         """Return the digest of a case."""
-        return digest_of(exact(self.content(case)))
+        return hashlib.sha256(exact_json(to_json(self.content(case)))).hexdigest()
 
     def content(self, case: PlanCase) -> JsonObject:
         """Return the content of a case's digest: its id, messages, targets and scoring.
@@ -104,16 +105,16 @@ class StreamedDigest:
 
     def __init__(self, schema: str) -> None:
         self._hash = hashlib.sha256(f'{{"$schema":{canonical(schema)},"cases":'.encode())
-        self._separator = "["
+        self._separator = b"["
 
-    def add(self, case: JsonObject) -> None:
-        """Add the next case, as published."""
-        self._hash.update((self._separator + canonical(case)).encode())
-        self._separator = ","
+    def add(self, case: bytes) -> None:
+        """Add the next case, as published JSON."""
+        self._hash.update(self._separator + canonical_json(case))
+        self._separator = b","
 
     def end(self, rest: JsonObject) -> str:
         """Return the digest of the plan; `rest` is everything in it but `$schema`, `digest` and `cases`."""
-        cases = "]" if self._separator == "," else "[]"
+        cases = "]" if self._separator == b"," else "[]"
         others = canonical(rest).removeprefix("{")
         self._hash.update(f"{cases},{others}".encode())
         return self._hash.hexdigest()

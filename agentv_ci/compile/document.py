@@ -8,6 +8,7 @@ from typing import IO, BinaryIO
 
 from msgspec import Struct
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from agentv_ci.compile.digest import CaseDigests, StreamedDigest
 from agentv_ci.contracts.base import JsonObject
@@ -22,13 +23,17 @@ def as_published(part: BaseModel) -> JsonObject:
     return part.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+def _json_of(case: PlanCase) -> bytes:
+    return to_json(case, by_alias=True, exclude_none=True, indent=2)
+
+
 def sealed(cases: Iterable[PlanCase], rest: Callable[[], Plan]) -> Plan:
     """Return a plan with its digest; `rest` returns everything but the cases, after the last one."""
     digest = StreamedDigest(schema_id("plan-v1"))
 
     def added() -> Iterator[PlanCase]:
         for case in cases:
-            digest.add(as_published(case))
+            digest.add(_json_of(case))
             yield case
 
     update = {"cases": packed(added()), "digest": digest.end(rest_of(plan := rest()))}
@@ -58,11 +63,11 @@ class PlanWriter:
     def add(self, cases: Iterable[PlanCase], watch: Callable[[int], None]) -> None:
         """Write the next cases; call `watch` with the number of cases after each."""
         for case in cases:
-            text = case.model_dump_json(by_alias=True, exclude_none=True, indent=2)
+            text = _json_of(case)
             # Line ends in JSON strings are escaped, so this only indents.
-            self._scratch.write(self._separator + text.replace("\n", "\n    ").encode("utf-8"))
+            self._scratch.write(self._separator + text.replace(b"\n", b"\n    "))
             self._separator = b",\n    "
-            self._digest.add(as_published(case))
+            self._digest.add(text)
             self.cases += 1
             watch(self.cases)
 
