@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -18,7 +19,6 @@ from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS
 from agentv_ci.contracts.data_rows import DataProblem
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import (
-    CaseExecution,
     Content,
     ContentBlock,
     EvalCase,
@@ -120,7 +120,7 @@ class _CaseCompiler:
         self._context = context
         self._files = files
         self._targets = targets
-        self._guideline_patterns = list(_given(context.config.guideline_patterns, DEFAULT_GUIDELINE_PATTERNS))
+        self._guideline_patterns = tuple(_given(context.config.guideline_patterns, DEFAULT_GUIDELINE_PATTERNS))
         self._marks = source.items("evalcases")
         self._path = relative(source.path, source.root)
         written = document.system_prompt
@@ -176,7 +176,7 @@ class _CaseCompiler:
                 expected_outcome=case.expected_outcome,
                 reference_answer=_reference_answer(expected, self._files),
                 guidelines=_guidelines(inputs),
-                evaluators=self._compile_evaluators(case, execution, target),
+                evaluators=self._compile_evaluators(case, target),
                 trials=max(repeat.max, len(seeds)),
                 require=repeat.require,
                 stop_when=repeat.stop_when,
@@ -227,14 +227,12 @@ class _CaseCompiler:
         is_guideline = guidelines and _matches(file.path, self._guideline_patterns)
         return FilePart(type="guideline" if is_guideline else "file", path=file.path, sha256=file.sha256)
 
-    def _compile_evaluators(
-        self, case: EvalCase, execution: CaseExecution, target: Target
-    ) -> tuple[PlanEvaluator, ...]:
+    def _compile_evaluators(self, case: EvalCase, target: Target) -> tuple[PlanEvaluator, ...]:
         def judge(name: str | None) -> str:
             found = judge_of(self._context.target_list, target, name)
             return self._add(found) if found is not None else NO_JUDGE
 
-        compiled = [self._evaluators.compile(each, judge) for each in execution.evaluators or ()]
+        compiled = [self._evaluators.compile(each, judge) for each in self._document.evaluators_of(case)]
         if case.rubrics:
             own = PlanRubricEvaluator(name=RUBRICS_NAME, rubrics=rubrics(case.rubrics), target=judge(None))
             return (own, *compiled)
@@ -276,7 +274,8 @@ def _text(part: Part, files: Files) -> str:
     return files.text(part.sha256) if isinstance(part, FilePart) else part_outline(part)
 
 
-def _matches(path: str, patterns: list[str]) -> bool:
+@lru_cache(maxsize=4096)
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
     from wcmatch import glob  # only files need it
 
     return glob.globmatch(path, patterns, flags=glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX)

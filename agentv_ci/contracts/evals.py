@@ -320,10 +320,9 @@ class EvalDocument(Authored):
         return _targets_in(("execution",), self.execution) or _targets_in((), self)
 
     def execution_of(self, case: EvalCase) -> CaseExecution:
-        """Return the settings of a case: merged with the file's key by key, its evaluators after the file's."""
-        settings = self._defaults | _given(case.execution) | {"evaluators": self.evaluators_of(case)}
-        # Already validated.
-        return CaseExecution.model_construct(**settings)
+        """Return the settings of a case but its evaluators: merged with the file's key by key."""
+        own = _given(case.execution)
+        return self._defaults.model_copy(update=own) if own else self._defaults
 
     def evaluators_of(self, case: EvalCase) -> tuple[AuthoredEvaluator, ...]:
         """Return the evaluators that score a case: those of the file, then its own."""
@@ -337,9 +336,10 @@ class EvalDocument(Authored):
         return not any(own.is_named and own.name == evaluator.name for own in case.own_evaluators)
 
     @cached_property
-    def _defaults(self) -> dict[str, Any]:
+    def _defaults(self) -> CaseExecution:
         """The settings of the file."""
-        return _given(self.execution)
+        # Already validated.
+        return CaseExecution.model_construct(**_given(self.execution))
 
     @cached_property
     def _evaluators(self) -> tuple[AuthoredEvaluator, ...]:
@@ -354,8 +354,8 @@ def _targets_in(place: Pointer, owner: CaseExecution | EvalDocument | None) -> l
 
 
 def _given(execution: CaseExecution | None) -> dict[str, Any]:
-    """Return the settings that are not absent."""
+    """Return the settings that are not absent, without evaluators."""
     if execution is None:
         return {}
-    given = {name: getattr(execution, name) for name in CaseExecution.model_fields}
+    given = {name: getattr(execution, name) for name in CaseExecution.model_fields if name != "evaluators"}
     return {name: value for name, value in given.items() if value is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,8 +76,8 @@ class Source(Struct, frozen=True, dict=True):
     def resolve(self, file_reference: str) -> Path:
         """Return the absolute path of a file reference: from the repository with a leading `/`, else from this file."""
         if file_reference.startswith("/"):
-            return normal(self.root / file_reference.lstrip("/"))
-        return normal(self.path.parent / file_reference)
+            return _normal_in(str(self.root), file_reference.lstrip("/"))
+        return _normal_in(os.path.dirname(self.path), file_reference)  # noqa: PTH120  # for thousands of files
 
 
 def diagnostic_at(mark: Mark, rule: str, message: str, path: Path, **details: str | None) -> Diagnostic:
@@ -95,6 +95,11 @@ def relative(path: Path, root: Path) -> str:
 def normal(path: Path) -> Path:
     """Return an absolute path without `.` and `..`; symbolic links stay."""
     return Path(os.path.normpath(path))
+
+
+@lru_cache(maxsize=4096)
+def _normal_in(folder: str, name: str) -> Path:
+    return normal(Path(folder, name))
 
 
 def locate(mark: Mark, pointer: Pointer, *, key: bool = False) -> Mark:
