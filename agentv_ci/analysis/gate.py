@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.outcomes import CaseOutcome, Tally, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
-from agentv_ci.analysis.statistics import apart, describe
-from agentv_ci.contracts.case_key import in_matrix
+from agentv_ci.analysis.statistics import apart, mean_score
 from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
@@ -236,7 +235,7 @@ def _judge_suites(
 
 def _in_matrix(outcomes: Sequence[CaseOutcome]) -> Sequence[str]:
     """Return the targets of suites in which several targets answer the same case."""
-    several = in_matrix(each.key for each in outcomes)
+    several = in_matrix_of(outcomes)
     suites = {suite for suite, _ in several}
     return [*dict.fromkeys(each.target for each in outcomes if each.case.suite in suites)]
 
@@ -315,7 +314,7 @@ def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_
     if round(rate, PRECISION) < round(suite.min_pass_rate, PRECISION):
         message = "pass rate {} is below {}".format(*apart(rate, suite.min_pass_rate, ".{}%", least=1))
         yield _cause(FAILED, "pass-rate", message, suite.suite)
-    mean = describe(graded).mean
+    mean = mean_score(graded)
     if suite.min_mean_score is not None and mean is not None and mean < round(suite.min_mean_score, PRECISION):
         message = "mean score {} is below {}".format(*apart(mean, suite.min_mean_score, ".{}f", least=3))
         yield _cause(FAILED, "mean-score", message, suite.suite)

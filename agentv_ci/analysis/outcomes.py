@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from agentv_ci.analysis.makeup import NO_MAKEUP, Makeup, makeup_of
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.case_head import Case, RowPlace
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.case_key import CaseKey, in_matrix
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.quarantine import Quarantine
@@ -177,6 +178,12 @@ class CaseOutcome(Struct, frozen=True, gc=False):
         """The trial that explains why it did not pass."""
         worst = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
         return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
+
+
+def in_matrix_of(outcomes: Sequence[CaseOutcome]) -> AbstractSet[tuple[str, str]]:
+    """Return suite and id of the cases that several targets answer."""
+    is_one = len({each.target for each in outcomes}) < 2
+    return frozenset() if is_one else in_matrix(each.key for each in outcomes)
 
 
 class _Tallied(Struct, gc=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -43,14 +44,14 @@ def count(
     unknown = max(0, cases - len(outcomes))
     not_run = sum(outcome.not_run for outcome in outcomes) + (unknown if leaves_cases else 0)
     counting = gating(outcomes)
-    verdicts = [outcome.verdict for outcome in counting]
+    verdicts = Counter(outcome.verdict for outcome in counting)
     return Counts(
         cases=len(outcomes) + unknown,
-        passed=verdicts.count("pass"),
-        failed=verdicts.count("fail") + verdicts.count("borderline"),
-        errored=verdicts.count("error") + unknown - not_run,
+        passed=verdicts["pass"],
+        failed=verdicts["fail"] + verdicts["borderline"],
+        errored=verdicts["error"] + unknown - not_run,
         not_run=not_run,
-        skipped=verdicts.count("skipped"),
+        skipped=verdicts["skipped"],
         quarantined=len(outcomes) - len(counting),
         flaky=sum(outcome.flaky for outcome in counting),
         rows=rows,
@@ -60,20 +61,33 @@ def count(
 
 def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
     """Describe the scores of graded cases that gate, with the population standard deviation."""
-    scores = [outcome.score for outcome in gating(outcomes) if outcome.is_graded]
+    scores = _scores(outcomes)
     if not scores:
         return Statistics(mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS)
     mean = math.fsum(scores) / len(scores)
     variance = math.fsum((score - mean) ** 2 for score in scores) / len(scores)
-    bins = [bin_of(score) for score in scores]
+    bins: Counter[int] = Counter()
+    # Few scores differ.
+    for score, number in Counter(scores).items():
+        bins[bin_of(score)] += number
     return Statistics(
         mean=round(mean, PRECISION),
         median=statistics.median(scores),
         min=min(scores),
         max=max(scores),
         stdev=round(math.sqrt(variance), PRECISION),
-        histogram=tuple(bins.count(index) for index in range(BINS)),
+        histogram=tuple(bins[index] for index in range(BINS)),
     )
+
+
+def mean_score(outcomes: Sequence[CaseOutcome]) -> float | None:
+    """Return the mean score of graded cases that gate; None without any."""
+    scores = _scores(outcomes)
+    return round(math.fsum(scores) / len(scores), PRECISION) if scores else None
+
+
+def _scores(outcomes: Sequence[CaseOutcome]) -> list[float]:
+    return [outcome.score for outcome in gating(outcomes) if outcome.is_graded]
 
 
 def bin_of(score: float) -> int:
@@ -104,7 +118,7 @@ def figures_by_tag(outcomes: Iterable[CaseOutcome]) -> tuple[TagFigures, ...]:
 
 def _figures(name: str, outcomes: Sequence[CaseOutcome]) -> dict[str, Any]:
     counts = count(outcomes, rows=0).model_dump(exclude={"rows", "cached"})
-    return {"name": name, **counts, "mean": describe(outcomes).mean}
+    return {"name": name, **counts, "mean": mean_score(outcomes)}
 
 
 def repeated(outcome: CaseOutcome) -> RepeatedCase:

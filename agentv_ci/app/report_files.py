@@ -207,8 +207,7 @@ def write_reports(
 
     def write(paths: Iterable[Path]) -> dict[Path, str]:
         """Write the current outcome; returns the reports that failed, and why."""
-        cases = {each.key for each in outcome.cases}
-        known = partial(_counted, rows, cases)
+        known = partial(_counted, rows, outcome.cases)
         run = RunView(outcome.report, outcome.cases, known, reports.links, reports.proof)
         return {path: reason for path in paths if (reason := _write(path, writers[path], run, reports)) is not None}
 
@@ -248,8 +247,9 @@ def _render(name: ReportFormat, run: RunView, file: IO[bytes]) -> None:
     file.writelines(renderer(name)(run))
 
 
-def _counted(read: Callable[[], Iterable[ResultRow]], cases: set[CaseKey]) -> Iterator[ResultRow]:
+def _counted(read: Callable[[], Iterable[ResultRow]], outcomes: Iterable[CaseOutcome]) -> Iterator[ResultRow]:
     """Yield the rows that count for the verdict: those of known cases, the first of each trial."""
+    cases = {each.key for each in outcomes}
     seen: set[tuple[CaseKey, int]] = set()
     for row in read():
         trial = row.case_key, row.trial

@@ -35,6 +35,8 @@ class MatrixCase(Struct, frozen=True):
 
 def matrix_cases(run: RunView) -> Sequence[MatrixCase]:
     """Return the cases that several targets answer, those that tell the targets apart first."""
+    if not run.matrix:
+        return ()
     by_case: dict[tuple[str, str], dict[str, CaseOutcome]] = {case: {} for case in run.matrix}
     for each in run.outcomes:
         if (case := each.key[:2]) in by_case:

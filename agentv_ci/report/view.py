@@ -16,9 +16,9 @@ from urllib.parse import quote as quote_address
 from msgspec import Struct
 
 from agentv_ci.analysis.on_base import BaseBranch
-from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
-from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix
+from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate, Statement
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.report import (
@@ -158,7 +158,7 @@ class RunView(Struct, frozen=True, dict=True):
     @cached_property
     def matrix(self) -> AbstractSet[tuple[str, str]]:
         """Suite and id of the cases that several targets answer."""
-        return in_matrix(each.key for each in self.outcomes)
+        return in_matrix_of(self.outcomes)
 
     def name(self, key: CaseKey) -> str:
         """Return the name of a case on one line, with its target if several answer it."""
