@@ -83,7 +83,7 @@ def _eval_rules(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     yield from evaluators.check(document, every, find)
     yield from judges.check(every, find)
     yield from workspaces.check(document, every, find)
-    yield from target_use.check(document, attached, find)
+    yield from target_use.check(document, every, attached, find)
 
 
 def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

@@ -17,7 +17,7 @@ from agentv_ci.contracts.base import (
     short_fields,
     spellings,
 )
-from agentv_ci.contracts.evals import CaseExecution, EvalCase, EvalDocument
+from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import value_at
@@ -107,6 +107,8 @@ def as_written(data: JsonValue, pointer: Pointer) -> Pointer:
 
 Evaluators = Sequence[tuple[Pointer, AuthoredEvaluator]]
 """Evaluators with their pointers."""
+EvaluatorList = tuple[Pointer, Sequence[AuthoredEvaluator]]
+"""A list of evaluators with its pointer."""
 
 
 def all_evaluators(document: EvalDocument) -> Evaluators:
@@ -114,10 +116,12 @@ def all_evaluators(document: EvalDocument) -> Evaluators:
     return [found for pointer, listed in evaluator_lists(document) for found in _flat(pointer, enumerate(listed))]
 
 
-def evaluator_lists(document: EvalDocument) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator]]]:
-    """Yield the lists of evaluators of the file and its cases, with their pointers."""
-    cases = (owner for index in range(len(document.evalcases)) for owner in _case_owners(document, index))
-    yield from _lists((("execution",), document.execution), *cases)
+def evaluator_lists(document: EvalDocument) -> Iterator[EvaluatorList]:
+    """Yield the lists of evaluators of the file and its cases."""
+    if document.execution and document.execution.evaluators:
+        yield ("execution", "evaluators"), document.execution.evaluators
+    for index, case in enumerate(document.evalcases):
+        yield from _own_lists(index, case)
 
 
 def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
@@ -125,29 +129,21 @@ def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
     case = document.evalcases[index]
     pointer, own = own_list(document, index)
     shared = document.execution.evaluators if document.execution else None
-    inherited = ((number, each) for number, each in enumerate(shared or ()) if document.is_inherited(each, case))
+    inherited = [(number, each) for number, each in enumerate(shared or ()) if document.is_inherited(each, case)]
     return [*_flat(("execution", "evaluators"), inherited), *_flat(pointer, enumerate(own))]
 
 
-def own_list(document: EvalDocument, index: int) -> tuple[Pointer, Sequence[AuthoredEvaluator]]:
-    """Return the evaluators that a case lists itself, with the pointer of the list; both may be empty."""
-    return next(_lists(*reversed(_case_owners(document, index))), ((), ()))
+def own_list(document: EvalDocument, index: int) -> EvaluatorList:
+    """Return the evaluators that a case lists itself; the pointer and the list may be empty."""
+    *_, found = ((), ()), *_own_lists(index, document.evalcases[index])
+    return found
 
 
-Owner = tuple[Pointer, CaseExecution | EvalCase | None]
-"""A part that may list evaluators, with its pointer."""
-
-
-def _case_owners(document: EvalDocument, index: int) -> tuple[Owner, Owner]:
-    pointer: Pointer = ("evalcases", index)
-    case = document.evalcases[index]
-    return (pointer, case), ((*pointer, "execution"), case.execution)
-
-
-def _lists(*owners: Owner) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator]]]:
-    for pointer, owner in owners:
-        if owner and owner.evaluators:
-            yield (*pointer, "evaluators"), owner.evaluators
+def _own_lists(index: int, case: EvalCase) -> Iterator[EvaluatorList]:
+    if case.evaluators:
+        yield ("evalcases", index, "evaluators"), case.evaluators
+    if case.execution and case.execution.evaluators:
+        yield ("evalcases", index, "execution", "evaluators"), case.execution.evaluators
 
 
 def _flat(

@@ -65,8 +65,9 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
 
 
 def _check_names(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder) -> Iterator[Diagnostic]:
-    names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
-    yield from find.duplicates("evaluator name", names)
+    if len({each.name for each in evaluators}) < len(evaluators):
+        names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
+        yield from find.duplicates("evaluator name", names)
 
 
 def _check_case(

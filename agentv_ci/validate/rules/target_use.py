@@ -29,15 +29,17 @@ from agentv_ci.validate.walk import Evaluators, evaluators_of
 JUDGED = (LlmJudgeEvaluator, RubricEvaluator)
 
 
-def check(document: EvalDocument, with_attachments: Collection[int], find: Finder) -> Iterator[Diagnostic]:
+def check(
+    document: EvalDocument, every: Evaluators, with_attachments: Collection[int], find: Finder
+) -> Iterator[Diagnostic]:
     """AV304, AV312, AV316, AV357 and AV363 for the targets that answer and judge an eval document.
 
-    `with_attachments` are the indexes of the cases with images or documents.
+    `every` are all its evaluators, `with_attachments` the indexes of the cases with images or documents.
     """
     targets = find.context.targets
     if targets is None or targets.document is None:
         return  # reported in the targets file
-    use = _TargetUse(document, with_attachments, find, targets)
+    use = _TargetUse(document, every, with_attachments, find, targets)
     for index in range(len(document.evalcases)):
         yield from use.check_case(index)
 
@@ -46,7 +48,12 @@ class _TargetUse:
     """Checks one eval document against its targets."""
 
     def __init__(
-        self, document: EvalDocument, with_attachments: Collection[int], find: Finder, targets: CheckedDocument
+        self,
+        document: EvalDocument,
+        every: Evaluators,
+        with_attachments: Collection[int],
+        find: Finder,
+        targets: CheckedDocument,
     ) -> None:
         self._document = document
         self._with_attachments = with_attachments
@@ -56,13 +63,23 @@ class _TargetUse:
         self._prices = find.context.config.prices or {}
         self._targets_are_valid = targets.valid
         self._without_judge: set[str] = set()
+        self._needs_evaluators = any(self._depends_on_target(each) for _, each in every) or any(
+            judge_name(None, each) is None for each in self._targets.values()
+        )
+
+    def _depends_on_target(self, evaluator: AuthoredEvaluator) -> bool:
+        """Whether an evaluator may be wrong for some target that can judge."""
+        judge = evaluator.judge_target if isinstance(evaluator, JUDGED) else None
+        is_unknown = judge is not None and judge not in (self._names or ())
+        return is_unknown or evaluator.needs_workspace or evaluator.measures is not None
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
         overriding = self._find.context.target_names
         own = self._document.targets_of(index, self._document.evalcases[index])
         if not overriding:
             yield from self._check_targets(own)
-        evaluators = evaluators_of(self._document, index)
+        # Most documents have none to look at.
+        evaluators = evaluators_of(self._document, index) if self._needs_evaluators else ()
         for pointer, each in evaluators:
             if isinstance(each, JUDGED) and each.judge_target is not None:
                 place = (*pointer, "judge_target")
@@ -80,7 +97,7 @@ class _TargetUse:
         if index in self._with_attachments:
             refused = attachments.check_target(self._document, index, target, self._find)
             yield from (each for each in refused if self._is_selected(index))
-        yield from workspaces.check_target(self._document, index, target, self._find)
+        yield from workspaces.check_target(self._document, index, evaluators, target, self._find)
         if judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 

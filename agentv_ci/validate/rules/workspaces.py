@@ -36,15 +36,17 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
         if case.execution is not None and case.execution.workspace is not None:
             yield from _check_workspace(("evalcases", index, "execution", "workspace"), case.execution.workspace, find)
         if not find.context.target_list:
-            yield from _check_confinement(document, index, None, find)
+            yield from _check_confinement(document, index, evaluators_of(document, index), None, find)
     for pointer, each in evaluators:
         if each.needs_workspace:
             yield from _check_evaluator(pointer, each, find)
 
 
-def check_target(document: EvalDocument, index: int, target: Target, find: Finder) -> Iterator[Diagnostic]:
-    """AV361 to AV363 for the workspace in which a target answers a case."""
-    yield from _check_confinement(document, index, target, find)
+def check_target(
+    document: EvalDocument, index: int, evaluators: Evaluators, target: Target, find: Finder
+) -> Iterator[Diagnostic]:
+    """AV361 to AV363 for the workspace in which a target answers a case; `evaluators` score the case."""
+    yield from _check_confinement(document, index, evaluators, target, find)
     place, own = _workspace_of(document, index)
     if own is None:
         return
@@ -75,12 +77,14 @@ def _workspace_of(document: EvalDocument, index: int) -> tuple[Pointer, Workspac
     return ("evalcases", index, "id"), None
 
 
-def _check_confinement(document: EvalDocument, index: int, target: Target | None, find: Finder) -> Iterator[Diagnostic]:
+def _check_confinement(
+    document: EvalDocument, index: int, evaluators: Evaluators, target: Target | None, find: Finder
+) -> Iterator[Diagnostic]:
     """AV361 for outcomes without a workspace, and AV362 for settings that contradict each other."""
     pointer, own = _workspace_of(document, index)
     workspace = for_agent(own, workspace_settings(target) if target is not None else None)
     if workspace is None:
-        yield from _check_missing(document, index, find)
+        yield from _check_missing(index, evaluators, find)
     if workspace is None or (own is not None and find.lost_part(pointer)):
         return
     whose = f"target '{target.name}': " if target is not None and own is None else ""
@@ -100,13 +104,13 @@ def _setting(pointer: Pointer, own: Workspace | None, name: str) -> Pointer:
     return (*pointer, name) if own is not None and name in own.model_fields_set else pointer
 
 
-def _check_missing(document: EvalDocument, index: int, find: Finder) -> Iterator[Diagnostic]:
-    if find.lost_part(("execution",)) or find.lost_part(("evalcases", index, "execution")):
+def _check_missing(index: int, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
+    places = [(pointer, each.name) for pointer, each in evaluators if each.needs_workspace]
+    if not places or find.lost_part(("execution",)) or find.lost_part(("evalcases", index, "execution")):
         return
-    for pointer, each in evaluators_of(document, index):
-        if each.needs_workspace:
-            message = f"evaluator '{each.name}' scores what the agent leaves behind, and there is no workspace"
-            yield find.at("AV361", message, (*pointer, "type"), hint=HINT)
+    for pointer, name in places:
+        message = f"evaluator '{name}' scores what the agent leaves behind, and there is no workspace"
+        yield find.at("AV361", message, (*pointer, "type"), hint=HINT)
 
 
 def _check_workspace(pointer: Pointer, workspace: Workspace, find: Finder) -> Iterator[Diagnostic]:
