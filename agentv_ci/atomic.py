@@ -57,11 +57,22 @@ def keep_out_of_git(folder: Path) -> None:
 
 def refuse_to_overwrite(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     """Raise UsageError when an output is an input, or two outputs are the same file."""
-    taken = {path.resolve() for path in inputs}
-    seen: set[Path] = set()
+    folders: dict[str, str] = {}
+    taken = {_real(path, folders) for path in inputs}
+    seen: set[str] = set()
     for path in outputs:
-        if path.resolve() in taken:
+        real = os.path.realpath(path)
+        if real in taken:
             raise UsageError(f"'{path}' is an input of this run and would be overwritten")
-        if path.resolve() in seen:
+        if real in seen:
             raise UsageError(f"two outputs would be written to '{path}'")
-        seen.add(path.resolve())
+        seen.add(real)
+
+
+def _real(path: Path, folders: dict[str, str]) -> str:
+    """Return a path without symbolic links; those of its folder are looked for once."""
+    folder, name = os.path.split(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    found = os.path.join(folders[folder], name)  # noqa: PTH118  # for thousands of files
+    return os.path.realpath(found) if os.path.islink(found) else found  # noqa: PTH114
