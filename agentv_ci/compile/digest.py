@@ -93,10 +93,10 @@ class CaseDigests:
         if key not in self._settings:
             self._settings[key] = _target(self.targets[key])
         settings = self._settings[key]
-        if not isinstance(self.targets[key], MockTarget):
+        if "responses" not in settings or not isinstance(self.targets[key], MockTarget):
             return settings
         own = {name: value for name, value in settings.items() if name != "responses"}
-        responses = settings.get("responses")
+        responses = settings["responses"]
         return own | ({"response": responses[case_id]} if isinstance(responses, dict) and case_id in responses else {})
 
 

@@ -10,6 +10,7 @@ from agentv_ci.compile.references import Files
 from agentv_ci.compile.workspaces import WorkspaceCompiler
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
+from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
 from agentv_ci.contracts.evaluators import (
     Aggregator,
     AuthoredEvaluator,
@@ -58,7 +59,7 @@ from agentv_ci.installed_plugins import installed_version
 
 DEFAULT_JUDGE_NAME = "llm_judge"
 
-COMMON = {*PlanEvaluatorSettings.model_fields}
+COMMON = (*PlanEvaluatorSettings.model_fields,)
 
 Judge = Callable[[str | None], str]
 """Return the key of the judging target: the evaluator's, else the case's."""
@@ -86,7 +87,7 @@ class EvaluatorCompiler:
                 return self._judge(evaluator, judge)
             case RubricEvaluator():
                 return PlanRubricEvaluator(
-                    **evaluator.model_dump(include={*COMMON, "judge_retries"}),
+                    **_common(evaluator, "judge_retries"),
                     rubrics=rubrics(evaluator.rubrics),
                     target=judge(evaluator.judge_target),
                 )
@@ -112,7 +113,7 @@ class EvaluatorCompiler:
 
     def _code(self, evaluator: CodeEvaluator) -> PlanCodeEvaluator:
         return PlanCodeEvaluator(
-            **evaluator.model_dump(include={*COMMON, "timeout_seconds", "config"}),
+            **_common(evaluator, "timeout_seconds", "config"),
             **self._script(evaluator, evaluator.files),
             cwd=self._folder(evaluator.cwd) if evaluator.cwd else None,
         )
@@ -128,7 +129,7 @@ class EvaluatorCompiler:
 
     def _judge(self, evaluator: LlmJudgeEvaluator, judge: Judge) -> PlanLlmJudgeEvaluator:
         return PlanLlmJudgeEvaluator(
-            **evaluator.model_dump(include={*COMMON, "judge_retries", "temperature", "max_output_tokens"}),
+            **_common(evaluator, "judge_retries", "temperature", "max_output_tokens"),
             prompt=self._prompt(evaluator.prompt, evaluator.prompt_file),
             rubrics=rubrics(evaluator.rubrics) if evaluator.rubrics else None,
             target=judge(evaluator.judge_target),
@@ -149,14 +150,14 @@ class EvaluatorCompiler:
             from agentv_ci.jsonschema.refs import bundle  # few plans contain a schema
 
             self._schemas[key] = bundle(schema, place, self._read)
-        return PlanSchemaEvaluator(**evaluator.model_dump(include={*COMMON, "format"}), schema_=self._schemas[key])
+        return PlanSchemaEvaluator(**_common(evaluator, "format"), schema_=self._schemas[key])
 
     def _read(self, path: Path) -> JsonValue:
         return self._read_yaml(self._files.read(path))
 
     def _composite(self, evaluator: CompositeEvaluator, judge: Judge) -> PlanCompositeEvaluator:
         return PlanCompositeEvaluator(
-            **evaluator.model_dump(include=COMMON),
+            **_common(evaluator),
             evaluators=tuple(self.compile(member, judge) for member in evaluator.evaluators),
             aggregator=self._aggregator(evaluator, evaluator.aggregator, judge),
         )
@@ -177,6 +178,11 @@ class EvaluatorCompiler:
 
     def _folder(self, cwd: str) -> str:
         return cwd if cwd.startswith("/") else relative(normal(self._source.path.parent / cwd), self._source.root)
+
+
+def _common(evaluator: EvaluatorSettings, *others: str) -> dict[str, Any]:
+    """Return the settings that every evaluator has, and others."""
+    return {name: getattr(evaluator, name) for name in (*COMMON, *others)}
 
 
 def _settings(evaluator: OutcomeEvaluator, *others: str) -> dict[str, Any]:
