@@ -25,6 +25,7 @@ from agentv_ci.contracts.evaluators import (
     RubricItem,
     SchemaEvaluator,
     SimilarityEvaluator,
+    TextEvaluator,
     TokenUsageEvaluator,
     ToolTrajectoryEvaluator,
     WeightedAverage,
@@ -92,10 +93,12 @@ def _only_forbids(evaluator: AuthoredEvaluator) -> bool:
 
 def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iterator[Diagnostic]:  # noqa: C901  # a branch per kind
     match evaluator:
-        case CodeEvaluator():
-            yield from _check_command((*pointer, "script"), evaluator, find)
         case RegexEvaluator():
             yield from _check_pattern((*pointer, "value"), evaluator.value, find)
+        case TextEvaluator():
+            pass  # the most frequent ones are checked by the schema
+        case CodeEvaluator():
+            yield from _check_command((*pointer, "script"), evaluator, find)
         case SchemaEvaluator():
             yield from _check_schema(pointer, evaluator, find)
         case ToolTrajectoryEvaluator():

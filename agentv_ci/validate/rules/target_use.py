@@ -17,7 +17,7 @@ from agentv_ci.contracts.evaluators import (
     RubricEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import MockTarget, Target, judge_name, model_name
+from agentv_ci.contracts.targets import MockTarget, Target, judge_name, model_name, workspace_settings
 from agentv_ci.json_access import value_at
 from agentv_ci.prices import price_of
 from agentv_ci.text import listed
@@ -66,6 +66,8 @@ class _TargetUse:
         self._needs_evaluators = any(self._depends_on_target(each) for _, each in every) or any(
             judge_name(None, each) is None for each in self._targets.values()
         )
+        keys = find.source.keys
+        self._has_workspaces = keys is None or "workspace" in keys or any(each.needs_workspace for _, each in every)
 
     def _depends_on_target(self, evaluator: AuthoredEvaluator) -> bool:
         """Whether an evaluator may be wrong for some target that can judge."""
@@ -97,7 +99,8 @@ class _TargetUse:
         if index in self._with_attachments:
             refused = attachments.check_target(self._document, index, target, self._find)
             yield from (each for each in refused if self._is_selected(index))
-        yield from workspaces.check_target(self._document, index, evaluators, target, self._find)
+        if self._has_workspaces or workspace_settings(target) is not None:
+            yield from workspaces.check_target(self._document, index, evaluators, target, self._find)
         if judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 
