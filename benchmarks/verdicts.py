@@ -22,10 +22,12 @@ from msgspec.structs import replace
 from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
 from agentv_ci.analysis.gate import decide_gate
 from agentv_ci.analysis.metric_changes import Limit
-from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome
 from agentv_ci.analysis.statement import Terms
+from agentv_ci.analysis.tally import Tally
+from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.base import Require
-from agentv_ci.contracts.case_head import RowPlace
+from agentv_ci.contracts.case_head import RowCase
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.results.trials import Result, needed, verdict_of_trials
 
@@ -61,11 +63,11 @@ def run_of(agent: Agent, repeat: int, chance: random.Random) -> list[CaseOutcome
 
 
 def _outcome(number: int, passes: Sequence[bool]) -> CaseOutcome:
-    case = RowCase(f"case-{number}", SUITE, "", RowPlace(SUITE, number + 1), len(passes), "majority", None)
+    case = RowCase(f"case-{number}", SUITE, "", SUITE, number + 1, len(passes), "majority", None)
     results = [Result("pass", 1.0) if each else Result("fail", 0.0) for each in passes]
     verdict, score = verdict_of_trials(results, len(passes), "majority")
     trials = tuple(TrialOutcome(n, each.verdict, each.score, "") for n, each in enumerate(results, 1))
-    return CaseOutcome(case, "agent", verdict, score, trials)
+    return FullOutcome(case, "agent", verdict, score, trials)
 
 
 def gate_fails(outcomes: Sequence[CaseOutcome], min_pass_rate: float) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from agentv_ci.analysis.makeup import Makeup
-from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, TrialOutcome
-from agentv_ci.contracts.case_head import RowPlace
+from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome
+from agentv_ci.analysis.trial_outcomes import TrialOutcome
+from agentv_ci.contracts.case_head import RowCase
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
 
 T = TypeVar("T")
@@ -60,9 +61,9 @@ def outcome_of(case: BaselineCase) -> CaseOutcome:
     """Return the outcome of a case, as far as the baseline has it."""
     numbers = sorted((*case.passed, *case.missed))
     trials = tuple(_trial(case, place, number) for place, number in enumerate(numbers))
-    known = RowCase(case.id, case.suite, case.digest, RowPlace(case.suite, 1), len(trials), "majority", None)
+    known = RowCase(case.id, case.suite, case.digest, case.suite, 1, len(trials), "majority", None)
     makeup = Makeup(case.task or "", case.models or (), case.judges or ())
-    return CaseOutcome(known, case.target, case.verdict, case.mean, trials, makeup=makeup)
+    return FullOutcome(known, case.target, case.verdict, case.mean, trials, makeup=makeup)
 
 
 def _trial(case: BaselineCase, place: int, number: int) -> TrialOutcome:

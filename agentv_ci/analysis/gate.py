@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from agentv_ci.analysis.outcomes import CaseOutcome, Tally, in_matrix_of
+from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import apart, mean_score
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
@@ -184,7 +185,7 @@ def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcom
         requests = f"{counted(ending.unrecorded, 'request')} without a recording"
         yield _cause(INFRASTRUCTURE, "unrecorded", f"{requests}; run with --record to record")
     cases = max(len(outcomes), sum(each.cases for each in settings))
-    left_out = cases - sum(bool(outcome.trials) for outcome in outcomes)
+    left_out = cases - sum(outcome.ran > 0 for outcome in outcomes)
     left = f"{left_out} of {cases} cases not run" if left_out else "every case ran, but not every trial"
     match ending.stopped:
         case "interrupted":
@@ -221,7 +222,7 @@ def _judge_suites(
     validations = {each.scenario_key: each for each in scenarios}
     by_suite: dict[str, list[CaseOutcome]] = {}
     for outcome in outcomes:
-        by_suite.setdefault(outcome.case.suite, []).append(outcome)
+        by_suite.setdefault(outcome.suite, []).append(outcome)
     for suite in settings:
         own = by_suite.get(suite.suite, [])
         yield from _judge_suite(suite, own, costs.get(suite.suite), ending)
@@ -237,7 +238,7 @@ def _in_matrix(outcomes: Sequence[CaseOutcome]) -> Sequence[str]:
     """Return the targets of suites in which several targets answer the same case."""
     several = in_matrix_of(outcomes)
     suites = {suite for suite, _ in several}
-    return [*dict.fromkeys(each.target for each in outcomes if each.case.suite in suites)]
+    return [*dict.fromkeys(each.target for each in outcomes if each.suite in suites)]
 
 
 def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
@@ -314,7 +315,7 @@ def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_
     if round(rate, PRECISION) < round(suite.min_pass_rate, PRECISION):
         message = "pass rate {} is below {}".format(*apart(rate, suite.min_pass_rate, ".{}%", least=1))
         yield _cause(FAILED, "pass-rate", message, suite.suite)
-    mean = mean_score(graded)
+    mean = mean_score(graded) if suite.min_mean_score is not None else None
     if suite.min_mean_score is not None and mean is not None and mean < round(suite.min_mean_score, PRECISION):
         message = "mean score {} is below {}".format(*apart(mean, suite.min_mean_score, ".{}f", least=3))
         yield _cause(FAILED, "mean-score", message, suite.suite)

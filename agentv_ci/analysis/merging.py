@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, compare
 from agentv_ci.analysis.metric_changes import limits_of
-from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import in_quarantine, quarantine_in
 from agentv_ci.analysis.run_report import run_report_of
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.report import (
@@ -59,7 +60,7 @@ def merge(
     """
     targets = (each.name for part in parts if part.report is not None for each in part.report.targets)
     tally = Tally(targets, compares=against is not None)
-    merged = _Rows()
+    merged = _Rows(tally, has_parts=len(parts) > 1)
     for part, row in rows:
         if merged.is_new(part, row):
             tally.add(row)
@@ -99,14 +100,16 @@ def merge(
 
 
 class _Rows:
-    """The trials in each file."""
+    """The rows of each file."""
 
-    def __init__(self) -> None:
-        self._trials: set[tuple[CaseKey, int]] = set()
+    def __init__(self, tally: Tally, *, has_parts: bool) -> None:
+        self._tally = tally
+        self._has_parts = has_parts
         self._doubled: dict[str, None] = {}
         self._counts: Counter[Part] = Counter()
         self._dry_runs: defaultdict[Part, set[bool]] = defaultdict(set)
         self._cases: defaultdict[tuple[Part, str], set[CaseKey]] = defaultdict(set)
+        """Of several files; the cases of one are those of the tally."""
         self.has_arms = False
 
     def is_new(self, part: Part, row: AnyRow) -> bool:
@@ -114,17 +117,16 @@ class _Rows:
         self._dry_runs[part].add(row.dry_run)
         key = row.case_key
         self.has_arms = self.has_arms or row.arm is not None
-        self._cases[part, row.suite].add(key)
-        trial = (key, row.trial)
-        if trial in self._trials:
+        if self._has_parts:
+            self._cases[part, row.suite].add(key)
+        if self._tally.has(key, row.trial):
             self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
             return False
-        self._trials.add(trial)
         return True
 
-    def cases(self, part: Part, suite: str) -> int:
-        """Return the number of cases of a suite in a file."""
-        return len(self._cases.get((part, suite), ()))
+    def cases(self, part: Part, suite: str, ran: Counter[str]) -> int:
+        """Return the number of cases of a suite in a file; `ran` has those in all files."""
+        return len(self._cases.get((part, suite), ())) if self._has_parts else ran[suite]
 
     def problems(self, parts: Iterable[Part]) -> Iterator[str]:
         """Yield contradictions between rows and run reports."""
@@ -143,6 +145,7 @@ class _Rows:
 def _settings(parts: Sequence[Part], rows: _Rows, outcomes: Sequence[CaseOutcome]) -> tuple[GateSettings, ...]:
     """Return the gate settings of all suites, with defaults for suites that no report has."""
     by_suite: dict[str, GateSettings] = {}
+    ran = Counter(each.suite for each in outcomes)
     never_ran: dict[str, dict[object, int]] = {}
     for part, report in ((part, part.report) for part in parts if part.report is not None):
         for each in report.gate.settings:
@@ -152,8 +155,7 @@ def _settings(parts: Sequence[Part], rows: _Rows, outcomes: Sequence[CaseOutcome
             # Another run of the same shard has the same cases.
             which = report.plan_digest, report.shard
             of_suite = never_ran.setdefault(each.suite, {})
-            of_suite[which] = max(of_suite.get(which, 0), each.cases - rows.cases(part, each.suite))
-    ran = Counter(each.case.suite for each in outcomes)
+            of_suite[which] = max(of_suite.get(which, 0), each.cases - rows.cases(part, each.suite, ran))
     return tuple(
         by_suite.get(suite, GateSettings(suite=suite, cases=0)).model_copy(
             update={"cases": ran[suite] + sum(never_ran.get(suite, {}).values())}

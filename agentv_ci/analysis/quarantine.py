@@ -15,12 +15,14 @@ def in_quarantine(outcomes: Sequence[CaseOutcome], entries: tuple[Quarantine, ..
     """Return outcomes with a mark on those that do not gate; a case that did not run needs none."""
     if not entries:
         return tuple(outcomes)
-    return tuple(
-        each
-        if each.verdict == "skipped" or each.not_run
-        else replace(each, quarantine=quarantine_of(entries, each.key))
-        for each in outcomes
-    )
+    return tuple(_marked(each, entries) for each in outcomes)
+
+
+def _marked(outcome: CaseOutcome, entries: tuple[Quarantine, ...]) -> CaseOutcome:
+    entry = quarantine_of(entries, outcome.key)
+    if entry is None or outcome.verdict == "skipped" or outcome.not_run:
+        return outcome
+    return replace(outcome.in_full, quarantine=entry)
 
 
 def gating(outcomes: Iterable[CaseOutcome]) -> list[CaseOutcome]:

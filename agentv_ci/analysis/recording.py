@@ -10,7 +10,8 @@ from statistics import fmean
 
 from msgspec import Struct, field
 
-from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, JudgedAnswer

@@ -8,10 +8,11 @@ from typing import Literal
 from agentv_ci.analysis.comparison import BaselineComparison, compare
 from agentv_ci.analysis.gate import decide_gate, gate_settings
 from agentv_ci.analysis.metric_changes import limits_of
-from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import in_quarantine
 from agentv_ci.analysis.spending import Spending
 from agentv_ci.analysis.statistics import count, describe, figures_by_tag, group, repeated
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
@@ -102,7 +103,7 @@ def run_report_of(
         targets=_groups("target", tally, outcomes),
         tags=figures_by_tag(outcomes),
         evaluators=tally.evaluators.figures(),
-        repeated=tuple(repeated(each) for each in outcomes if len(each.trials) > 1),
+        repeated=tuple(repeated(each) for each in outcomes if each.ran > 1),
         quarantine=ending.quarantine,
         comparison=comparison,
         experiment=ending.experiment,
@@ -126,7 +127,7 @@ def _guidelines(plan: Plan) -> list[GuidelineText]:
 def _groups(what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]) -> tuple[Group, ...]:
     by_name: dict[str, list[CaseOutcome]] = {}
     for each in outcomes:
-        by_name.setdefault(each.case.suite if what == "suite" else each.target, []).append(each)
+        by_name.setdefault(each.suite if what == "suite" else each.target, []).append(each)
     spending = tally.spending_by(what)
     # Targets are shown side by side in the order of the author.
     names = sorted(by_name) if what == "suite" else by_name

@@ -96,7 +96,7 @@ def _could_fall(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms)
 
 def _failed(outcome: CaseOutcome) -> CaseOutcome:
     trials = tuple(replace(each, verdict="fail", score=0.0) for each in outcome.graded)
-    return replace(outcome, verdict="fail", score=0.0, trials=trials)
+    return replace(outcome.in_full, verdict="fail", score=0.0, trials=trials)
 
 
 def has_few(pairs: Sequence[CasePair]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from agentv_ci.analysis.inference import (
@@ -20,6 +21,7 @@ from agentv_ci.analysis.inference import (
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.spending import Spending, dollars, recorded
+from agentv_ci.contracts.base import share_field_names
 from agentv_ci.contracts.comparison import Figure
 from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics, TagFigures
 from agentv_ci.contracts.results import PRECISION
@@ -103,7 +105,7 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
         judge_usage=recorded(spent.judge_usage),
         cost_usd=dollars(spent.answers),
         judge_cost_usd=dollars(spent.judges),
-        duration_s=min(sum(trial.duration_ms for each in outcomes for trial in each.trials), MOST_MS) / 1000,
+        duration_s=min(sum(each.total_ms for each in outcomes), MOST_MS) / 1000,
     )
 
 
@@ -124,23 +126,33 @@ def _figures(name: str, outcomes: Sequence[CaseOutcome]) -> dict[str, Any]:
 def repeated(outcome: CaseOutcome) -> RepeatedCase:
     """Describe the trials of a case."""
     graded, passed = len(outcome.graded), outcome.passed
-    low, high = rate_interval(passed, graded, CONFIDENCE)
-    draws = range(1, min(graded, MAX_DRAWS) + 1)
-    return RepeatedCase(
-        suite=outcome.case.suite,
-        id=outcome.case.id,
+    case = RepeatedCase(
+        suite=outcome.suite,
+        id=outcome.key[1],
         target=outcome.target,
         verdict=outcome.verdict,
         flaky=outcome.flaky,
-        trials=len(outcome.trials),
+        trials=outcome.ran,
         graded=graded,
         passed=passed,
         mean=outcome.score,
-        pass_rate_low=low,
-        pass_rate_high=high,
-        pass_at_k=tuple(pass_at(k, passed, graded) for k in draws),
-        pass_hat_k=tuple(pass_hat(k, passed, graded) for k in draws),
+        **_rates(passed, graded),
     )
+    share_field_names(case)
+    return case
+
+
+@cache
+def _rates(passed: int, graded: int) -> Mapping[str, Any]:
+    """Return the pass rate of a repeated case, which few others do not share."""
+    low, high = rate_interval(passed, graded, CONFIDENCE)
+    draws = range(1, min(graded, MAX_DRAWS) + 1)
+    return {
+        "pass_rate_low": low,
+        "pass_rate_high": high,
+        "pass_at_k": tuple(pass_at(k, passed, graded) for k in draws),
+        "pass_hat_k": tuple(pass_hat(k, passed, graded) for k in draws),
+    }
 
 
 def pass_rate_change(passes: Sequence[tuple[bool, bool]]) -> Figure | None:

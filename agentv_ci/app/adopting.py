@@ -14,8 +14,8 @@ from typing import get_args
 from agentv_ci.adopt.adopted_rows import adopted_rows
 from agentv_ci.adopt.lines import FIELDS
 from agentv_ci.adopt.reading import results_in
-from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.analysis.run_report import run_report_of
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.report import Against, report_results
 from agentv_ci.app.report_files import Reports, RunFiles, RunOutcome, report_path
 from agentv_ci.contracts.adopted import AdoptedResult, AdoptKind

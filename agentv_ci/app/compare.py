@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from agentv_ci.analysis.baseline import baseline_of, baseline_text, is_old, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides, compare_targets
 from agentv_ci.analysis.metric_changes import Limit, limits_of
-from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import gating, in_quarantine
 from agentv_ci.analysis.statement import Terms
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.report_files import read_run_report, report_path, require_writable
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.case_key import CaseKey

@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
-from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.analysis.quarantine import in_quarantine
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.github_base import with_base
 from agentv_ci.app.github_run import action_run, refuse_links, this_use

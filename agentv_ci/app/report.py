@@ -114,7 +114,7 @@ def report_results(
         raise NothingToRun("the results are empty")
     outcome = decide()
     written = out.written if out is not None else reports.named
-    refuse_to_overwrite(written.values(), _documents(results[0], {each.case.suite for each in outcome.cases}))
+    refuse_to_overwrite(written.values(), _documents(results[0], {each.suite for each in outcome.cases}))
     if out is not None:
         encode = form(out.form).encode
         lines = (encode(row).encode("utf-8", "replace") for row in rows())

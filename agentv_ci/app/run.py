@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from agentv_ci import __version__
 from agentv_ci.analysis.comparison import BaselineComparison
 from agentv_ci.analysis.gate import gate_settings
-from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.analysis.run_report import report
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases

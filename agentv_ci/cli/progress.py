@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentv_ci.analysis.outcomes import trial_outcome
+from agentv_ci.analysis.trial_outcomes import trial_outcome
 from agentv_ci.cli.console import STYLES, ignoring_lost_output, show_line
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress

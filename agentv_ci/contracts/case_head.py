@@ -138,3 +138,29 @@ class StoredHead(Struct, frozen=True, gc=False):
     def source(self) -> RowPlace:
         """Its place in the eval file."""
         return RowPlace(self.path, self.line)
+
+
+class RowCase(Struct, frozen=True, gc=False):
+    """A case as described by its rows."""
+
+    id: str
+    suite: str
+    digest: str
+    path: str
+    line: int
+    trials: int
+    require: Require
+    stop_when: Literal["decided"] | None
+    tags: tuple[str, ...] = ()
+    arm: str | None = None
+    """Of an experiment."""
+
+    @property
+    def source(self) -> RowPlace:
+        """Its place in the eval file."""
+        return RowPlace(self.path, self.line)
+
+    @property
+    def demand(self) -> tuple[int, bool, str, str, int]:
+        """A sort key for rows that describe the case differently: the largest counts."""
+        return self.trials, self.stop_when is None, self.require, self.digest, self.line

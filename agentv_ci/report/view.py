@@ -16,8 +16,9 @@ from urllib.parse import quote as quote_address
 from msgspec import Struct
 
 from agentv_ci.analysis.on_base import BaseBranch
-from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome, in_matrix_of
+from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
+from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate, Statement
 from agentv_ci.contracts.diagnostics import Severity

@@ -8,10 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, Protocol, assert_never
 
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.results import BORDERLINE, PRECISION
+
+
+class Scored(Protocol):
+    """A trial that has a verdict and a score."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Its verdict."""
+
+    @property
+    def score(self) -> float:
+        """Its score."""
 
 
 class Result(NamedTuple):
@@ -21,7 +33,7 @@ class Result(NamedTuple):
     score: float
 
 
-def verdict_of_trials(results: Sequence[Result], planned: int, require: Require) -> tuple[Verdict, float]:
+def verdict_of_trials(results: Sequence[Scored], planned: int, require: Require) -> tuple[Verdict, float]:
     """Return the verdict and score of a case from the trials that ran, out of those planned."""
     graded = [each for each in results if each.verdict not in UNGRADED]
     if not graded:
@@ -49,12 +61,12 @@ def enough(planned: int, require: Require) -> int:
             assert_never(require)
 
 
-def is_settled(results: Sequence[Result], planned: int, require: Require) -> bool:
+def is_settled(results: Sequence[Scored], planned: int, require: Require) -> bool:
     """Whether the remaining trials cannot change whether the case passes; never before one is graded."""
     return needed(results, planned, require) == 0
 
 
-def needed(results: Sequence[Result], planned: int, require: Require) -> int:
+def needed(results: Sequence[Scored], planned: int, require: Require) -> int:
     """Return the fewest further trials that can settle whether the case passes; 0 when it is settled.
 
     That many can run concurrently without running one in vain.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from agentv_ci.analysis.outcomes import MAX_FINDING, CaseOutcome, Tally
+from agentv_ci.analysis.makeup import NO_MAKEUP
+from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome, PassedOutcome
+from agentv_ci.analysis.tally import Tally
+from agentv_ci.analysis.trial_outcomes import MAX_FINDING
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.results import ResultRow
-from tests.support.runs import case, finding, outcomes_of, plan, row, rows_of
+from agentv_ci.contracts.results import ResultRow, RowSource, Usage
+from tests.support.runs import SUITE, case, finding, outcomes_of, plan, row, rows_of
 
 
 def outcome(trials: int, require: str, ended: str) -> CaseOutcome:
@@ -148,7 +153,7 @@ def test_without_a_plan_the_row_that_expects_most_describes_the_case() -> None:
 
 
 def test_findings_of_the_worst_trials_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentv_ci.analysis.outcomes.MAX_FINDINGS", 4)
+    monkeypatch.setattr("agentv_ci.analysis.tally.MAX_FINDINGS", 4)
     one = case(trials=6)
     tally = Tally.of(plan(one))
     for number, score in enumerate((0.5, 0.1, 0.4, 0.2), 1):
@@ -157,3 +162,51 @@ def test_findings_of_the_worst_trials_are_kept(monkeypatch: pytest.MonkeyPatch) 
     tally.add(row(of=one, trial=6, evaluator_results=(finding("passed"),)))
     (found,) = tally.outcomes()
     assert [[each.text for each in trial.findings] for trial in found.trials] == [[], ["0.1"], [], [], ["error"], []]
+
+
+ODD: Mapping[str, Sequence[Any]] = {
+    "score": (0.8, None),
+    "trial": (3, 2**16),
+    "trials": (1, 3),
+    "require": ("all", "any"),
+    "stop_when": ("decided",),
+    "digest": ("f" * 64, "F" * 64, f"{'0' * 63} ", "00", "x", ""),
+    "source": [RowSource(path=SUITE, line=line) for line in (4, 0, -1, 2**32 - 1, 2**32)],
+    "duration_ms": (0, 7, 2**32 - 1, 2**32),
+    "usage": [Usage(total_tokens=tokens) for tokens in (0, 7, -1, -2, 2**32 - 2, 2**32 - 1)],
+    "cost_usd": (0.0, 1e-9, 0.25),
+    "cached": (True,),
+    "tags": (("x",), ("x", "y")),
+    "arm": ("a",),
+}
+"""Values of rows that are unlike those of most."""
+EXCEPT = ("case", "makeup", "in_full")
+"""What is known only of comparisons, and what is compared on its own."""
+
+
+@pytest.mark.parametrize("verdict", ["pass", "fail", "error", "skipped"])
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in ODD.items() for value in values])
+def test_outcomes_that_are_packed_say_the_same(verdict: Verdict, name: str, value: Any) -> None:
+    usual = row(cost_usd=0.5, trials=2)
+    odd = row(verdict, **{"cost_usd": 0.5, "trials": 2, "trial": 2, name: value})
+    names = [each for each in dir(FullOutcome) if not each.startswith("_") and each not in EXCEPT]
+    for rows in ([odd], [usual, odd], [odd, usual], [odd.model_copy(update={"trials": 1})]):
+        packed, full = Tally(), Tally(compares=True)
+        for each in rows:
+            packed.add(each)
+            full.add(each)
+        assert packed.has(odd.case_key, odd.trial)
+        assert not packed.has(odd.case_key, 9)
+        for one, other in zip(packed.outcomes(), full.outcomes(), strict=True):
+            assert one.case == other.case
+            assert {each: getattr(one, each) for each in names} == {each: getattr(other, each) for each in names}
+            assert one.in_full == replace(other.in_full, makeup=NO_MAKEUP)
+
+
+def test_case_whose_trials_all_passed_is_packed() -> None:
+    tally = Tally()
+    for trial in (2, 1, 3):
+        tally.add(row(of=case(trials=3), trial=trial))
+    (found,) = tally.outcomes()
+    assert isinstance(found, PassedOutcome)
+    assert [each.number for each in found.trials] == [1, 2, 3]

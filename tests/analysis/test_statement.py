@@ -11,8 +11,8 @@ import pytest
 from agentv_ci.analysis.comparison import Side, compare_sides
 from agentv_ci.analysis.metric_changes import Limit, limits_of
 from agentv_ci.analysis.metric_texts import metric_text
-from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.analysis.statement import Terms
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.comparison import Comparison, MetricChange, Statement
 from agentv_ci.contracts.report import GateSettings
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow, Usage

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome
 from agentv_ci.analysis.run_report import report
 from agentv_ci.analysis.statistics import apart, count, describe, mean_score_change, p_text, pass_rate_change
 from agentv_ci.contracts.base import Verdict
@@ -31,7 +31,7 @@ USAGES = st.none() | st.builds(
 
 
 def outcome(verdict: Verdict, score: float) -> CaseOutcome:
-    return CaseOutcome(case(), "default", verdict, score, trials=())
+    return FullOutcome(case(), "default", verdict, score, trials=())
 
 
 def graded(*scores: float) -> Statistics:

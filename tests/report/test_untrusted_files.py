@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agentv_ci.analysis.outcomes import Tally
+from agentv_ci.analysis.tally import Tally
 from agentv_ci.cli.console import show_summary
 from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agentv_ci.analysis.metric_texts import metric_text
-from agentv_ci.analysis.outcomes import CaseOutcome, Finding, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.trial_outcomes import Finding, TrialOutcome
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.case_head import Place
 from agentv_ci.contracts.case_key import CaseKey

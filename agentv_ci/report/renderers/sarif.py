@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.report import RunReport

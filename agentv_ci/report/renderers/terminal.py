@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import nlargest
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.report import GateResult
@@ -164,7 +165,7 @@ def _time(run: RunView) -> Iterator[Line]:
     """Yield how long the run took, and of several cases with long answers the slowest."""
     if run.report.duration_s is None:
         return
-    slowest = sorted(run.outcomes, key=lambda each: each.duration_s, reverse=True)[:SLOWEST]
+    slowest = nlargest(SLOWEST, run.outcomes, key=lambda each: each.duration_s)
     texts = [f"{run.name(each.key)} {duration_text(each.duration_s)}" for each in slowest if each.duration_s >= SLOW_S]
     shown = f"; slowest: {', '.join(texts)}" if texts and len(run.outcomes) >= ENOUGH_CASES else ""
     yield Line(f"time: {duration_text(run.report.duration_s)}{shown}")
