@@ -30,6 +30,9 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.text import counted, first_few
 
+MANY_TRIALS = 32
+"""Trials of a case that are looked up in a set: of fewer, the tally alone knows which rows it has."""
+
 
 class Part(Struct, frozen=True, eq=False):
     """A results file and the run report beside it."""
@@ -110,6 +113,8 @@ class _Rows:
         self._dry_runs: defaultdict[Part, set[bool]] = defaultdict(set)
         self._cases: defaultdict[tuple[Part, str], set[CaseKey]] = defaultdict(set)
         """Of several files; the cases of one are those of the tally."""
+        self._seen: dict[CaseKey, set[int]] = {}
+        """The trials of cases with many."""
         self.has_arms = False
 
     def is_new(self, part: Part, row: AnyRow) -> bool:
@@ -119,10 +124,22 @@ class _Rows:
         self.has_arms = self.has_arms or row.arm is not None
         if self._has_parts:
             self._cases[part, row.suite].add(key)
-        if self._tally.has(key, row.trial):
+        if self._is_known(key, row.trial):
             self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
             return False
         return True
+
+    def _is_known(self, key: CaseKey, trial: int) -> bool:
+        """Return whether the tally has a row of this trial, which is added otherwise."""
+        seen = self._seen.get(key)
+        if seen is None:
+            numbers = self._tally.numbers(key)
+            if len(numbers) < MANY_TRIALS:
+                return trial in numbers
+            seen = self._seen[key] = set(numbers)
+        is_known = trial in seen
+        seen.add(trial)
+        return is_known
 
     def cases(self, part: Part, suite: str, ran: Counter[str]) -> int:
         """Return the number of cases of a suite in a file; `ran` has those in all files."""

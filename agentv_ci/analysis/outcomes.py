@@ -233,6 +233,11 @@ class PassedOutcome(Struct, frozen=True, gc=False):
         return (len(self.packed) - _HEAD.size) // _TRIAL.size
 
     @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the trials."""
+        return [number for number, *_ in self._records()]
+
+    @property
     def passed(self) -> int:
         """Trials that passed: all of them."""
         return self.ran

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Literal
@@ -50,6 +50,11 @@ class _Tallied(Struct, gc=False):
         """The first line of the case."""
         return self.case.source.line
 
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the trials."""
+        return [each.number for each in self.trials]
+
 
 class _Cases(Struct):
     """The cases of a suite that a target answers, by their ids."""
@@ -94,11 +99,11 @@ class Tally:
             tally._cases[suite, target].known[case_id] = _Tallied(case, target)
         return tally
 
-    def has(self, key: CaseKey, trial: int) -> bool:
-        """Whether a row of this trial was added."""
+    def numbers(self, key: CaseKey) -> Sequence[int]:
+        """Return the numbers of a case's trials so far."""
         suite, case_id, target = key
         known = self._cases[suite, target].known.get(case_id)
-        return known is not None and any(each.number == trial for each in known.trials)
+        return known.numbers if known is not None else ()
 
     def add(self, row: AnyRow) -> None:
         """Add a row; without a plan, it also describes its case."""

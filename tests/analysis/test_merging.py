@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side
-from agentv_ci.analysis.merging import Part, merge
+from agentv_ci.analysis.merging import MANY_TRIALS, Part, merge
 from agentv_ci.analysis.run_report import report
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.plan import FileReference, FileText, Plan
 from agentv_ci.contracts.report import (
     Ending,
@@ -109,6 +110,18 @@ def test_files_that_do_not_fit_together_fail_the_gate(
     assert (found.gate.exit_code, found.gate.verdict) == (1, "fail")
     for reason in reasons:
         assert any(each.startswith(reason) for each in found.gate.reasons), found.gate.reasons
+
+
+@pytest.mark.parametrize("others", [0, 2 * MANY_TRIALS])
+@pytest.mark.parametrize("verdict", ["pass", "fail"])
+def test_each_trial_counts_once(verdict: Verdict, others: int) -> None:
+    trials = others + 2
+    rows = [row(verdict, trial=number, trials=trials) for number in (*range(2, trials + 1), 1)]
+    found = merged(File(Part("a.jsonl", None), [*rows, rows[0], rows[-1]]))
+    assert found.counts.rows == trials
+    assert "duplicate rows: trial 2 of 'one' (default) in a.jsonl, trial 1 of 'one' (default) in a.jsonl" in (
+        found.gate.reasons
+    )
 
 
 @pytest.mark.parametrize(("cases", "counted"), [("", "0 rows"), ("a", "1 row"), ("abc", "3 rows")])
