@@ -249,12 +249,17 @@ def _render(name: ReportFormat, run: RunView, file: IO[bytes]) -> None:
 
 def _counted(read: Callable[[], Iterable[ResultRow]], outcomes: Iterable[CaseOutcome]) -> Iterator[ResultRow]:
     """Yield the rows that count for the verdict: those of known cases, the first of each trial."""
-    cases = {each.key for each in outcomes}
+    ran = {each.key: each.ran for each in outcomes}
     seen: set[tuple[CaseKey, int]] = set()
     for row in read():
-        trial = row.case_key, row.trial
-        if trial[0] in cases and trial not in seen:
-            seen.add(trial)
+        key = row.case_key
+        trials = ran.get(key, 0)
+        if trials == 1:
+            # Further rows of the case repeat its trial.
+            ran[key] = 0
+            yield row
+        elif trials > 1 and (key, row.trial) not in seen:
+            seen.add((key, row.trial))
             yield row
 
 
