@@ -180,6 +180,7 @@ class _Reading:
             is_selected=self._selects,
         )
         self._roots: dict[Path, None] = {}
+        self._folders: set[Path] = set()
         self._read: list[Path] = []
         self._dotenv: dict[Path, None] = {}
         self._beside: dict[Diagnostic, None] = {}
@@ -248,6 +249,12 @@ class _Reading:
             self._read += (source.resolve(case.cases_from.file) for case in document.evalcases if case.cases_from)
         self._roots[source.root] = None
         self._read.append(source.path)
+        if (folder := source.path.parent) not in self._folders:
+            self._folders.add(folder)
+            self._take_around(source, context)
+
+    def _take_around(self, source: Source, context: DocumentContext) -> None:
+        """Take what all documents of a folder share."""
         for other in context.others:
             self._beside.update(dict.fromkeys(other.diagnostics))
             self._read.append(other.source.path)

@@ -73,7 +73,7 @@ def compile_suite(
     document, source = checked.document, checked.source
     assert isinstance(document, EvalDocument)
     suite = _suite(document, source, context)
-    compiler = _CaseCompiler(document, source, context, files, targets)
+    compiler = _CaseCompiler(document, source, suite.path, context, files, targets)
     # Compile all cases: keys of targets must not depend on the selection.
     left_out = {id(case) for case in document.left_out}
     runs = (
@@ -113,7 +113,13 @@ def _validator(use: str | ValidatorUse) -> PlanValidator:
 
 class _CaseCompiler:
     def __init__(
-        self, document: EvalDocument, source: Source, context: DocumentContext, files: Files, targets: Targets
+        self,
+        document: EvalDocument,
+        source: Source,
+        suite: str,
+        context: DocumentContext,
+        files: Files,
+        targets: Targets,
     ) -> None:
         self._document = document
         self._source = source
@@ -122,7 +128,7 @@ class _CaseCompiler:
         self._targets = targets
         self._guideline_patterns = tuple(_given(context.config.guideline_patterns, DEFAULT_GUIDELINE_PATTERNS))
         self._marks = source.items("evalcases")
-        self._path = relative(source.path, source.root)
+        self._path = suite
         written = document.system_prompt
         path = prompt_path(written)
         self._system_prompt = files.read(source.resolve(path)) if path is not None else written

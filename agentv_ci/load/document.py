@@ -40,7 +40,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
     kind, problem = recognize(path, parsed, named=named)
     # Problems in files of other programs do not matter, but an unknown kind of ours does.
     problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
-    if kind == "eval" and not _is_text(os.path.relpath(path, root)):
+    if kind == "eval" and not _is_text(str(path)) and not _is_text(os.path.relpath(path, root)):
         problems = (*problems, Problem("AV105", "the path is not valid UTF-8", (0, 0), (0, 0), hint="rename the file"))
     found = tuple(_diagnostic(path, each) for each in problems)
     data = {} if kind == "config" and parsed.data is None else parsed.data
