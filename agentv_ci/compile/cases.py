@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from agentv_ci.case_rows import filled_cases, problem_diagnostic
-from agentv_ci.compile.digest import UNSEALED, CaseDigests
+from agentv_ci.compile.digest import UNSEALED
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
 from agentv_ci.compile.references import Files, Targets, find_target, judge_of
 from agentv_ci.compile.selection import facts_of
@@ -69,7 +69,10 @@ NO_JUDGE = ""
 def compile_suite(
     checked: CheckedDocument, context: DocumentContext, files: Files, targets: Targets
 ) -> tuple[PlanSuite, Iterator[PlanCase | None]]:
-    """Return an eval file's suite, and its selected cases one by one; None for one that `only` leaves out."""
+    """Return an eval file's suite, and its selected cases one by one; None for one that `only` leaves out.
+
+    The cases have no digests yet.
+    """
     document, source = checked.document, checked.source
     assert isinstance(document, EvalDocument)
     suite = _suite(document, source, context)
@@ -83,7 +86,7 @@ def compile_suite(
         for case in compiler.compile(written, place)
     )
     chosen = ((case, authored) for case, authored in runs if context.is_selected(facts_of(case)))
-    return suite, (None if id(authored) in left_out else compiler.sealed(case) for case, authored in chosen)
+    return suite, (None if id(authored) in left_out else case for case, authored in chosen)
 
 
 def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:
@@ -132,7 +135,6 @@ class _CaseCompiler:
         written = document.system_prompt
         path = prompt_path(written)
         self._system_prompt = files.read(source.resolve(path)) if path is not None else written
-        self._digests = CaseDigests(targets.compiled, {self._path: context.config.prices or {}})
         assert context.targets is not None
         self._workspaces = WorkspaceCompiler(source, files, context.targets.source)
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml, self._workspaces)
@@ -195,10 +197,6 @@ class _CaseCompiler:
                 skip=case.skip,
                 metadata=case.metadata,
             )
-
-    def sealed(self, case: PlanCase) -> PlanCase:
-        """Return a case with its digest."""
-        return case.model_copy(update={"digest": self._digests.of(case)})
 
     def _input_message(self, message: InputMessage) -> PlanMessage:
         return PlanMessage(role=message.role, name=message.name, content=self._parts(message.content, guidelines=True))

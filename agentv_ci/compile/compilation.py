@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from agentv_ci.compile.cases import compile_suite
-from agentv_ci.compile.digest import UNSEALED
+from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.document import sealed
 from agentv_ci.compile.overrides import Needs
 from agentv_ci.compile.references import Files, ReadBytes, Targets
+from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.jsonschema.schemas import schema_id
@@ -24,6 +25,8 @@ class Compilation:
         self._files = Files(read_bytes)
         self._targets = Targets()
         self._suites: list[PlanSuite] = []
+        self._prices: dict[str, Mapping[str, Price]] = {}
+        self._digests = CaseDigests(self._targets.compiled, self._prices)
         self._needs = Needs()
         self.left_out = 0
         """Number of selected cases so far that do not run because others of their files have `only`."""
@@ -33,12 +36,13 @@ class Compilation:
         for checked, context in self._documents:
             suite, cases = compile_suite(checked, context, self._files, self._targets)
             self._suites.append(suite)
+            self._prices[suite.path] = suite.prices
             for case in cases:
                 if case is None:
                     self.left_out += 1
                     continue
                 self._needs.add(case)
-                yield case
+                yield case.model_copy(update={"digest": self._digests.of(case)})
 
     def head(self) -> Plan:
         """Return the plan without its cases and its digest, after the last case."""
