@@ -6,6 +6,7 @@ import os.path
 import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -87,7 +88,7 @@ ANY_TARGET = ""
 """The target of a case in a repository without a targets file."""
 
 
-class DocumentContext(Struct, frozen=True):
+class DocumentContext(Struct, frozen=True, dict=True):
     """The context of a document; most of it is for eval files."""
 
     read_yaml: ReadYaml
@@ -121,7 +122,7 @@ class DocumentContext(Struct, frozen=True):
         document = self.targets.document if self.targets else None
         return document.targets if isinstance(document, TargetsDocument) else ()
 
-    @property
+    @cached_property
     def config(self) -> ConfigDocument:
         """The merged config documents."""
         documents = [each.document for each in reversed(self.configs) if isinstance(each.document, ConfigDocument)]
