@@ -117,7 +117,7 @@ class ByKind:
             kind = value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
             if (member := member_of(source, self._key, kind)) is not None:
                 if isinstance(value, member):
-                    return value  # as pydantic does
+                    return value  # checked when it was made
                 # A plan has the names of its schema alone.
                 return member.model_validate(value, by_alias=True, by_name=self._authored)
             if self._authored and (full := _in_full(value, source, self._key)) is not None:
