@@ -15,10 +15,9 @@ from msgspec.structs import replace
 import agentv_ci
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.grading import grader
-from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, seed_of
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import CliTarget, Target, at_most
+from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target, at_most
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators

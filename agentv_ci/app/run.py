@@ -27,7 +27,6 @@ from agentv_ci.app.report_files import RunFiles, RunOutcome, read_run_report, wh
 from agentv_ci.app.rivals import ArmAnswers, base_of
 from agentv_ci.app.shards import durations_of
 from agentv_ci.compile.overrides import Overrides, narrowed, override
-from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.case_key import matching
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
@@ -36,7 +35,7 @@ from agentv_ci.contracts.quarantine import quarantine_of
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.stored_rows import AnyRow
-from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import CannotGoOn, Interrupted, MissingVariables, UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators

@@ -11,7 +11,6 @@ from agentv_ci.analysis.experiment_trials import cluster_of
 from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.compile.document import resealed
 from agentv_ci.compile.references import Targets, find_target
-from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.plan import (
@@ -26,7 +25,7 @@ from agentv_ci.contracts.plan import (
     PlanWorkspace,
     named_targets,
 )
-from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target
 
 
 class ArmChanges(Struct, frozen=True):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import dirname, join
 
-from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanWorkspace
-from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target
 from agentv_ci.source_files import names_of
 
 

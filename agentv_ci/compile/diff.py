@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agentv_ci.canonical import exact
 from agentv_ci.compile.digest import CaseDigests, script_files
@@ -17,7 +17,6 @@ from agentv_ci.contracts.plan import (
     AttachmentPart,
     FilePart,
     Plan,
-    PlanAggregator,
     PlanCase,
     PlanCompositeEvaluator,
     PlanEvaluator,
@@ -30,6 +29,9 @@ from agentv_ci.contracts.plan import (
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.json_access import objects_at, value_at
 from agentv_ci.source_files import names_of
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.plan_evaluators import PlanAggregator
 
 T = TypeVar("T")
 

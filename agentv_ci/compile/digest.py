@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from posixpath import dirname, relpath
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
@@ -20,7 +21,6 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import (
     JUDGED,
     FilePart,
-    PlanAggregator,
     PlanCase,
     PlanCommandEvaluator,
     PlanCompositeEvaluator,
@@ -36,6 +36,9 @@ from agentv_ci.contracts.plan import (
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.prices import names_of, price_of
 from agentv_ci.workspaces.contents import content_of
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.plan_evaluators import PlanAggregator
 
 UNSEALED = "0" * 64
 """The placeholder for a digest that is not computed yet."""

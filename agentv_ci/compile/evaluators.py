@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from agentv_ci.compile.references import Files
 from agentv_ci.compile.workspaces import WorkspaceCompiler
@@ -12,32 +12,26 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
 from agentv_ci.contracts.evaluators import (
-    Aggregator,
     AuthoredEvaluator,
     CodeAggregator,
     CodeEvaluator,
+    CommandEvaluator,
     CompositeEvaluator,
+    DiffEvaluator,
     EmbeddedEvaluator,
+    JunitEvaluator,
     LlmJudgeAggregator,
     LlmJudgeEvaluator,
     PluginEvaluator,
     RubricEvaluator,
     RubricItem,
     SchemaEvaluator,
-    Script,
     WeightedAverage,
     prompt_path,
     rubric_items,
 )
-from agentv_ci.contracts.outcome_evaluators import (
-    CommandEvaluator,
-    DiffEvaluator,
-    JunitEvaluator,
-    OutcomeEvaluator,
-)
 from agentv_ci.contracts.plan import (
     FilePart,
-    PlanAggregator,
     PlanCodeAggregator,
     PlanCodeEvaluator,
     PlanCommandEvaluator,
@@ -56,6 +50,12 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.source import Source, normal, relative
 from agentv_ci.installed_plugins import installed_version
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.code_evaluator import Script
+    from agentv_ci.contracts.composite_evaluator import Aggregator
+    from agentv_ci.contracts.outcome_evaluators import OutcomeEvaluator
+    from agentv_ci.contracts.plan_evaluators import PlanAggregator
 
 DEFAULT_JUDGE_NAME = "llm_judge"
 

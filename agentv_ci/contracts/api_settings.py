@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from agentv_ci.contracts.api_targets import AzureOpenAITarget, HttpTarget
+from agentv_ci.contracts.targets import AzureOpenAITarget, HttpTarget
 
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
 """Headers that the HTTP client sets itself."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 import pydantic
 from pydantic import (
@@ -21,6 +21,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_plain_validator_function
 from typing_extensions import TypeAliasType
+
+from agentv_ci.contracts.later import Later, contract_of
 
 GradedVerdict = Literal["pass", "borderline", "fail"]
 Verdict = Literal["pass", "borderline", "fail", "error", "skipped"]
@@ -51,31 +53,45 @@ class _RefusesNull:
 
 
 @cache
-def members_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
-    """Return the members of a named union by their values of `key`; without the one for plugins."""
+def kinds_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
+    """Return value of `key` → member of a named union, or its lazy class; without the one for plugins."""
     either, *_ = get_args(union.__value__)
     own, *_ = get_args(get_args(either)[0])
-    kinds = ((each, each.model_fields[key].annotation) for each in get_args(own))
-    return {kind: each for each, literal in kinds for kind in get_args(literal)}
+    return {kind: each for each in get_args(own) for kind in _kinds(each, key)}
+
+
+def _kinds(member: type[Any], key: str) -> tuple[str, ...]:
+    return member.kinds if isinstance(member, Later) else get_args(member.model_fields[key].annotation)
 
 
 @cache
+def members_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
+    """Return the members of a named union by their values of `key`, all imported; without the one for plugins."""
+    return {kind: contract_of(each) for kind, each in kinds_of(union, key).items()}
+
+
 def short_fields(union: TypeAliasType, key: str) -> Mapping[str, str]:
     """Return kind → the field whose value may be written under the kind itself, of the members that have one."""
-    members = {kind: each for kind, each in members_of(union, key).items() if issubclass(each, Authored)}
-    return {
-        kind: each.short_field for kind, each in members.items() if each.short_field and kind not in each.older_kinds
-    }
+    fields = ((kind, short_field(union, key, kind)) for kind in kinds_of(union, key))
+    return {kind: field for kind, field in fields if field is not None}
+
+
+def short_field(union: TypeAliasType, key: str, kind: str) -> str | None:
+    """Return the field whose value may be written under this kind itself, if it has one."""
+    member = member_of(union, key, kind) if kind in kinds_of(union, key) else None
+    if member is None or not issubclass(member, Authored) or kind in member.older_kinds:
+        return None
+    return member.short_field
 
 
 def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
     """Return the kind that an item names as a key, or as a text of its own; None for any other item."""
     if isinstance(item, str):
-        member = members_of(union, key).get(item)
+        member = member_of(union, key, item)
         return item if member is not None and issubclass(member, Authored) and member.stands_alone else None
     if not isinstance(item, dict) or key in item:
         return None
-    named = [each for each in item if each in short_fields(union, key)]
+    named = [each for each in item if short_field(union, key, each) is not None]
     return named[0] if len(named) == 1 else None
 
 
@@ -84,21 +100,22 @@ def _in_full(item: object, union: TypeAliasType, key: str) -> dict[str, object] 
     kind = kind_in_short(item, union, key)
     if kind is None or not isinstance(item, dict):
         return None if kind is None else {key: kind}
-    field, member = short_fields(union, key)[kind], members_of(union, key)[kind]
-    names = spellings(member) if issubclass(member, Authored) else {}
-    if any(names[each][0] == field for each in item if each in names):
+    field, member = short_field(union, key, kind), member_of(union, key, kind)
+    names = spellings(member) if member is not None and issubclass(member, Authored) else {}
+    if field is None or any(names[each][0] == field for each in item if each in names):
         return None
     return {key: kind} | {field if each == kind else each: value for each, value in item.items()}
 
 
 def member_of(union: TypeAliasType, key: str, kind: object) -> type[BaseModel] | None:
     """Return the member of a named union with this value of `key`; None if there is none."""
-    known = members_of(union, key).get(kind) if isinstance(kind, str) else None
-    if known is None and is_plugin(kind):
+    if isinstance(kind, str) and (known := kinds_of(union, key).get(kind)) is not None:
+        return contract_of(known)
+    if is_plugin(kind):
         either, *_ = get_args(union.__value__)
         plugin: type[BaseModel] = get_args(either)[1]
         return plugin
-    return known
+    return None
 
 
 class ByKind:
@@ -121,7 +138,7 @@ class ByKind:
                 # A plan has the names of its schema alone.
                 return member.model_validate(value, by_alias=True, by_name=self._authored)
             if self._authored and (full := _in_full(value, source, self._key)) is not None:
-                return members_of(source, self._key)[str(full[self._key])].model_validate(full)
+                return validate(full)
             raise PydanticCustomError("kind", "Input has an unknown kind")
 
         return no_info_plain_validator_function(validate, metadata={"union": source})

@@ -3,13 +3,14 @@
 It contains no time, no tool version, no secret and no absolute path that the author did not write.
 Paths are relative to the repository and use `/`.
 """
+# ruff: noqa: PLC0414  # exports
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -37,10 +38,42 @@ from agentv_ci.contracts.evals import Role
 from agentv_ci.contracts.evaluator_settings import EvaluatorFacts
 from agentv_ci.contracts.evaluators import EmbeddedEvaluator, PluginEvaluator
 from agentv_ci.contracts.increases import Increases
-from agentv_ci.contracts.outcome_evaluators import Texts
+from agentv_ci.contracts.later import later
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.contracts.workspaces import Argv, Globs, Isolation, RelativePath, WorkspaceLimits
 from agentv_ci.contracts.wrong_answers import NullAgentsGate, WrongAnswer
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.plan_evaluators import PlanAggregator
+    from agentv_ci.contracts.plan_evaluators import PlanCodeAggregator as PlanCodeAggregator
+    from agentv_ci.contracts.plan_evaluators import PlanCodeEvaluator as PlanCodeEvaluator
+    from agentv_ci.contracts.plan_evaluators import PlanCommandEvaluator as PlanCommandEvaluator
+    from agentv_ci.contracts.plan_evaluators import PlanCompositeEvaluator as PlanCompositeEvaluator
+    from agentv_ci.contracts.plan_evaluators import PlanDiffEvaluator as PlanDiffEvaluator
+    from agentv_ci.contracts.plan_evaluators import PlanJunitEvaluator as PlanJunitEvaluator
+    from agentv_ci.contracts.plan_evaluators import PlanLlmJudgeAggregator as PlanLlmJudgeAggregator
+    from agentv_ci.contracts.plan_evaluators import PlanSchemaEvaluator as PlanSchemaEvaluator
+    from agentv_ci.contracts.plan_evaluators import PlanScript as PlanScript
+    from agentv_ci.contracts.plan_evaluators import PlanWeightedAverage as PlanWeightedAverage
+    from agentv_ci.contracts.plan_judges import PlanLlmJudgeEvaluator as PlanLlmJudgeEvaluator
+    from agentv_ci.contracts.plan_judges import PlanPairwiseJudgeEvaluator as PlanPairwiseJudgeEvaluator
+    from agentv_ci.contracts.plan_judges import PlanRubric as PlanRubric
+    from agentv_ci.contracts.plan_judges import PlanRubricEvaluator as PlanRubricEvaluator
+else:
+    PlanCodeAggregator = later("PlanCodeAggregator", "plan_evaluators")
+    PlanCodeEvaluator = later("PlanCodeEvaluator", "plan_evaluators", "code")
+    PlanCommandEvaluator = later("PlanCommandEvaluator", "plan_evaluators", "command")
+    PlanCompositeEvaluator = later("PlanCompositeEvaluator", "plan_evaluators", "composite")
+    PlanDiffEvaluator = later("PlanDiffEvaluator", "plan_evaluators", "diff")
+    PlanJunitEvaluator = later("PlanJunitEvaluator", "plan_evaluators", "junit")
+    PlanLlmJudgeAggregator = later("PlanLlmJudgeAggregator", "plan_evaluators")
+    PlanSchemaEvaluator = later("PlanSchemaEvaluator", "plan_evaluators", "schema")
+    PlanScript = later("PlanScript", "plan_evaluators")
+    PlanWeightedAverage = later("PlanWeightedAverage", "plan_evaluators")
+    PlanLlmJudgeEvaluator = later("PlanLlmJudgeEvaluator", "plan_judges", "llm_judge")
+    PlanPairwiseJudgeEvaluator = later("PlanPairwiseJudgeEvaluator", "plan_judges", "pairwise_judge")
+    PlanRubric = later("PlanRubric", "plan_judges")
+    PlanRubricEvaluator = later("PlanRubricEvaluator", "plan_judges", "rubric")
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -229,168 +262,6 @@ class PlanEvaluatorSettings(EvaluatorFacts, Compiled):
     negate: bool = Field(False, description="Use 1 − score.")
 
 
-class PlanScript(Compiled):
-    """A command with its files."""
-
-    argv: Annotated[Items[str], Field(min_length=1)] | None = Field(
-        None, description="Program and arguments; a path in `files` refers to that file."
-    )
-    command: str | None = Field(None, description="Shell command instead of `argv`.")
-    files: Items[FileReference] = Field((), description="The script and its other files.")
-
-
-class PlanCodeEvaluator(PlanScript, PlanEvaluatorSettings):
-    """A script that scores."""
-
-    waits: ClassVar[bool] = True
-    reads_trace: ClassVar[bool] = True
-
-    type: Literal["code"] = "code"
-    cwd: str | None = Field(None, description="Working directory; default: the folder of the suite.")
-    timeout_seconds: Positive | None = Field(None, description="Time limit, in seconds; default: the case's timeout.")
-    config: JsonObject = Field(default_factory=dict, description="Passed to the script as `config`.")
-
-
-class PlanRubric(Compiled):
-    """A criterion that an answer meets or not."""
-
-    id: Name = Field(description="Id, unique in the list.")
-    description: Name = Field(description="What must be true of the answer.")
-    weight: float = Field(1.0, ge=0, description="Weight in the score.")
-    required: bool = Field(True, description="Whether the case fails if this is not met, regardless of the score.")
-
-
-class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
-    """A judge."""
-
-    waits: ClassVar[bool] = True
-
-    type: Literal["llm_judge"] = "llm_judge"
-    prompt: Prompt | None = Field(None, description="Custom prompt; default: the built-in prompt.")
-    rubrics: Items[PlanRubric] | None = Field(None, description="Criteria that the judge checks one by one.")
-    target: str = Field(description="Key of the target that judges.")
-    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
-    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
-
-
-class PlanPairwiseJudgeEvaluator(PlanEvaluatorSettings):
-    """A judge that says which of the answers of two arms is better; it does not count in the score of the case."""
-
-    waits: ClassVar[bool] = True
-
-    type: Literal["pairwise_judge"] = "pairwise_judge"
-    weight: float = Field(0.0, ge=0, description="Weight in the score of the case: none.")
-    min_score: Share | None = Field(0.0, description="Minimum score to pass: any.")
-    base: str = Field(description="Arm that all others are compared with.")
-    target: str = Field(description="Key of the target that judges.")
-    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
-    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
-
-
-class PlanRubricEvaluator(PlanEvaluatorSettings):
-    """Criteria that a judge checks one by one."""
-
-    waits: ClassVar[bool] = True
-
-    type: Literal["rubric"] = "rubric"
-    rubrics: Items[PlanRubric] = Field(description="Criteria.")
-    target: str = Field(description="Key of the target that judges.")
-    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
-
-
-class PlanSchemaEvaluator(PlanEvaluatorSettings):
-    """A bundled JSON Schema, without references to other files."""
-
-    waits: ClassVar[bool] = True
-
-    type: Literal["schema"] = "schema"
-    schema_: JsonObject | bool = Field(alias="schema", description="Bundled schema.")
-    format: Literal["json", "yaml"] = Field(description="Format of the answer.")
-
-
-class PlanWeightedAverage(Compiled):
-    """The weighted mean of the members."""
-
-    type: Literal["weighted_average"] = "weighted_average"
-    weights: dict[str, float] = Field(description="Member → weight, for all members.")
-
-
-class PlanCodeAggregator(PlanScript):
-    """A script that combines the members' scores; runs in the folder of the suite."""
-
-    type: Literal["code"] = "code"
-
-
-class PlanLlmJudgeAggregator(Compiled):
-    """A judge that combines the members' scores."""
-
-    type: Literal["llm_judge"] = "llm_judge"
-    prompt: Prompt | None = Field(None, description="Custom prompt; default: the built-in prompt.")
-    target: str = Field(description="Key of the target that judges.")
-
-
-PlanAggregator = Annotated[
-    PlanWeightedAverage | PlanCodeAggregator | PlanLlmJudgeAggregator, Field(discriminator="type")
-]
-
-
-class PlanCompositeEvaluator(PlanEvaluatorSettings):
-    """Several evaluators combined into one score."""
-
-    waits: ClassVar[bool] = True
-
-    type: Literal["composite"] = "composite"
-    evaluators: PlanEvaluators = Field(description="Combined evaluators.")
-    aggregator: PlanAggregator = Field(description="How the scores are combined.")
-
-
-class PlanDiffEvaluator(PlanEvaluatorSettings):
-    """Which files of the workspace have changed."""
-
-    waits: ClassVar[bool] = True
-    needs_workspace: ClassVar[bool] = True
-
-    type: Literal["diff"] = "diff"
-    may_change: Globs | None = Field(None, description="Globs of the paths that may change; no other path may.")
-    must_change: Globs | None = Field(None, description="Globs, each of which a changed path must match.")
-    must_not_change: Globs | None = Field(None, description="Globs of paths that must not change.")
-    max_files: NonNegative | None = Field(None, description="Maximum number of changed files.")
-    max_lines: NonNegative | None = Field(None, description="Maximum number of added and removed lines.")
-    golden: FileReference | None = Field(None, description="Patch that says how the changed files must be.")
-
-
-class _PlanCommandSettings(PlanEvaluatorSettings):
-    waits: ClassVar[bool] = True
-    needs_workspace: ClassVar[bool] = True
-
-    argv: Argv = Field(description="Program and arguments; it starts in the graded tree.")
-    files: dict[RelativePath, FileReference] = Field(
-        default_factory=dict, description="Files that the agent never sees and that replace its own."
-    )
-    timeout_seconds: Positive | None = Field(None, description="Time limit, in seconds; default: the case's timeout.")
-
-
-class PlanCommandEvaluator(_PlanCommandSettings):
-    """A command in a clean tree with the agent's changes."""
-
-    type: Literal["command"] = "command"
-    exit_code: Integer = Field(0, description="Expected exit code.")
-    contains: Texts | None = Field(None, description="Texts that its standard output must contain.")
-    regex: Name | None = Field(None, description="Regular expression that must match somewhere in standard output.")
-    equals: str | None = Field(None, description="Its whole standard output.")
-
-
-class PlanJunitEvaluator(_PlanCommandSettings):
-    """Tests in a clean tree with the agent's changes."""
-
-    type: Literal["junit"] = "junit"
-    report: RelativePath = Field("junit.xml", description="The JUnit XML file that the command writes.")
-    fail_to_pass: Texts | None = Field(None, description="Tests that fail without the agent's changes.")
-    pass_to_pass: Texts | None = Field(None, description="Tests that pass without the agent's changes.")
-
-
 def _with_name(evaluator: EvaluatorFacts) -> EvaluatorFacts:
     """Refuse an evaluator that documents may embed, but plans may not."""
     if not getattr(evaluator, "name", None):
@@ -522,7 +393,9 @@ class Plan(Compiled):
     schema_: str = Field(alias="$schema", description="This schema's $id.")
     digest: Sha256 = Field(description="Digest of everything else in the plan.")
     suites: Items[PlanSuite] = Field(description="The eval files, in order.")
-    targets: dict[str, Target] = Field(description="Key → target, with environment references.")
+    targets: dict[str, Annotated[Target, ByKind("provider", authored=False)]] = Field(
+        description="Key → target, with environment references."
+    )
     files: dict[Sha256, PlanFile] = Field(
         description="SHA-256 → text of a referenced file, or Base64 if it is not text."
     )

@@ -11,9 +11,8 @@ from typing import TypeVar
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.evaluators import EqualsEvaluator, TokenUsageEvaluator, ToolTrajectoryEvaluator
+from agentv_ci.contracts.evaluators import EqualsEvaluator, FileEvaluator, TokenUsageEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.outcome_evaluators import FileEvaluator
 from agentv_ci.contracts.plan import PlanCase, PlanCompositeEvaluator, PlanDiffEvaluator, PlanEvaluator, flat
 from agentv_ci.contracts.results import Change, OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.wrong_answers import NullAgent, Operator

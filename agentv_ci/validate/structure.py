@@ -17,6 +17,7 @@ from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.later import contract_of
 from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Pointer, spell
 from agentv_ci.contracts.targets import TargetsDocument
@@ -137,7 +138,7 @@ def _stand_in_for_field(contract: type[Authored], name: str) -> JsonValue:
 
 def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
     """Return a valid value of a field's type."""
-    annotation = getattr(annotation, "__value__", annotation)
+    annotation = contract_of(getattr(annotation, "__value__", annotation))
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _stand_in(arguments[0], needs_items=needs_items)
@@ -159,7 +160,7 @@ def _has_least(constraints: Iterable[object]) -> bool:
 
 def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnostic]:
     """AV314 for keys given in two spellings, or both outside and inside `settings`."""
-    others = _other_spellings(contract)
+    others = _other_spellings(contracts_of(contract))
     keys = find.source.keys
     if keys is not None and others.isdisjoint(keys):
         return
@@ -174,8 +175,6 @@ def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnost
 
 
 @cache
-def _other_spellings(contract: type[Authored]) -> frozenset[str]:
+def _other_spellings(contracts: frozenset[type[Authored]]) -> frozenset[str]:
     """Return all alternative spellings of fields."""
-    return frozenset(
-        key for each in contracts_of(contract) for key, (field, _) in spellings(each).items() if key != field
-    )
+    return frozenset(key for each in contracts for key, (field, _) in spellings(each).items() if key != field)

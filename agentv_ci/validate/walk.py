@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import UnionType
-from typing import Annotated, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from agentv_ci.contracts.base import (
     Authored,
@@ -19,6 +19,7 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator
+from agentv_ci.contracts.later import Later, contract_of
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import value_at
 
@@ -31,6 +32,8 @@ def mappings(
     `annotation` is a contract or the type of a field. Of a union by kind, only the branch of the given kind counts.
     """
     annotation = _bare(annotation)
+    if isinstance(annotation, Later) and isinstance(data, dict):
+        annotation = contract_of(annotation)
     if not (isinstance(annotation, type) and issubclass(annotation, Authored)):
         for part, value, step in _parts(annotation, data):
             yield from mappings(part, value, (*way, *step))
@@ -44,14 +47,24 @@ def mappings(
             yield from mappings(annotation, data.get("settings"), (*way, "settings"))
 
 
-@cache
 def contracts_of(contract: type[Authored]) -> frozenset[type[Authored]]:
-    """Return every contract that a contract can contain."""
-    found: set[type[Authored]] = set()
+    """Return every contract that a contract can contain, of those that any document has had so far."""
+    parts = _parts_of(contract)
+    used = [each.imported() for each in parts if isinstance(each, Later)]
+    found = parts.union(*(_parts_of(each) for each in used if each is not None))
+    return frozenset(each for each in found if not isinstance(each, Later))
+
+
+@cache
+def _parts_of(contract: type[Authored]) -> frozenset[type[Any]]:
+    """Return every contract, and every lazy class of one, that a contract can contain."""
+    found: set[type[Any]] = set()
     waiting: list[object] = [contract]
     while waiting:
         annotation = _bare(waiting.pop())
-        if isinstance(annotation, type) and issubclass(annotation, Authored):
+        if isinstance(annotation, Later):
+            found.add(annotation)
+        elif isinstance(annotation, type) and issubclass(annotation, Authored):
             if annotation not in found:
                 found.add(annotation)
                 waiting += [field.annotation for field in fields_of(annotation).values()]
@@ -61,6 +74,8 @@ def contracts_of(contract: type[Authored]) -> frozenset[type[Authored]]:
 
 
 def _bare(annotation: object) -> object:
+    if isinstance(annotation, Later):
+        return annotation
     annotation = getattr(annotation, "__value__", annotation)
     return _bare(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
 
@@ -78,6 +93,10 @@ def _parts(annotation: object, data: JsonValue) -> Iterator[tuple[object, JsonVa
 
 def _is_other_kind(branch: object, data: JsonValue) -> bool:
     """Whether `data` has the kind of another branch of a union."""
+    if isinstance(branch, Later) and isinstance(data, dict):
+        if not any(kind in data or kind in (data.get("type"), data.get("provider")) for kind in branch.kinds):
+            return True
+        branch = contract_of(branch)
     if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):
         return False
     kinds = [(key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider")]

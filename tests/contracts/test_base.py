@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agentv_ci.contracts.targets import CliTarget, MockTarget, TargetsDocument
+from agentv_ci.contracts.cli_target import CliTarget
+from agentv_ci.contracts.mock_target import MockTarget
+from agentv_ci.contracts.targets import TargetsDocument
 
 
 def test_union_by_kind_builds_the_member_of_the_key() -> None:

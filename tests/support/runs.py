@@ -20,10 +20,10 @@ from agentv_ci.contracts.diagnostics_document import (
     FileRecord,
 )
 from agentv_ci.contracts.evaluators import ContainsEvaluator
+from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
-from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.view import RunView
 

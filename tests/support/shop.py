@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.base import JsonValue, Verdict
+from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSource
 from agentv_ci.contracts.report import (
     Ending,
@@ -34,7 +35,6 @@ from agentv_ci.contracts.results import (
     TraceSummary,
     Usage,
 )
-from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report.view import Links, RunView
 from tests.support.clock import NOW
 from tests.support.runs import VERDICTS, case, finding, plan, row, suite

@@ -11,7 +11,6 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from agentv_ci.contracts import evaluators as authored
-from agentv_ci.contracts import outcome_evaluators as outcomes
 from agentv_ci.contracts.exchange import Grade, Score, about_case
 from agentv_ci.contracts.plan import (
     Plan,
@@ -95,7 +94,7 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             return partial(limits.token_usage, evaluator)
         case authored.ToolCallsEvaluator():
             return partial(limits.tool_calls, evaluator)
-        case outcomes.FileEvaluator():
+        case authored.FileEvaluator():
             from agentv_ci.evaluate.evaluators import file
 
             return partial(file.file, evaluator)
@@ -105,7 +104,7 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             return partial(diff.diff, evaluator)
         case PlanCommandEvaluator() | PlanJunitEvaluator():
             return _scorer_of_command(evaluator)
-        case outcomes.StateEvaluator():
+        case authored.StateEvaluator():
             from agentv_ci.evaluate.evaluators import state
 
             return partial(state.state, evaluator)

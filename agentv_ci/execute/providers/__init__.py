@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, assert_never, runtime_checkable
 
-from agentv_ci.contracts.agent_targets import (
+from agentv_ci.contracts.exchange import Request, Response
+from agentv_ci.contracts.targets import (
+    AnthropicTarget,
+    AzureOpenAITarget,
     ClaudeCodeTarget,
+    CliTarget,
     CodexTarget,
     CopilotCliTarget,
     GeminiCliTarget,
+    GeminiTarget,
+    MockTarget,
+    OpenAITarget,
+    PluginTarget,
+    Target,
     VsCodeTarget,
 )
-from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
-from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.targets import CliTarget, MockTarget, PluginTarget, Target
 from agentv_ci.execute.provider_services import ProviderServices
 
 

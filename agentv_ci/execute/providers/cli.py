@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.cli_target import CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders
 from agentv_ci.contracts.exchange import InputFile, Place, ProcessResult, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.contracts.target_settings import number
-from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.execute.input_files import mirrored
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.outcome_evaluators import (
+from agentv_ci.contracts.evaluators import (
     CommandEvaluator,
     DiffEvaluator,
     FileEvaluator,
@@ -16,7 +15,7 @@ from agentv_ci.contracts.outcome_evaluators import (
     StateEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, workspace_settings
+from agentv_ci.contracts.targets import AgentTarget, CliTarget, MockTarget, Target, workspace_settings
 from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
 from agentv_ci.patterns import InvalidPattern, compiled
 from agentv_ci.validate.findings import Finder

@@ -1,0 +1,56 @@
+"""Lazy classes for contracts that few documents need, such as those of the other kinds of targets."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TypeVar
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema
+
+T = TypeVar("T")
+
+
+class Later(type):
+    """The type of lazy classes: one imports its contract when it is used, and has no instances before."""
+
+    module: str
+    kinds: tuple[str, ...]
+    """The values of the key of its union that mean the contract."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return (contract := cls.imported()) is not None and isinstance(instance, contract)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return (contract := cls.imported()) is not None and issubclass(subclass, contract)
+
+    def __call__(cls, **fields: object) -> object:
+        """Return an instance of the contract."""
+        return contract_of(cls)(**fields)
+
+    def __getattr__(cls, name: str) -> object:
+        return getattr(contract_of(cls), name)
+
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler.generate_schema(contract_of(cls))
+
+    def imported(cls) -> type | None:
+        """Return the contract if it has been used."""
+        return getattr(sys.modules.get(cls.module), cls.__name__, None)
+
+
+def later(name: str, module: str, *kinds: str) -> Later:
+    """Return a lazy class for a contract in a module beside this one.
+
+    It is defined beside an import under TYPE_CHECKING, so that type checkers see the contract.
+    """
+    return Later(name, (), {"module": f"{__package__}.{module}", "kinds": kinds})
+
+
+def contract_of(each: T) -> T:
+    """Return a contract; import that of a lazy class."""
+    if not isinstance(each, Later):
+        return each
+    contract: T = getattr(import_module(each.module), each.__name__)
+    return contract
