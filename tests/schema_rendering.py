@@ -23,6 +23,7 @@ from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.health import HealthReport
 from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.later import contract_of
 from agentv_ci.contracts.ledger import LedgerLine
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.proof import Proof
@@ -77,7 +78,7 @@ def _lines() -> JsonSchemaValue:
 def _document(name: SchemaName) -> JsonSchemaValue:
     model = CONTRACTS[name]
     mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
-    body = model.model_json_schema(mode=mode, schema_generator=_Renderer)
+    body = model.model_json_schema(mode=mode, schema_generator=Renderer)
     if mode == "validation":
         for title, definition in body.get("$defs", {}).items():
             if "properties" in definition:
@@ -175,7 +176,7 @@ PUBLISHED_NAMES: Mapping[str, str] = {
 """Definitions that have other names than their classes."""
 
 
-class _Renderer(GenerateJsonSchema):
+class Renderer(GenerateJsonSchema):
     """Writes into the schemas what the base contract tolerates, so that both reach the same verdict."""
 
     _unions: frozenset[str] = frozenset()
@@ -212,7 +213,9 @@ class _Renderer(GenerateJsonSchema):
         return rendered
 
     def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> JsonSchemaValue:
-        """A union of which validation builds only a part is rendered whole, once."""
+        """What validation builds when it occurs is rendered whole; a union once."""
+        if "contract" in schema["metadata"]:
+            return self.generate_inner(TypeAdapter(contract_of(schema["metadata"]["contract"])).core_schema)
         whole = TypeAdapter(schema["metadata"]["union"]).core_schema
         named = whole["schema"] if whole["type"] == "definitions" else whole
         if named["ref"] in self._unions:

@@ -21,6 +21,7 @@ from agentv_ci.analysis.inference import change_interval
 from agentv_ci.analysis.metric_changes import NOT_SHARED, CasePair, Limit
 from agentv_ci.analysis.metric_texts import metric_text
 from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.significance import mean_score_change, pass_rate_change
 from agentv_ci.analysis.statement import (
     RANKS,
     Terms,
@@ -30,10 +31,10 @@ from agentv_ci.analysis.statement import (
     trials_of,
     wrong_calls,
 )
-from agentv_ci.analysis.statistics import mean_score_change, pass_rate_change
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix, matching
-from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, MetricChange, OfCase, Rate, Statement
+from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, MetricChange, Rate, Statement
+from agentv_ci.contracts.results import OfCase
 from agentv_ci.text import counted, first_few, shortened
 
 CONFIDENCE = 0.95

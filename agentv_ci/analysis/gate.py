@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 
 from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import apart, mean_score
 from agentv_ci.analysis.tally import Tally
-from agentv_ci.contracts.comparison import Comparison
-from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
@@ -28,6 +27,10 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED, UNDECIDED
 from agentv_ci.text import counted, shortened
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.comparison import Comparison
+    from agentv_ci.contracts.experiment_report import ExperimentReport
 
 MAX_ISSUE = 200
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from agentv_ci.contracts.comparison import MetricChange, MetricName
+from typing import TYPE_CHECKING
+
 from agentv_ci.text import listed
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.comparison import MetricChange, MetricName
 
 
 def metric_text(change: MetricChange) -> str:

@@ -6,7 +6,7 @@ import struct as packing
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import Struct
 
@@ -15,9 +15,11 @@ from agentv_ci.analysis.trial_outcomes import Finding, TrialOutcome, same_score
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.case_head import Case, RowCase
 from agentv_ci.contracts.case_key import CaseKey, in_matrix
-from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.results.trials import is_settled
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.quarantine import Quarantine
 
 
 class FullOutcome(Struct, frozen=True, gc=False):

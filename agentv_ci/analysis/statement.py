@@ -16,7 +16,8 @@ from agentv_ci.analysis.case_changes import Trials, dropped, p_of_total_drop
 from agentv_ci.analysis.metric_changes import FEW_CASES, CasePair, Limit, metric_changes
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.comparison import MetricChange, OfCase, Statement
+from agentv_ci.contracts.comparison import MetricChange, Statement
+from agentv_ci.contracts.results import OfCase
 from agentv_ci.text import counted, first_few, listed
 
 RANKS: Mapping[Verdict, int] = {"fail": 0, "borderline": 1, "pass": 2}

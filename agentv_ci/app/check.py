@@ -9,8 +9,8 @@ from pathlib import Path
 from agentv_ci.analysis.scenarios import scenario_report
 from agentv_ci.app.report_files import read_run_report, require_distinct
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST
 from agentv_ci.contracts.report import (
-    SEVERITIES_WORST_FIRST,
     FailedValidation,
     GateSettings,
     ScenarioAggregates,

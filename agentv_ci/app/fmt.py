@@ -22,7 +22,7 @@ from agentv_ci.load.events import LINE_BREAK, Unparsable
 from agentv_ci.load.layout import CannotBeLaidOut, layouts
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.validate.current_names import Renaming, renamings
-from agentv_ci.validate.structure import CONTRACTS
+from agentv_ci.validate.structure import contract_for
 
 
 class FormattedFile(Struct, frozen=True):
@@ -88,7 +88,7 @@ def _is_valid(kind: Kind, data: JsonValue) -> bool:
 def _as_known(kind: Kind, data: JsonValue) -> object:
     """Return a document as its contract sees it; None if it is invalid."""
     try:
-        return CONTRACTS[kind].model_validate(data)
+        return contract_for(kind).model_validate(data)
     except ValidationError:
         return None
 

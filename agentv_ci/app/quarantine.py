@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,11 +14,14 @@ from agentv_ci.app.compile import CompiledPlan
 from agentv_ci.app.workspace import Documents, require_valid
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import CheckedDocument
+from agentv_ci.contracts.documents import CheckedDocument, QuarantineDocument
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.quarantine import Quarantine, QuarantineDocument, QuarantineEntry, state_on
+from agentv_ci.contracts.report import Quarantine
 from agentv_ci.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.quarantine import QuarantineEntry
 
 QUARANTINE = Path(".agentv", "quarantine.yaml")
 """Where it is in a repository."""
@@ -91,4 +95,4 @@ def _checked(
 
 def _of(entries: Collection[QuarantineEntry], cases: Collection[CaseKey], today: date) -> tuple[Quarantine, ...]:
     about = (each for each in entries if any(map(each.covers, cases)))
-    return tuple(Quarantine(**each.model_dump(), state=state_on(today, each.expires)) for each in about)
+    return tuple(Quarantine.of(each, today) for each in about)

@@ -14,12 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci import __version__
-from agentv_ci.analysis.comparison import BaselineComparison
 from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.check import validate_runs
-from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.grading import grader
 from agentv_ci.app.latest import link_latest
@@ -28,11 +26,9 @@ from agentv_ci.app.rivals import ArmAnswers, base_of
 from agentv_ci.app.shards import durations_of
 from agentv_ci.compile.overrides import Overrides, narrowed, override
 from agentv_ci.contracts.case_key import matching
-from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of, runs_in_suite
-from agentv_ci.contracts.quarantine import quarantine_of
-from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord
+from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord, quarantine_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target
@@ -56,8 +52,11 @@ from agentv_ci.text import counted, listed
 from agentv_ci.workspaces.places import Workspaces
 
 if TYPE_CHECKING:
+    from agentv_ci.analysis.comparison import BaselineComparison
+
     # Few runs need them.
     from agentv_ci.analysis.experiment import Judgement
+    from agentv_ci.contracts.experiment_report import ExperimentReport
     from agentv_ci.contracts.plan_summaries import PlannedCases
 
 
@@ -85,6 +84,8 @@ async def run_plan(
     require_recordings(options)
     against = None
     if options.baseline is not None:
+        from agentv_ci.app.compare import baseline_comparison
+
         against = baseline_comparison(
             options.baseline,
             head=files.results.name,

@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import GradedVerdict, Items, Name, NonNegative, Recorded, Share, Verdict
-from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.increases import IncreasingMetric
 from agentv_ci.contracts.plan import Sha256
-from agentv_ci.contracts.results import Dollars, is_none
+from agentv_ci.contracts.results import Dollars, OfCase, is_none
 
 BASELINE_SCHEMA = "agentv-baseline-v1"
 
@@ -24,19 +23,6 @@ class Rate(Recorded):
     passed: int = Field(description="Trials that passed.")
     graded: int = Field(description="Trials with a verdict.")
     mean: float | None = Field(description="Mean score of the graded trials.")
-
-
-class OfCase(Recorded):
-    """Figures of a case."""
-
-    suite: str = Field(description="The eval file.")
-    id: str = Field(description="The case's id.")
-    target: str = Field(description="Name of the target; in a comparison, of the newer side.")
-
-    @property
-    def key(self) -> CaseKey:
-        """The key of the case in a run."""
-        return self.suite, self.id, self.target
 
 
 class ComparedCase(OfCase):

@@ -6,8 +6,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Authored, Items, Maybe, meanings
 from agentv_ci.contracts.diagnostics import RuleSetting
-
-CONFIG_SCHEMA = "agentv-config-v2"
+from agentv_ci.contracts.schema_names import CONFIG_SCHEMA
 
 DEFAULT_GUIDELINE_PATTERNS = ("**/*.instructions.md", "**/instructions/**", "**/*.prompt.md", "**/prompts/**")
 

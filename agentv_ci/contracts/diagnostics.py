@@ -11,6 +11,7 @@ from msgspec import Struct
 Kind = Literal["eval", "targets", "config", "judge-set", "quarantine", "experiment"]
 """A kind of document."""
 Severity = Literal["info", "warning", "error"]
+SEVERITIES_WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "info")
 RuleSetting = Literal["error", "warning", "off"]
 """Severity of a rule in a config document."""
 

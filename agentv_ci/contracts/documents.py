@@ -1,4 +1,5 @@
 """Checked documents, and their context."""
+# ruff: noqa: PLC0414  # exports
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -18,11 +19,18 @@ from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.data_rows import ReadRows
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
-from agentv_ci.contracts.experiment import ExperimentDocument
-from agentv_ci.contracts.judge_set import JudgeSetDocument
-from agentv_ci.contracts.quarantine import QuarantineDocument
+from agentv_ci.contracts.later import later
 from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.experiment import ExperimentDocument as ExperimentDocument
+    from agentv_ci.contracts.judge_set import JudgeSetDocument as JudgeSetDocument
+    from agentv_ci.contracts.quarantine import QuarantineDocument as QuarantineDocument
+else:
+    ExperimentDocument = later("ExperimentDocument", "experiment")
+    JudgeSetDocument = later("JudgeSetDocument", "judge_set")
+    QuarantineDocument = later("QuarantineDocument", "quarantine")
 
 Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument | QuarantineDocument | ExperimentDocument
 

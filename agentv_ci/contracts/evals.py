@@ -23,11 +23,10 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
 from agentv_ci.contracts.increases import Percentage
+from agentv_ci.contracts.schema_names import EVAL_SCHEMA
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 from agentv_ci.contracts.workspaces import Workspace
 from agentv_ci.contracts.wrong_answers import WRONG_ANSWERS, NullAgentsGate, WrongAnswer
-
-EVAL_SCHEMA = "agentv-eval-v2"
 
 Role = Annotated[
     Literal["system", "user", "assistant", "tool"],

@@ -1,11 +1,12 @@
 """Settings that every evaluator has."""
 
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, Maybe, Name, Share
+from agentv_ci.contracts.base import Authored, Items, Maybe, Name, Share
 
+Texts = Annotated[Items[Name], Field(min_length=1)]
 Measure = Literal["time", "cost", "tokens", "tool_calls"]
 
 

@@ -9,9 +9,8 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import AtLeastOne, Authored, Integer, Items, Maybe, Name, NonNegative
 from agentv_ci.contracts.evaluators import prompt_path
+from agentv_ci.contracts.schema_names import EXPERIMENT_SCHEMA
 from agentv_ci.contracts.source import Pointer
-
-EXPERIMENT_SCHEMA = "agentv-experiment-v1"
 
 MEASURES = ("score", "pass", "cost", "tokens", "duration")
 """Metrics that every run has; others are names of evaluators."""

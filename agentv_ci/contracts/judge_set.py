@@ -6,8 +6,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Authored, GradedVerdict, Items, Maybe, Name, Share, meanings
 from agentv_ci.contracts.evaluators import prompt_path
-
-JUDGE_SET_SCHEMA = "agentv-judge-set-v1"
+from agentv_ci.contracts.schema_names import JUDGE_SET_SCHEMA
 
 
 class LabelledAnswer(Authored):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_plain_validator_function
 
 T = TypeVar("T")
 
@@ -30,10 +31,20 @@ class Later(type):
         return contract_of(cls)(**fields)
 
     def __getattr__(cls, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)  # asked for by `typing` and pydantic when a field is declared
         return getattr(contract_of(cls), name)
 
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return handler.generate_schema(contract_of(cls))
+        if cls.kinds:
+            return handler.generate_schema(contract_of(cls))
+
+        def validated(value: object) -> object:
+            contract: Any = contract_of(cls)
+            return contract.model_validate(value, by_alias=True, by_name=False)
+
+        # The type of a field that few documents have.
+        return no_info_plain_validator_function(validated, metadata={"contract": cls})
 
     def imported(cls) -> type | None:
         """Return the contract if it has been used."""

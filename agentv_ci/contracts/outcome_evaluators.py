@@ -5,10 +5,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import Integer, Items, JsonObject, JsonValue, Maybe, Name, NonNegative, Positive
-from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
-from agentv_ci.contracts.workspaces import Argv, Contents, Globs, RelativePath
-
-Texts = Annotated[Items[Name], Field(min_length=1)]
+from agentv_ci.contracts.evaluator_settings import EvaluatorSettings, Texts
+from agentv_ci.contracts.workspace_settings import Contents
+from agentv_ci.contracts.workspaces import Argv, Globs, RelativePath
 
 
 class OutcomeEvaluator(EvaluatorSettings):

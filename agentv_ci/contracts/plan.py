@@ -40,7 +40,6 @@ from agentv_ci.contracts.evaluators import EmbeddedEvaluator, PluginEvaluator
 from agentv_ci.contracts.increases import Increases
 from agentv_ci.contracts.later import later
 from agentv_ci.contracts.targets import CliTarget, Target
-from agentv_ci.contracts.workspaces import Argv, Globs, Isolation, RelativePath, WorkspaceLimits
 from agentv_ci.contracts.wrong_answers import NullAgentsGate, WrongAnswer
 
 if TYPE_CHECKING:
@@ -59,7 +58,13 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.plan_judges import PlanPairwiseJudgeEvaluator as PlanPairwiseJudgeEvaluator
     from agentv_ci.contracts.plan_judges import PlanRubric as PlanRubric
     from agentv_ci.contracts.plan_judges import PlanRubricEvaluator as PlanRubricEvaluator
+    from agentv_ci.contracts.plan_workspace import PlanCommit as PlanCommit
+    from agentv_ci.contracts.plan_workspace import PlanFolder as PlanFolder
+    from agentv_ci.contracts.plan_workspace import PlanWorkspace as PlanWorkspace
 else:
+    PlanCommit = later("PlanCommit", "plan_workspace")
+    PlanFolder = later("PlanFolder", "plan_workspace")
+    PlanWorkspace = later("PlanWorkspace", "plan_workspace")
     PlanCodeAggregator = later("PlanCodeAggregator", "plan_evaluators")
     PlanCodeEvaluator = later("PlanCodeEvaluator", "plan_evaluators", "code")
     PlanCommandEvaluator = later("PlanCommandEvaluator", "plan_evaluators", "command")
@@ -117,46 +122,6 @@ class FileReference(Compiled):
 
     path: str = Field(description="Path relative to the repository.")
     sha256: Sha256 = Field(description="Key in `files`.")
-
-
-class PlanFolder(Compiled):
-    """A folder that is copied into a workspace; the plan has only the digest of its files."""
-
-    path: str = Field(description="Path relative to the repository.")
-    sha256: Sha256 = Field(description="Digest of the paths, executable bits and contents of its files.")
-
-
-class PlanCommit(Compiled):
-    """A commit that is checked out into a workspace."""
-
-    git: str = Field(description="Path of the Git repository, relative to this one, or its URL.")
-    commit: Annotated[str, Field(pattern="^[0-9a-f]{40,64}$")] = Field(description="Id of the commit.")
-
-
-class PlanWorkspace(Compiled):
-    """A folder that each trial gets fresh, and in which the agent works."""
-
-    folder: PlanFolder | None = Field(None, description="The folder that is copied.")
-    commit: PlanCommit | None = Field(None, description="The commit that is checked out; without either it is empty.")
-    include: Globs = Field((), description="Globs of the files to copy; default: all.")
-    exclude: Globs = Field((), description="Globs of files that are not copied.")
-    patch: FileReference | None = Field(None, description="Patch that is applied.")
-    files: dict[RelativePath, FileReference] = Field(default_factory=dict, description="Further files.")
-    setup: Items[Argv] = Field((), description="Commands that complete it.")
-    submit: Globs = Field((), description="Globs of the changed paths that graders get; default: all.")
-    submit_guarded: Globs = Field((), description="Globs of guarded paths that graders get, too.")
-    isolation: Isolation = Field("none", description="What separates agent and graders from the machine.")
-    network: Literal["on", "off"] = Field("on", description="Whether the agent has a network.")
-    image: Name | None = Field(None, description="Image of the container.")
-    visible: Items[Name] = Field((), description="Further files and folders of the machine that it may read.")
-    limits: WorkspaceLimits | None = Field(None, description="What a trial may use.")
-
-    @property
-    def references(self) -> Iterator[FileReference]:
-        """The files of the plan that it needs."""
-        yield from self.files.values()
-        if self.patch is not None:
-            yield self.patch
 
 
 class TextPart(Compiled):

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import Compiled, Integer, Items, JsonObject, Name, NonNegative, Positive
-from agentv_ci.contracts.outcome_evaluators import Texts
+from agentv_ci.contracts.evaluator_settings import Texts
 from agentv_ci.contracts.plan import FileReference, PlanEvaluators, PlanEvaluatorSettings, Prompt
 from agentv_ci.contracts.workspaces import Argv, Globs, RelativePath
 

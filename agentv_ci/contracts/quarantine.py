@@ -9,8 +9,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Authored, Items, Maybe, Name, Recorded, meanings
 from agentv_ci.contracts.case_key import CaseKey, fits
-
-QUARANTINE_SCHEMA = "agentv-quarantine-v1"
+from agentv_ci.contracts.schema_names import QUARANTINE_SCHEMA
 
 QuarantineState = Literal["active", "ending", "expired"]
 """`ending`: it expires within two weeks; `expired`: its cases gate again."""
@@ -88,11 +87,11 @@ class Quarantine(Recorded):
         ),
     )
 
+    @classmethod
+    def of(cls, entry: QuarantineEntry, today: date) -> Quarantine:
+        """Return an entry with its state on a day."""
+        return cls(**entry.model_dump(), state=state_on(today, entry.expires))
+
     def covers(self, key: CaseKey) -> bool:
         """Whether a case is one of these, and does not gate."""
         return self.state != "expired" and fits(key, self.id, self.suite, self.target)
-
-
-def quarantine_of(entries: tuple[Quarantine, ...], key: CaseKey) -> Quarantine | None:
-    """Return the entry that takes a case out of the gate, the first one; None if the case gates."""
-    return next((each for each in entries if each.covers(key)), None)

@@ -1,20 +1,38 @@
 """The run report: the JSON file beside the results."""
+# ruff: noqa: PLC0414  # exports
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Struct
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, Verdict
-from agentv_ci.contracts.comparison import Comparison, OfCase
-from agentv_ci.contracts.diagnostics import Severity
-from agentv_ci.contracts.experiment_report import ExperimentReport
+from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.increases import Increases
+from agentv_ci.contracts.later import later
 from agentv_ci.contracts.plan import Sha256
-from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.results import Dollars, Usage, is_none, sum_of_known
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.comparison import Comparison as Comparison
+    from agentv_ci.contracts.experiment_report import ExperimentReport as ExperimentReport
+    from agentv_ci.contracts.quarantine import Quarantine as Quarantine
+    from agentv_ci.contracts.repeated_case import RepeatedCase as RepeatedCase
+    from agentv_ci.contracts.scenario_report import FailedValidation as FailedValidation
+    from agentv_ci.contracts.scenario_report import ScenarioAggregates as ScenarioAggregates
+    from agentv_ci.contracts.scenario_report import ScenarioReport as ScenarioReport
+    from agentv_ci.contracts.scenario_report import Validation as Validation
+else:
+    Comparison = later("Comparison", "comparison")
+    ExperimentReport = later("ExperimentReport", "experiment_report")
+    Quarantine = later("Quarantine", "quarantine")
+    RepeatedCase = later("RepeatedCase", "repeated_case")
+    FailedValidation = later("FailedValidation", "scenario_report")
+    ScenarioAggregates = later("ScenarioAggregates", "scenario_report")
+    ScenarioReport = later("ScenarioReport", "scenario_report")
+    Validation = later("Validation", "scenario_report")
 
 
 class Counts(Recorded):
@@ -98,85 +116,11 @@ class EvaluatorFigures(Recorded):
     mean: float | None = Field(description="Mean score.")
 
 
-class RepeatedCase(OfCase):
-    """Statistics of a case with several trials."""
-
-    verdict: Verdict = Field(description="Verdict of the case.")
-    flaky: bool = Field(description="Whether graded trials disagree.")
-    trials: int = Field(description="Trials that ran.")
-    graded: int = Field(description="Trials with a verdict.")
-    passed: int = Field(description="Trials that passed.")
-    mean: float = Field(description="Mean score of graded trials.")
-    pass_rate_low: Share = Field(description="Lower bound of the pass rate (95% Wilson interval).")
-    pass_rate_high: Share = Field(description="Upper bound of the pass rate.")
-    pass_at_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that at least one of k trials passes.")
-    pass_hat_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that all k trials pass.")
-
-
 class ValidatorSettings(Recorded):
     """A validator with its settings."""
 
     key: Name = Field(description="Name of the validator.")
     context: JsonObject = Field(default_factory=dict, description="Settings of the validator.")
-
-
-SEVERITIES_WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "info")
-
-
-class ValidatorIssue(Recorded):
-    """An issue found by a validator."""
-
-    id: str = Field(description="Kind of issue.")
-    severity: Severity = Field(description="Severity of the issue.")
-    message: str = Field(description="Description of the issue.")
-    path: Items[str] | None = Field(None, description="Path in the scenario report.")
-
-
-class Validation(Recorded):
-    """The result of a validator."""
-
-    validator: str = Field(description="Name of the validator.")
-    issues: Items[ValidatorIssue] = Field(description="Issues found.")
-    summary: JsonObject = Field(description="Summary of the issues.")
-
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """Messages of the errors; only the first ones if there are many."""
-        return tuple(issue.message for issue in self.issues if issue.severity == "error")
-
-    @property
-    def worst_first(self) -> list[ValidatorIssue]:
-        """The issues, worst first."""
-        return sorted(self.issues, key=lambda issue: SEVERITIES_WORST_FIRST.index(issue.severity))
-
-    def count(self, severity: Severity) -> int:
-        """Return the number of issues, including those that are not listed."""
-        by_severity = self.summary.get("by_severity")
-        counted = by_severity.get(severity) if isinstance(by_severity, dict) else None
-        listed = sum(issue.severity == severity for issue in self.issues)
-        return max(counted, listed) if isinstance(counted, int) else listed
-
-
-class FailedValidation(Recorded):
-    """A validator that failed to run."""
-
-    validator: str = Field(description="Name of the validator.")
-    error: str = Field(description="Error message.")
-
-
-class ScenarioAggregates(Recorded):
-    """Aggregates of the runs of a scenario."""
-
-    runs: int = Field(description="Number of runs.")
-    errors: int = Field(description="Runs without an answer.")
-    validations: Items[Validation | FailedValidation] = Field(description="Results of validators.")
-
-
-class ScenarioReport(Recorded):
-    """The report of a suite, without its runs."""
-
-    scenario_key: str = Field(description="Path of the suite.")
-    aggregates: ScenarioAggregates = Field(description="Aggregates of its runs.")
 
 
 class GateSettings(Recorded):
@@ -358,3 +302,8 @@ class RunReport(Recorded):
     def leaves_cases(self) -> bool:
         """Whether cases without rows did not run; otherwise their rows are lost."""
         return self.stopped is not None and self.write_error is None
+
+
+def quarantine_of(entries: tuple[Quarantine, ...], key: CaseKey) -> Quarantine | None:
+    """Return the entry that takes a case out of the gate, the first one; None if the case gates."""
+    return next((each for each in entries if each.covers(key)), None)

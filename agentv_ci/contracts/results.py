@@ -1,10 +1,11 @@
 """The result row: one trial of one case."""
+# ruff: noqa: PLC0414  # exports
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -20,8 +21,15 @@ from agentv_ci.contracts.base import (
     Verdict,
 )
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.later import later
 from agentv_ci.contracts.row_texts import CountsByName, FreeObject, FreeValue
-from agentv_ci.contracts.workspaces import Isolation, RelativePath
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.workspace_record import Change as Change
+    from agentv_ci.contracts.workspace_record import WorkspaceRecord as WorkspaceRecord
+else:
+    Change = later("Change", "workspace_record")
+    WorkspaceRecord = later("WorkspaceRecord", "workspace_record")
 
 N = TypeVar("N", int, float)
 
@@ -186,28 +194,17 @@ class PrintedOutput(Recorded):
     stderr: str = Field(description="Standard error.")
 
 
-class Change(Recorded):
-    """A file of a workspace that an agent has added, modified or deleted."""
+class OfCase(Recorded):
+    """Figures of a case."""
 
-    path: RelativePath = Field(description="Its path.")
-    kind: Literal["added", "modified", "deleted"] = Field(description="What has become of it.")
-    mode: int = Field(0, description="Permission bits; of a deleted file 0.")
-    base64: str | None = Field(None, description="Content of a file; null for a link and for a deleted file.")
-    link: str | None = Field(None, description="Target of a symbolic link.")
+    suite: str = Field(description="The eval file.")
+    id: str = Field(description="The case's id.")
+    target: str = Field(description="Name of the target; in a comparison, of the newer side.")
 
-
-class WorkspaceRecord(Recorded):
-    """What an agent left behind in its workspace."""
-
-    isolation: Isolation = Field(description="What separated the agent from the machine.")
-    network: Literal["on", "off"] = Field(description="Whether it had a network.")
-    changed: Items[str] = Field((), description="Paths that changed, sorted; at most 1,000.")
-    withheld: Items[str] = Field((), description="Changed paths that graders did not get, each with the reason.")
-    diff: str | None = Field(None, description="The changes as a unified diff, shortened.")
-    changes: Items[Change] | None = Field(
-        None, description="The changes themselves, for `rescore`; null where they are large or contain a secret."
-    )
-    kept: str | None = Field(None, description="Folder in which the workspace was kept.")
+    @property
+    def key(self) -> CaseKey:
+        """The key of the case in a run."""
+        return self.suite, self.id, self.target
 
 
 class RowSource(Recorded):

@@ -15,6 +15,7 @@ from agentv_ci.contracts.attachments import BY_URL, FORMATS, AttachmentType
 from agentv_ci.contracts.base import Authored, ByKind, Items, JsonObject, Maybe, Name, PluginName
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.later import later
+from agentv_ci.contracts.schema_names import TARGETS_SCHEMAS
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.workspaces import TargetWorkspace
 
@@ -50,8 +51,6 @@ else:
     CommandHealthcheck = later("CommandHealthcheck", "cli_target")
     HttpHealthcheck = later("HttpHealthcheck", "cli_target")
     MockTarget = later("MockTarget", "mock_target", "mock")
-
-TARGETS_SCHEMAS = ("agentv-targets-v2.2", "agentv-targets-v2")
 
 
 class PluginTarget(TargetSettings):

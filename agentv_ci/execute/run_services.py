@@ -6,19 +6,22 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.exchange import OF_CASE, Ask, Environment, Grade, Log, Request, Response, Warn
-from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard
 from agentv_ci.redaction import NO_SECRETS, Redactor
 from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.text import shortened, without_commands
 from agentv_ci.workspaces.places import Keep
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.quarantine import Quarantine
 
 GradeAnswer = Callable[[Trial, Request, Response, Ask], Awaitable[Grade]]
 """Scores an answer."""

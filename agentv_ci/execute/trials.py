@@ -17,8 +17,7 @@ from agentv_ci.contracts.case_head import CaseHead
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, targets_of
-from agentv_ci.contracts.quarantine import quarantine_of
-from agentv_ci.contracts.report import Stop
+from agentv_ci.contracts.report import Stop, quarantine_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget

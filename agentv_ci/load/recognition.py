@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.config import CONFIG_SCHEMA
 from agentv_ci.contracts.diagnostics import Kind
-from agentv_ci.contracts.evals import EVAL_SCHEMA
-from agentv_ci.contracts.experiment import EXPERIMENT_SCHEMA
-from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
-from agentv_ci.contracts.quarantine import QUARANTINE_SCHEMA
+from agentv_ci.contracts.schema_names import (
+    CONFIG_SCHEMA,
+    EVAL_SCHEMA,
+    EXPERIMENT_SCHEMA,
+    JUDGE_SET_SCHEMA,
+    QUARANTINE_SCHEMA,
+    TARGETS_SCHEMAS,
+)
 from agentv_ci.contracts.source import locate
-from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.jsonschema.schemas import BASE_ID, SCHEMAS, schema_id
 from agentv_ci.load.events import Problem
 from agentv_ci.load.parse import Parsed

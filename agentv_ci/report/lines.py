@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
 
 from agentv_ci.analysis.metric_texts import metric_text
-from agentv_ci.contracts.comparison import Change, Comparison
 from agentv_ci.contracts.report import (
     CaseFigures,
     EvaluatorFigures,
@@ -22,6 +21,9 @@ from agentv_ci.contracts.results import Usage
 from agentv_ci.report import view
 from agentv_ci.report.matrix import MatrixCase
 from agentv_ci.text import counted, on_one_line, shortened
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.comparison import Change, Comparison
 
 Style = Literal["good", "bad", "warn", "plain", "title", "strong", "faint", "bar"]
 

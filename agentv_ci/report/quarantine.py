@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.report.inert_markdown import SIGNS, code, folded, link
 from agentv_ci.report.lines import MAX_SHOWN, Line, more_line
 from agentv_ci.report.view import Links, RunView, more_text, score_text, trials_text
 from agentv_ci.report.wrapping import clipped
 from agentv_ci.text import counted, on_one_line, shortened
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.quarantine import Quarantine
 
 WIDTH = 80
 MAX_TEXT = 200

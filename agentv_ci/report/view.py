@@ -20,20 +20,13 @@ from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.case_key import CaseKey, case_name
-from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate, Statement
-from agentv_ci.contracts.diagnostics import Severity
-from agentv_ci.contracts.report import (
-    SEVERITIES_WORST_FIRST,
-    CaseFigures,
-    EvaluatorFigures,
-    RunReport,
-    Stop,
-    Validation,
-)
+from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
+from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures, RunReport, Stop, Validation
 from agentv_ci.contracts.results import NO_OUTCOME, NO_REFERENCE_ANSWER, UNKNOWN, ResultRow
 from agentv_ci.text import counted, first_few, listed, on_one_line
 
 if TYPE_CHECKING:
+    from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate, Statement
     from agentv_ci.contracts.proof import Proof  # few runs have one
 
 PROGRAM = "agentv-ci"

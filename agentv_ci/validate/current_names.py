@@ -9,8 +9,8 @@ from typing import NamedTuple, get_args
 from agentv_ci.contracts.base import JsonValue, fields_of, spellings
 from agentv_ci.contracts.diagnostics import Kind
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer
-from agentv_ci.validate.structure import CONTRACTS
-from agentv_ci.validate.walk import contracts_of, mappings
+from agentv_ci.validate.structure import contract_for
+from agentv_ci.validate.walk import mappings
 
 KINDS = ("type", "provider")
 
@@ -28,9 +28,7 @@ def renamings(kind: Kind, data: JsonValue) -> Iterator[Renaming]:
 
     A short form is as current as its field, and of two spellings in one mapping none is chosen.
     """
-    contract = CONTRACTS[kind]
-    contracts_of(contract)
-    for each, mapping, pointer in mappings(contract, data):
+    for each, mapping, pointer in mappings(contract_for(kind), data):
         names = spellings(each)
         given = Counter(names[key][0] for key in mapping if key in names)
         for key, value in mapping.items():

@@ -8,11 +8,15 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic, RuleSetting
-from agentv_ci.contracts.documents import CheckedDocument, Document, DocumentContext
+from agentv_ci.contracts.documents import (
+    CheckedDocument,
+    Document,
+    DocumentContext,
+    ExperimentDocument,
+    JudgeSetDocument,
+    QuarantineDocument,
+)
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.experiment import ExperimentDocument
-from agentv_ci.contracts.judge_set import JudgeSetDocument
-from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.text import did_you_mean
@@ -22,16 +26,14 @@ from agentv_ci.validate.rules import (
     attachments,
     cases,
     evaluators,
-    experiments,
     file_references,
     judges,
-    quarantine,
     target_use,
     targets,
     texts,
     workspaces,
 )
-from agentv_ci.validate.structure import CONTRACTS, check_spellings, check_structure
+from agentv_ci.validate.structure import check_spellings, check_structure, contract_for
 from agentv_ci.validate.walk import all_evaluators
 
 
@@ -41,7 +43,8 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
         return CheckedDocument(source, None, source.diagnostics)
     authored = Finder(source, context)
     document, refused, find = check_structure(authored, source.kind)
-    found = [*source.diagnostics, *refused, *check_spellings(CONTRACTS[source.kind], authored), *texts.check(authored)]
+    contract = contract_for(source.kind)
+    found = [*source.diagnostics, *refused, *check_spellings(contract, authored), *texts.check(authored)]
     found += (each for each in _rules(document, find) if not find.is_stand_in(each))
     if not found:
         return CheckedDocument(source, document, ())
@@ -67,8 +70,12 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
         case JudgeSetDocument():
             yield from judges.check_judge_set(document, find)
         case QuarantineDocument():
+            from agentv_ci.validate.rules import quarantine
+
             yield from quarantine.check(document, find)
         case ExperimentDocument():
+            from agentv_ci.validate.rules import experiments
+
             yield from experiments.check(document, find)
         case None:
             pass

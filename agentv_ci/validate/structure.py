@@ -13,12 +13,9 @@ from pydantic import ValidationError
 from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of, spellings
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import Diagnostic, Kind
-from agentv_ci.contracts.documents import Document
+from agentv_ci.contracts.documents import Document, ExperimentDocument, JudgeSetDocument, QuarantineDocument
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.experiment import ExperimentDocument
-from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.later import contract_of
-from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Pointer, spell
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.jsonschema.schemas import SCHEMAS
@@ -28,7 +25,7 @@ from agentv_ci.validate.walk import contracts_of, mappings
 if TYPE_CHECKING:
     from agentv_ci.jsonschema.violations import Violation
 
-CONTRACTS: Mapping[Kind, type[Document]] = {
+_CONTRACTS: Mapping[Kind, type[Document]] = {
     "eval": EvalDocument,
     "targets": TargetsDocument,
     "config": ConfigDocument,
@@ -42,6 +39,11 @@ TOO_MANY = 10_000
 
 KINDS = ("type", "provider")
 """Fields that cannot be filled in: the other fields depend on them."""
+
+
+def contract_for(kind: Kind) -> type[Document]:
+    """Return the contract of a kind of document."""
+    return contract_of(_CONTRACTS[kind])
 
 
 def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[Diagnostic], Finder]:
@@ -59,7 +61,7 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
 
     refused = refused_parts(SCHEMAS[kind], document, authored)
     found = list(diagnostics(finder, refused))
-    repair = _Repair(CONTRACTS[kind])
+    repair = _Repair(contract_for(kind))
     data = authored
     while 0 < len(refused) < TOO_MANY and repair.take(refused, finder, data):
         data, finder = repair.apply(finder)
@@ -71,11 +73,8 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
 
 
 def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
-    contract = CONTRACTS[kind]
-    # Builds recursive contracts once; inside another one, pydantic would build them again.
-    contracts_of(contract)
     try:
-        return contract.model_validate(data)
+        return contract_for(kind).model_validate(data)
     except ValidationError as error:
         return error
 

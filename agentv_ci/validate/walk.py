@@ -74,8 +74,6 @@ def _parts_of(contract: type[Authored]) -> frozenset[type[Any]]:
 
 
 def _bare(annotation: object) -> object:
-    if isinstance(annotation, Later):
-        return annotation
     annotation = getattr(annotation, "__value__", annotation)
     return _bare(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
 
@@ -94,7 +92,9 @@ def _parts(annotation: object, data: JsonValue) -> Iterator[tuple[object, JsonVa
 def _is_other_kind(branch: object, data: JsonValue) -> bool:
     """Whether `data` has the kind of another branch of a union."""
     if isinstance(branch, Later) and isinstance(data, dict):
-        if not any(kind in data or kind in (data.get("type"), data.get("provider")) for kind in branch.kinds):
+        if branch.kinds and not any(
+            kind in data or kind in (data.get("type"), data.get("provider")) for kind in branch.kinds
+        ):
             return True
         branch = contract_of(branch)
     if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):

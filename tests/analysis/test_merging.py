@@ -23,13 +23,12 @@ from agentv_ci.contracts.report import (
     GateSettings,
     RunOrigin,
     RunReport,
-    ScenarioAggregates,
     ScenarioReport,
     ShardRecord,
     Validation,
-    ValidatorIssue,
 )
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.scenario_report import ScenarioAggregates, ValidatorIssue
 from agentv_ci.execute.shard import Shard, part_of
 from tests.support import NOW
 from tests.support.runs import DIGEST, case, plan, row, rows_of, suite

@@ -27,14 +27,13 @@ from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
     RunReport,
-    ScenarioAggregates,
     ScenarioReport,
     ShardRecord,
     Stop,
     Validation,
-    ValidatorIssue,
 )
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.scenario_report import ScenarioAggregates, ValidatorIssue
 from agentv_ci.report.lines import MAX_SHOWN
 from agentv_ci.report.renderers import junit, markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html

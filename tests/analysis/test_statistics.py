@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome
 from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.statistics import apart, count, describe, mean_score_change, p_text, pass_rate_change
+from agentv_ci.analysis.significance import mean_score_change, pass_rate_change
+from agentv_ci.analysis.statistics import apart, count, describe, p_text
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan

@@ -37,10 +37,12 @@ FORBIDDEN: Mapping[tuple[str, ...], tuple[str, ...]] = {
         *("agentv_ci.app", "agentv_ci.load", "agentv_ci.validate", "jsonschema", "ruamel"),
     ),
     ("init", "new", "--yes"): (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.validate", "jsonschema"),
-    # What plugins, databases, summaries of plans and entry points need is for few runs.
+    # What plugins, databases, comparisons, experiments and workspaces need is for few runs.
     ("eval", "simple", "--dry-run", "--out", "results.jsonl"): (
         *("agentv_ci.plugins", "sqlite3", "agentv_ci.compile.estimate", "agentv_ci.contracts.plan_summaries"),
         *("importlib.metadata", "jinja2", "httpx"),
+        *("agentv_ci.analysis.comparison", "agentv_ci.contracts.comparison", "agentv_ci.contracts.experiment_report"),
+        *("agentv_ci.contracts.quarantine", "agentv_ci.contracts.workspace_settings"),
     ),
     ("report", "results.jsonl"): (
         *RUNNING,

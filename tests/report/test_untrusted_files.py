@@ -27,6 +27,7 @@ from agentv_ci.report.renderers import renderer, terminal
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.workflow_commands import annotation_command
+from tests.schema_rendering import Renderer
 from tests.support.markdown import MARKUP, MarkdownPage
 
 ATTACK = (
@@ -75,7 +76,7 @@ class Filler:
 
 
 def of(contract: type[BaseModel], chance: random.Random, **given: Any) -> Any:
-    schema = contract.model_json_schema()
+    schema = contract.model_json_schema(schema_generator=Renderer)
     return contract.model_validate_json(json.dumps({**Filler(schema, chance).document(schema), **given}))
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from agentv_ci.contracts import results, stored_rows
 from agentv_ci.contracts.base import fields_of
+from agentv_ci.contracts.later import contract_of
 from agentv_ci.contracts.results import Change, WorkspaceRecord
 from agentv_ci.errors import UsageError
 from agentv_ci.results import jsonl
@@ -125,7 +126,7 @@ def structs() -> Iterator[tuple[type[BaseModel], type[msgspec.Struct]]]:
     names |= {"StoredInputMessage": "InputMessageRecord", "StoredWorkspace": "WorkspaceRecord"}
     for name, struct in vars(stored_rows).items():
         if name.startswith("Stored") and name != "StoredToolCount":
-            yield getattr(results, names.get(name, name.removeprefix("Stored"))), struct
+            yield contract_of(getattr(results, names.get(name, name.removeprefix("Stored")))), struct
 
 
 @pytest.mark.parametrize(("model", "struct"), [*structs()], ids=lambda each: each.__name__)

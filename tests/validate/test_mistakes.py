@@ -18,7 +18,7 @@ from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.source import NOWHERE, Pointer, Source
 from agentv_ci.load.files import inspect_file
 from agentv_ci.validate.document import validate
-from agentv_ci.validate.structure import CONTRACTS
+from agentv_ci.validate.structure import contract_for
 from agentv_ci.validate.walk import mappings
 from tests.support import REPOSITORY, write
 from tests.validate.builders import CASE, found_in, found_of
@@ -58,7 +58,7 @@ def keys(kind: Kind, data: dict[str, Any], part: Pointer) -> Iterator[tuple[Poin
     """Yield every key below `part` that a contract knows, with the pointer to its mapping."""
     found = {
         (way, key)
-        for _, mapping, way in mappings(CONTRACTS[kind], data)
+        for _, mapping, way in mappings(contract_for(kind), data)
         if way[: len(part)] == part
         for key in mapping
         # An unknown key of a validator is its setting.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST
+from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST
 from agentv_ci.validators import get_validator
 from agentv_ci.validators.builtin import BUILT_IN
 from agentv_ci.validators.runs import normalized

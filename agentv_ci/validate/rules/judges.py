@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import JudgeSetDocument
 from agentv_ci.contracts.evaluators import (
     AGGREGATOR_VARIABLES,
     PROMPT_VARIABLES,
@@ -15,7 +16,6 @@ from agentv_ci.contracts.evaluators import (
     LlmJudgeEvaluator,
     prompt_path,
 )
-from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.text import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder
