@@ -91,19 +91,18 @@ def compile_suite(
 
 def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:
     execution = document.execution
-    gate = execution.gate if execution and execution.gate else Gate()
     return PlanSuite(
         path=relative(source.path, source.root),
         dataset=document.dataset or source.path.name.split(".")[0] or source.path.name,
         description=document.description,
         validators=tuple(map(_validator, (execution and execution.validators) or ())),
         prices=context.config.prices or {},
-        gate=_gate(gate),
+        gate=_gate(execution.gate if execution else None),
     )
 
 
-def _gate(gate: Gate) -> PlanGate:
-    given = gate.model_dump(exclude_none=True)
+def _gate(gate: Gate | None) -> PlanGate:
+    given = gate.model_dump(exclude_none=True) if gate is not None else {}
     settings = {name: value for name, value in given.items() if name in PlanGate.model_fields}
     return PlanGate(**settings, max_increases=increases_of(given) or None)
 

@@ -1,10 +1,11 @@
 """The eval document: cases for an agent and how to score its answers."""
+# ruff: noqa: PLC0414  # exports
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from agentv_ci.contracts.base import (
     AtLeastOne,
@@ -22,11 +23,19 @@ from agentv_ci.contracts.base import (
     meanings,
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
-from agentv_ci.contracts.increases import Percentage
+from agentv_ci.contracts.later import later
 from agentv_ci.contracts.schema_names import EVAL_SCHEMA
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 from agentv_ci.contracts.workspaces import Workspace
-from agentv_ci.contracts.wrong_answers import WRONG_ANSWERS, NullAgentsGate, WrongAnswer
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.cases_from import CasesFrom as CasesFrom
+    from agentv_ci.contracts.gate import Gate as Gate
+    from agentv_ci.contracts.gate import ValidatorUse as ValidatorUse
+else:
+    CasesFrom = later("CasesFrom", "cases_from")
+    Gate = later("Gate", "gate")
+    ValidatorUse = later("ValidatorUse", "gate")
 
 Role = Annotated[
     Literal["system", "user", "assistant", "tool"],
@@ -106,68 +115,6 @@ class Repeat(Authored):
     )
 
 
-class Gate(Authored):
-    """Thresholds that a run must meet to pass."""
-
-    min_pass_rate: Maybe[Share] = Field(
-        None,
-        description="Minimum share of graded cases (those that are not errors) that pass; default 1.0.",
-        examples=[1.0],
-    )
-    min_mean_score: Maybe[Share] = Field(
-        None, description="Minimum mean score of graded cases; default: none.", examples=[0.7, 0.9]
-    )
-    max_errors: Maybe[NonNegative] = Field(
-        None, description="Maximum number of errored cases and trials; default 0.", examples=[0]
-    )
-    max_cost_usd: Maybe[Annotated[float, Field(ge=0)]] = Field(
-        None, description="Maximum cost of the run, including judges; default: no limit.", examples=[1.0, 5.0]
-    )
-    max_cost_increase: Maybe[Percentage] = Field(
-        None,
-        description="Maximum increase of the cost of answers against the baseline; default: no limit.",
-        examples=["10%"],
-    )
-    max_tokens_increase: Maybe[Percentage] = Field(
-        None, description="Maximum increase of the tokens of answers; default: no limit.", examples=["10%"]
-    )
-    max_mean_latency_increase: Maybe[Percentage] = Field(
-        None, description="Maximum increase of the time that answers take; default: no limit.", examples=["20%"]
-    )
-    max_p95_latency_increase: Maybe[Percentage] = Field(
-        None,
-        description="Maximum increase of the time that 95% of the answers stay below; default: no limit.",
-        examples=["20%"],
-    )
-    validators: Maybe[Literal["error", "warn"]] = Field(
-        None,
-        description="`error`: errors found by validators fail the gate; `warn`: they do not. Default error.",
-        json_schema_extra=meanings(error="Errors of validators fail the gate.", warn="They are only reported."),
-    )
-    min_kill_rate: Maybe[Share] = Field(
-        None, description="For `prove`: minimum share of killed mutants; default: none.", examples=[1.0, 0.8]
-    )
-    null_agents: Maybe[NullAgentsGate] = Field(
-        None,
-        description="For `prove`: `forbid`: cases that null agents pass fail the gate; `report`: they do not. "
-        "Default report.",
-        json_schema_extra=meanings(forbid="Cases that null agents pass fail the gate.", report="They are reported."),
-    )
-    accept: Maybe[Items[Annotated[WrongAnswer, Field(json_schema_extra=meanings(**WRONG_ANSWERS))]]] = Field(
-        None,
-        description="For `prove`: null agents and operators that are not tried; default: none.",
-        examples=[["sentence-order"]],
-    )
-
-
-class ValidatorUse(Authored):
-    """A validator with its settings."""
-
-    model_config = ConfigDict(extra="allow")
-
-    key: Name = Field(description="Name of the validator; all other keys are its settings.")
-
-
 TargetNames = Annotated[Items[Name], Field(min_length=1)]
 
 
@@ -196,25 +143,6 @@ class SuiteExecution(CaseExecution):
 
     validators: Maybe[Items[Name | ValidatorUse]] = Field(None, description="Validators that check the finished run.")
     gate: Maybe[Gate] = Field(None, description="Thresholds that the run must meet.")
-
-
-class Sample(Authored):
-    """A random part of the rows."""
-
-    n: AtLeastOne = Field(description="Number of rows.")
-    seed: Integer = Field(0, description="Seed of the choice; a row added to the file changes it by one row at most.")
-
-
-class CasesFrom(Authored):
-    """A file of rows, each of which makes a case."""
-
-    file: Name = Field(
-        description="Path of a .csv, .jsonl, .json or .yaml file: relative to this file, or with a leading / to the "
-        "repository."
-    )
-    vars: JsonObject = Field(default_factory=dict, description="Values for every row; those of the row win.")
-    limit: Maybe[AtLeastOne] = Field(None, description="Number of rows to read; default: all.", examples=[10])
-    sample: Maybe[Sample] = Field(None, description="Choose some of the rows at random.")
 
 
 class EvalCase(Authored):
