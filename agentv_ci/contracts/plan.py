@@ -5,8 +5,6 @@ Paths are relative to the repository and use `/`.
 """
 # ruff: noqa: PLC0414  # exports
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
@@ -440,7 +438,7 @@ def runs_in_suite(case: PlanCase, target: Target | None) -> bool:
     return any(getattr(part, "cwd", None) is None for part in (*scripts, *commands))
 
 
-def _scoring(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator | PlanAggregator]:
+def _scoring(evaluators: Iterable[PlanEvaluator]) -> "Iterator[PlanEvaluator | PlanAggregator]":
     for each in flat(evaluators):
         yield each
         if isinstance(each, PlanCompositeEvaluator):

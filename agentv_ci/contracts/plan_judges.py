@@ -1,7 +1,5 @@
 """Evaluators of the plan that ask a judge."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field

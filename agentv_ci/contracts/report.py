@@ -1,8 +1,6 @@
 """The run report: the JSON file beside the results."""
 # ruff: noqa: PLC0414  # exports
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Struct

@@ -1,11 +1,9 @@
 """The result row: one trial of one case."""
 # ruff: noqa: PLC0414  # exports
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeVar
 
 from pydantic import Field
 
@@ -56,11 +54,11 @@ class Usage(Recorded):
     total_tokens: int | None = Field(None, description="All tokens.")
     cached_tokens: int | None = Field(None, description="Input tokens from the provider's cache.")
 
-    def plus(self, other: Usage | None) -> Usage:
+    def plus(self, other: Self | None) -> Self:
         """Return the sum of both; null where both are unknown."""
         if other is None:
             return self
-        return Usage(
+        return type(self)(
             input_tokens=sum_of_known(self.input_tokens, other.input_tokens),
             output_tokens=sum_of_known(self.output_tokens, other.output_tokens),
             total_tokens=sum_of_known(self.total_tokens, other.total_tokens),
@@ -127,7 +125,7 @@ class EvaluatorResult(Recorded):
     judge_prompt: str | None = Field(None, description="Question to the judge, shortened (not with --no-trace).")
     raw_response: str | None = Field(None, description="Reply of the judge, or output of a script that failed.")
     stderr: str | None = Field(None, description="Standard error of its script, shortened in the middle.")
-    evaluator_results: Items[EvaluatorResult] | None = Field(None, description="Results of its members.")
+    evaluator_results: Items["EvaluatorResult"] | None = Field(None, description="Results of its members.")
     preferences: Items[Preference] | None = Field(
         None, exclude_if=is_none, description="Of a `pairwise_judge`: the comparisons with arms that answered earlier."
     )
@@ -152,7 +150,7 @@ class TraceSummary(Recorded):
     error_count: int = Field(description="Calls that failed.")
 
     @classmethod
-    def of(cls, tools: Iterable[str]) -> TraceSummary:
+    def of(cls, tools: Iterable[str]) -> Self:
         """Count calls; `tools` names the tool of each."""
         counted = Counter(tools)
         return cls(
