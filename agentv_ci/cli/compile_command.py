@@ -45,7 +45,7 @@ from agentv_ci.jsonschema.schemas import TITLES, text
 from agentv_ci.text import counted
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CompileOptions:
     """Options of `compile`."""
 

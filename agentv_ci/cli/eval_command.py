@@ -90,7 +90,7 @@ answer_option = partial(option, group="Stored answers")
 debug_option = partial(option, group="Debugging")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EvalOptions:
     """Options of `eval`."""
 

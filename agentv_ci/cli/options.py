@@ -236,7 +236,7 @@ workers_option = partial(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SelectionOptions:
     """Which cases to run, and against which targets."""
 
@@ -278,7 +278,7 @@ class SelectionOptions:
         return Selection(paths, self.targets, self.target, self.only())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verbosity:
     """How much a run shows."""
 
@@ -309,7 +309,7 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
     return named
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReportOptions:
     """The files of reports."""
 
@@ -350,7 +350,7 @@ def _proof(path: Path) -> Proof:
     return read_proof(path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class GateOptions:
     """Settings of the gate; None keeps those of the eval file."""
 
@@ -366,7 +366,7 @@ class GateOptions:
     max_errors: int | None = gate_option("--max-errors", type=Count(min=0), help="Allow at most N errors.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class BaselineOptions:
     """What a run is compared with."""
 
@@ -385,7 +385,7 @@ def _increase(metric: str, of: str) -> Any:  # noqa: ANN401  # declares a field
     return gate_option(name, type=PercentageType(), metavar="X%", help=f"Allow at most X% more {of} than before.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class IncreaseOptions:
     """Limits of what a run may cost and take, compared with an earlier one; None keeps those of the eval file."""
 

@@ -26,7 +26,7 @@ from agentv_ci.cli.options import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReportCommandOptions:
     """Options of `report`."""
 

@@ -18,7 +18,7 @@ from agentv_ci.load.discover import NO_EVALS_HINT
 from agentv_ci.text import counted, listed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ValidateOptions:
     """Options of `validate`."""
 

@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.plan_evaluators import PlanDiffEvaluator as PlanDiffEvaluator
     from agentv_ci.contracts.plan_evaluators import PlanJunitEvaluator as PlanJunitEvaluator
     from agentv_ci.contracts.plan_evaluators import PlanLlmJudgeAggregator as PlanLlmJudgeAggregator
+    from agentv_ci.contracts.plan_evaluators import PlanPairwiseJudgeEvaluator as PlanPairwiseJudgeEvaluator
     from agentv_ci.contracts.plan_evaluators import PlanSchemaEvaluator as PlanSchemaEvaluator
     from agentv_ci.contracts.plan_evaluators import PlanScript as PlanScript
     from agentv_ci.contracts.plan_evaluators import PlanWeightedAverage as PlanWeightedAverage
     from agentv_ci.contracts.plan_judges import PlanLlmJudgeEvaluator as PlanLlmJudgeEvaluator
-    from agentv_ci.contracts.plan_judges import PlanPairwiseJudgeEvaluator as PlanPairwiseJudgeEvaluator
     from agentv_ci.contracts.plan_judges import PlanRubric as PlanRubric
     from agentv_ci.contracts.plan_judges import PlanRubricEvaluator as PlanRubricEvaluator
     from agentv_ci.contracts.plan_workspace import PlanCommit as PlanCommit
@@ -74,7 +74,7 @@ else:
     PlanScript = later("PlanScript", "plan_evaluators")
     PlanWeightedAverage = later("PlanWeightedAverage", "plan_evaluators")
     PlanLlmJudgeEvaluator = later("PlanLlmJudgeEvaluator", "plan_judges", "llm_judge")
-    PlanPairwiseJudgeEvaluator = later("PlanPairwiseJudgeEvaluator", "plan_judges", "pairwise_judge")
+    PlanPairwiseJudgeEvaluator = later("PlanPairwiseJudgeEvaluator", "plan_evaluators", "pairwise_judge")
     PlanRubric = later("PlanRubric", "plan_judges")
     PlanRubricEvaluator = later("PlanRubricEvaluator", "plan_judges", "rubric")
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Compiled, Integer, Items, JsonObject, Name, NonNegative, Positive
+from agentv_ci.contracts.base import Compiled, Integer, Items, JsonObject, Name, NonNegative, Positive, Share
 from agentv_ci.contracts.evaluator_settings import Texts
 from agentv_ci.contracts.plan import FileReference, PlanEvaluators, PlanEvaluatorSettings, Prompt
 from agentv_ci.contracts.workspaces import Argv, Globs, RelativePath
@@ -32,6 +32,21 @@ class PlanCodeEvaluator(PlanScript, PlanEvaluatorSettings):
     cwd: str | None = Field(None, description="Working directory; default: the folder of the suite.")
     timeout_seconds: Positive | None = Field(None, description="Time limit, in seconds; default: the case's timeout.")
     config: JsonObject = Field(default_factory=dict, description="Passed to the script as `config`.")
+
+
+class PlanPairwiseJudgeEvaluator(PlanEvaluatorSettings):
+    """A judge that says which of the answers of two arms is better; it does not count in the score of the case."""
+
+    waits: ClassVar[bool] = True
+
+    type: Literal["pairwise_judge"] = "pairwise_judge"
+    weight: float = Field(0.0, ge=0, description="Weight in the score of the case: none.")
+    min_score: Share | None = Field(0.0, description="Minimum score to pass: any.")
+    base: str = Field(description="Arm that all others are compared with.")
+    target: str = Field(description="Key of the target that judges.")
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
+    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
+    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
 
 
 class PlanSchemaEvaluator(PlanEvaluatorSettings):

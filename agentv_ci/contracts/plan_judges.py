@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Compiled, Integer, Items, Name, NonNegative, Share
+from agentv_ci.contracts.base import Compiled, Integer, Items, Name, NonNegative
 from agentv_ci.contracts.plan import PlanEvaluatorSettings, Prompt
 
 
@@ -25,21 +25,6 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
     type: Literal["llm_judge"] = "llm_judge"
     prompt: Prompt | None = Field(None, description="Custom prompt; default: the built-in prompt.")
     rubrics: Items[PlanRubric] | None = Field(None, description="Criteria that the judge checks one by one.")
-    target: str = Field(description="Key of the target that judges.")
-    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
-    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
-
-
-class PlanPairwiseJudgeEvaluator(PlanEvaluatorSettings):
-    """A judge that says which of the answers of two arms is better; it does not count in the score of the case."""
-
-    waits: ClassVar[bool] = True
-
-    type: Literal["pairwise_judge"] = "pairwise_judge"
-    weight: float = Field(0.0, ge=0, description="Weight in the score of the case: none.")
-    min_score: Share | None = Field(0.0, description="Minimum score to pass: any.")
-    base: str = Field(description="Arm that all others are compared with.")
     target: str = Field(description="Key of the target that judges.")
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
     temperature: float | None = Field(None, description="Sampling temperature of the judge.")

@@ -36,7 +36,7 @@ from agentv_ci.report.inert_markdown import (
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
 from agentv_ci.report.matrix_tables import case_table, target_table
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
-from agentv_ci.report.quarantine import quarantine_section
+from agentv_ci.report.quarantine_markdown import quarantine_section
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, shortened
 
