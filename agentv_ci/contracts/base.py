@@ -185,6 +185,14 @@ class _Contract(BaseModel):
     # Built at first use: most commands use few contracts.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        # pydantic would evaluate the types of class variables again for each class below this one.
+        for each in (cls, *cls.__bases__):
+            declared = vars(each).get("__annotations__", {})
+            for name in cls.__class_vars__ & declared.keys():
+                del declared[name]
+
 
 _FIELD_NAMES: dict[frozenset[str], set[str]] = {}
 
