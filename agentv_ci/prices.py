@@ -29,7 +29,8 @@ def names_of(model: str) -> tuple[str, ...]:
 
 def price_of(model: str, authored: Mapping[str, Price]) -> Price | None:
     """Return a model's price; None when neither the author nor the table knows it."""
-    return next((prices[name] for prices in (authored, _table()) for name in names_of(model) if name in prices), None)
+    names = names_of(model)
+    return next((price for look in (authored.get, _price) for name in names if (price := look(name)) is not None), None)
 
 
 def prices_as_of() -> str:
@@ -39,7 +40,7 @@ def prices_as_of() -> str:
 
 def load_prices() -> None:
     """Read the table now."""
-    _table()
+    _document()
 
 
 def cost_of_response(target: Target, response: Response, prices: Mapping[str, Price]) -> float | None:
@@ -79,8 +80,8 @@ def _document() -> Mapping[str, object]:
     return loaded
 
 
-@cache
-def _table() -> Mapping[str, Price]:
+@lru_cache(maxsize=1_000)
+def _price(name: str) -> Price | None:
     models = _document()["models"]
     assert isinstance(models, dict)
-    return {name: Price(**price) for name, price in models.items()}
+    return Price(**models[name]) if name in models else None

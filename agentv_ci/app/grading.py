@@ -13,13 +13,10 @@ from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices, Rivals, Submission
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices
-from agentv_ci.execute.workspace_records import MAX_KEPT
 from agentv_ci.prices import load_prices
 from agentv_ci.results.rows import Trial
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Work, Workspaces
-
-NOT_KEPT = f"rows hold no more than {MAX_KEPT // 1024} KiB, and no secrets"
 
 
 def grader(
@@ -57,6 +54,8 @@ async def work_of(case: PlanCase, changes: tuple[Change, ...] | None, workspaces
     if case.workspace is None:
         return "the case has no workspace"
     if changes is None:
+        from agentv_ci.execute.workspace_records import NOT_KEPT  # few cases have a workspace
+
         return f"the row does not hold what the agent left behind: {NOT_KEPT}"
     try:
         return await workspaces.work_of(case.workspace, changes)

@@ -9,7 +9,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
-from agentv_ci.app.grading import NOT_KEPT
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import conclude, run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
@@ -19,6 +18,7 @@ from agentv_ci.contracts.plan import Plan, PlanCase, flat, outcomes_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
+from agentv_ci.execute.workspace_records import NOT_KEPT
 from agentv_ci.load.discover import find_root
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import tool_calls_are_known

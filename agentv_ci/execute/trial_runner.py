@@ -31,7 +31,6 @@ from agentv_ci.execute.prompt import build_request, has_reference, judge_request
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices, ignore
 from agentv_ci.execute.targets import OpenTargets
-from agentv_ci.execute.workspace_records import record_of, unopened_record
 from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
 from agentv_ci.text import shortened
@@ -160,6 +159,8 @@ class LocalTrials:
         self._targets.forget(trial)
         if trial.case.workspace is None or trial.dry_run:
             return row
+        from agentv_ci.execute.workspace_records import unopened_record  # few cases have a workspace
+
         record = row.workspace or unopened_record(trial.case.workspace)
         kept = await self._workspaces.settle(
             trial.key, f"{trial.case.id}-{trial.target.name}-{trial.number}", passed=row.verdict == "pass"
@@ -187,6 +188,8 @@ class LocalTrials:
         return row if response.changes is None else await self._with_changes(row, trial.case, response.changes)
 
     async def _with_changes(self, row: ResultRow, case: PlanCase, changes: tuple[Change, ...]) -> ResultRow:
+        from agentv_ci.execute.workspace_records import record_of
+
         assert case.workspace is not None, "only in a workspace is something changed"
         try:
             work = await self._workspaces.work_of(case.workspace, changes)

@@ -18,6 +18,7 @@ MAX_DIFF = 20_000
 MAX_PATHS = 1_000
 MAX_KEPT = 64 * 1024
 """Bytes of changed files up to which a row holds them, for `rescore`."""
+NOT_KEPT = f"rows hold no more than {MAX_KEPT // 1024} KiB, and no secrets"
 
 
 def unopened_record(workspace: PlanWorkspace) -> WorkspaceRecord:
