@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_plain_validator_function
 from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.later import Later, contract_of
+from agentv_ci.contracts.later import Later, contract_of, imported
 
 GradedVerdict = Literal["pass", "borderline", "fail"]
 Verdict = Literal["pass", "borderline", "fail", "error", "skipped"]
@@ -187,6 +187,7 @@ class _Contract(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        imported(cls)
         # pydantic would evaluate the types of class variables again for each class below this one.
         for each in (cls, *cls.__bases__):
             declared = vars(each).get("__annotations__", {})

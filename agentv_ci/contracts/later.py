@@ -19,12 +19,14 @@ class Later(type):
     module: str
     kinds: tuple[str, ...]
     """The values of the key of its union that mean the contract."""
+    contract: type | None
+    """None until it is imported."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return (contract := cls.imported()) is not None and isinstance(instance, contract)
+        return (contract := cls.contract) is not None and isinstance(instance, contract)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return (contract := cls.imported()) is not None and issubclass(subclass, contract)
+        return (contract := cls.contract) is not None and issubclass(subclass, contract)
 
     def __call__(cls, **fields: object) -> object:
         """Return an instance of the contract."""
@@ -46,9 +48,15 @@ class Later(type):
         # The type of a field that few documents have.
         return no_info_plain_validator_function(validated, metadata={"contract": cls})
 
-    def imported(cls) -> type | None:
-        """Return the contract if it has been used."""
-        return getattr(sys.modules.get(cls.module), cls.__name__, None)
+
+_LAZY: dict[tuple[str, str], Later] = {}
+"""Module and name of a contract → its lazy class."""
+
+
+def imported(contract: type) -> None:
+    """Let the lazy class of a contract know it, if there is one: it is asked for every part of every document."""
+    if (lazy := _LAZY.get((contract.__module__, contract.__name__))) is not None:
+        lazy.contract = contract
 
 
 def later(name: str, module: str, *kinds: str) -> Later:
@@ -56,7 +64,9 @@ def later(name: str, module: str, *kinds: str) -> Later:
 
     It is defined beside an import under TYPE_CHECKING, so that type checkers see the contract.
     """
-    return Later(name, (), {"module": f"{__package__}.{module}", "kinds": kinds})
+    place = f"{__package__}.{module}"
+    known = getattr(sys.modules.get(place), name, None)
+    return _LAZY.setdefault((place, name), Later(name, (), {"module": place, "kinds": kinds, "contract": known}))
 
 
 def contract_of(each: T) -> T:

@@ -49,9 +49,17 @@ def mappings(
 
 def contracts_of(contract: type[Authored]) -> frozenset[type[Authored]]:
     """Return every contract that a contract can contain, of those that any document has had so far."""
-    parts = _parts_of(contract)
-    used = [each.imported() for each in parts if isinstance(each, Later)]
-    found = parts.union(*(_parts_of(each) for each in used if each is not None))
+    return _contracts_among(contract, tuple(each.contract for each in _lazy_parts(contract)))
+
+
+@cache
+def _lazy_parts(contract: type[Authored]) -> tuple[Any, ...]:
+    return tuple(each for each in _parts_of(contract) if isinstance(each, Later))
+
+
+@cache
+def _contracts_among(contract: type[Authored], used: tuple[Any, ...]) -> frozenset[type[Authored]]:
+    found = _parts_of(contract).union(*(_parts_of(each) for each in used if each is not None))
     return frozenset(each for each in found if not isinstance(each, Later))
 
 
