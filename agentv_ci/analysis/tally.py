@@ -6,7 +6,7 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Literal
 
 from msgspec import Struct, field
@@ -191,8 +191,8 @@ class Tally:
 
     def _in_order(self) -> Iterator[PassedOutcome | _Tallied]:
         line = attrgetter("line")
-        for suite in sorted({suite for suite, _ in self._cases}):
-            known = [each for (of, _), cases in self._cases.items() if of == suite for each in cases.known.values()]
+        for _, keys in groupby(sorted(self._cases), itemgetter(0)):
+            known = [each for key in keys for each in self._cases[key].known.values()]
             # A key with all that decides would take more memory than the cases themselves.
             known.sort(key=line)
             for _, same in groupby(known, line):
