@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema
@@ -73,5 +73,5 @@ def contract_of(each: T) -> T:
     """Return a contract; import that of a lazy class."""
     if not isinstance(each, Later):
         return each
-    contract: T = getattr(import_module(each.module), each.__name__)
-    return contract
+    contract: Any = each.contract or getattr(import_module(each.module), each.__name__)
+    return cast("T", contract)

@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 
 from agentv_ci.contracts.base import ErrorKind, EvaluatorVerdict, Require, Verdict
 from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.results import EvaluatorResult, ResultRow, Usage
+from agentv_ci.contracts.results import Choice, EvaluatorResult, ResultRow, Usage
 from agentv_ci.contracts.workspaces import RELATIVE_PATH, Isolation
 
 Name = Annotated[str, Meta(min_length=1)]
@@ -46,8 +46,8 @@ class StoredPreference(_Stored, frozen=True):
     arm: Name
     own_answer: str
     answer: str
-    own_first: Literal["first", "second", "tie"]
-    other_first: Literal["first", "second", "tie"]
+    own_first: Choice
+    other_first: Choice
 
 
 class StoredResult(_Stored, frozen=True):
