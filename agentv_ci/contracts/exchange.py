@@ -15,6 +15,7 @@ from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Verdict
 from agentv_ci.contracts.results import (
     Change,
     EvaluatorResult,
+    Expense,
     OutputMessage,
     Preference,
     PrintedOutput,
@@ -194,6 +195,8 @@ class Response(Struct, frozen=True):
     """Whether a secret was redacted."""
     cached: bool = False
     """Whether it comes from the cache or a recording."""
+    expenses: tuple[Expense, ...] = ()
+    """Of requests for it that failed and still used tokens or money."""
     changes: tuple[Change, ...] | None = None
     """What the agent has changed in its workspace; None without one."""
 
@@ -232,8 +235,25 @@ class ProviderError(Exception):
         """HTTP requests, including retries."""
         self.printed = printed
         """Output of a command that failed."""
+        self.model: str | None = None
+        """The model that was asked, as reported by the provider."""
+        self.usage: Usage | None = None
+        """Tokens of the failed request; None if the provider does not report them."""
+        self.cost_usd: float | None = None
+        """Reported cost of the failed request; None if unknown."""
+        self.earlier: tuple[Expense, ...] = ()
+        """Of the tries before the last one."""
         self.masked = False
         """Whether a secret was redacted."""
+
+    @property
+    def expenses(self) -> tuple[Expense, ...]:
+        """What all tries are known to have used."""
+        usage = self.usage or Usage()
+        if usage == Usage() and self.cost_usd is None:
+            return self.earlier
+        own = Expense(error_kind=self.kind, model=self.model, usage=usage, cost_usd=self.cost_usd)
+        return (*self.earlier, own)
 
 
 class JudgeQuestion(Struct, frozen=True):

@@ -66,6 +66,16 @@ class Usage(Recorded):
         )
 
 
+class Expense(Recorded):
+    """What one request has used: one that failed, or the one that was answered after it."""
+
+    attempt: Annotated[int, Field(ge=1)] = Field(1, description="Number of the attempt, from 1.")
+    error_kind: ErrorKind | None = Field(None, description="Why it failed; null for the answer.")
+    model: str | None = Field(None, description="Model, as reported by the provider.")
+    usage: Usage = Field(default_factory=Usage, description="Its tokens.")
+    cost_usd: Dollars | None = Field(None, description="Its cost; null if it is unknown.")
+
+
 def sum_of_known(one: N | None, two: N | None) -> N | None:
     """Return the sum of the known numbers; None if both are unknown."""
     return one if two is None else (one or 0) + two

@@ -50,10 +50,15 @@ def gemini_usage(block: JsonValue) -> Usage | None:
     """Return Gemini's tokens; thoughts count as output, and what tools add to the prompt as input."""
     if not isinstance(block, dict):
         return None
+    read = _sum(block, "promptTokenCount", "toolUsePromptTokenCount")
+    written, total = _sum(block, "candidatesTokenCount", "thoughtsTokenCount"), count_at(block, "totalTokenCount")
+    if written is None and read is not None and total is not None:
+        # A blocked answer has no count of its own.
+        written = max(0, total - read)
     return Usage(
-        input_tokens=_sum(block, "promptTokenCount", "toolUsePromptTokenCount"),
-        output_tokens=_sum(block, "candidatesTokenCount", "thoughtsTokenCount"),
-        total_tokens=count_at(block, "totalTokenCount"),
+        input_tokens=read,
+        output_tokens=written,
+        total_tokens=total,
         cached_tokens=count_at(block, "cachedContentTokenCount"),
     )
 

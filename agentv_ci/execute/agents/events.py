@@ -13,10 +13,22 @@ from agentv_ci.json_access import json_or_none, text_at
 class AgentFailed(Exception):
     """An agent reported a failure, or stopped without an answer."""
 
-    def __init__(self, sentence: str | None, kind: ErrorKind = "process") -> None:
+    def __init__(
+        self,
+        sentence: str | None,
+        kind: ErrorKind = "process",
+        *,
+        model: str | None = None,
+        usage: Usage | None = None,
+        cost_usd: float | None = None,
+    ) -> None:
+        """`usage` and `cost_usd` are what it has used all the same, if the agent reports that."""
         super().__init__(sentence)
         self.sentence = sentence
         self.kind = kind
+        self.model = model
+        self.usage = usage
+        self.cost_usd = cost_usd
 
 
 class NotEvents(ValueError):

@@ -130,7 +130,9 @@ class AgentProvider:
         except AgentFailed as error:
             reason = error.sentence or _last_line(finished.stderr) or "no reason given"
             status = f" (exit code {finished.status})" if finished.status else ""
-            raise _failure(error.kind, f"{self._kind}: {reason}{status}", reason, finished) from error
+            failure = _failure(error.kind, f"{self._kind}: {reason}{status}", reason, finished)
+            failure.model, failure.usage, failure.cost_usd = error.model, error.usage, error.cost_usd
+            raise failure from error
         except NotEvents as error:
             text = finished.stderr.strip() or finished.stdout.strip()
             what = "printed no JSON" if finished.stdout.strip() else "printed nothing"
@@ -139,6 +141,8 @@ class AgentProvider:
 
     def _read(self, finished: ProcessResult) -> Response:
         response = self._agent.read(finished)
+        if finished.status != 0 and response is not None:
+            raise AgentFailed(None, model=response.model, usage=response.usage, cost_usd=response.cost_usd)
         if finished.status != 0:
             raise AgentFailed(None)
         if response is None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ChatMessage, ProviderError, Request, Response
-from agentv_ci.contracts.results import ToolCall
+from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.provider import (
     Api,
@@ -44,9 +44,10 @@ def openai_api(
     if target.api_format == "responses":
         path, question = f"{place}/responses{query}", ("instructions", "input")
         body = partial(responses_body, target)
-        return Api(base_url, path, headers, question, body, read_responses, takes_seed=False)
+        return Api(base_url, path, headers, question, body, read_responses, responses_usage, takes_seed=False)
     path = f"{place}/chat/completions{query}"
-    return Api(base_url, path, headers, ("messages",), partial(chat_body, target), read_chat, takes_seed=True)
+    body = partial(chat_body, target)
+    return Api(base_url, path, headers, ("messages",), body, read_chat, chat_usage, takes_seed=True)
 
 
 def _model(target: SpeakingTarget) -> str:
@@ -122,9 +123,14 @@ def read_chat(body: JsonObject) -> Response:
         answer,
         _chat_calls(message),
         model=text_at(body, "model"),
-        usage=openai_usage(body.get("usage"), "prompt_tokens", "completion_tokens"),
+        usage=chat_usage(body),
         finish_reason=reason,
     )
+
+
+def chat_usage(body: JsonObject) -> Usage | None:
+    """Return the tokens of a completion."""
+    return openai_usage(body.get("usage"), "prompt_tokens", "completion_tokens")
 
 
 def _text(content: JsonValue) -> str:
@@ -211,9 +217,14 @@ def read_responses(body: JsonObject) -> Response:
         answer,
         _response_calls(body),
         model=text_at(body, "model"),
-        usage=openai_usage(body.get("usage"), "input_tokens", "output_tokens"),
+        usage=responses_usage(body),
         finish_reason=reason or status,
     )
+
+
+def responses_usage(body: JsonObject) -> Usage | None:
+    """Return the tokens of a response."""
+    return openai_usage(body.get("usage"), "input_tokens", "output_tokens")
 
 
 def _response_calls(body: JsonObject) -> Iterator[ToolCall]:

@@ -18,11 +18,13 @@ from agentv_ci.contracts.exchange import (
     Response,
     about_case,
 )
+from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.apis.refusals import Parameters
 from agentv_ci.execute.apis.transport import Transport
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.retries import logged_retries
+from agentv_ci.json_access import text_at
 from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy
 
 DEFAULT_SYSTEM_PROMPT = "You are a careful assistant. Follow the instructions and make nothing up."
@@ -49,6 +51,8 @@ class Api(Struct, frozen=True):
     """Returns the body of a question."""
     response: Callable[[JsonObject], Response]
     """Reads an answer; raises ProviderError."""
+    usage: Callable[[JsonObject], Usage | None]
+    """Reads the tokens of an answer, also of one that cannot be used."""
     takes_seed: bool
     """Whether the API supports seeds."""
     status_codes: frozenset[int] = DEFAULT_STATUS_CODES
@@ -112,7 +116,12 @@ class ApiProvider:
         begun = self._services.environment.monotonic()
         reply = await self._transport.post(self._api.path, headers=headers, body=body)
         took_s = self._services.environment.monotonic() - begun
-        response = self._api.response(reply)
+        try:
+            response = self._api.response(reply)
+        except ProviderError as error:
+            error.model = text_at(reply, "model") or text_at(reply, "modelVersion")
+            error.usage = self._api.usage(reply)
+            raise
         if response.finish_reason in CUT:
             cut = f"{self._target.name}: an answer was truncated ({response.finish_reason}); raise max_output_tokens"
             self._services.warn(about_case(cut, case_id))

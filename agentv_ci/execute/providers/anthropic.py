@@ -14,7 +14,7 @@ from agentv_ci.contracts.api_targets import AnthropicTarget
 from agentv_ci.contracts.attachments import TEXT
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response, Warn
-from agentv_ci.contracts.results import ToolCall
+from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.answers import answered, anthropic_usage
 from agentv_ci.execute.apis.provider import (
     Api,
@@ -63,6 +63,7 @@ def anthropic_api(target: AnthropicTarget, warn: Warn) -> Api:
         ("system", "messages"),
         partial(_body, target, warn),
         _response,
+        _usage,
         takes_seed=False,
         # 529: overloaded.
         status_codes=DEFAULT_STATUS_CODES | {529},
@@ -131,9 +132,13 @@ def _response(body: JsonObject) -> Response:
         answer,
         _calls(content),
         model=text_at(body, "model"),
-        usage=anthropic_usage(body.get("usage")),
+        usage=_usage(body),
         finish_reason=reason,
     )
+
+
+def _usage(body: JsonObject) -> Usage | None:
+    return anthropic_usage(body.get("usage"))
 
 
 def _generation(model: str) -> tuple[int, int]:

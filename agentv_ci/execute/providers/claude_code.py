@@ -43,14 +43,16 @@ def read_output(finished: ProcessResult) -> Response | None:
         for block in objects_at(event, "message", "content"):
             _read_block(turns, block, speaks=text_at(event, "type") == "assistant")
     result = result_event(events)
+    model = next((model for event in events if (model := text_at(event, "message", "model"))), None)
+    usage, cost_usd = _usage(result), amount_at(result, "total_cost_usd")
     if value_at(result, "is_error"):
-        raise AgentFailed(_reason(result), _kind(result))
+        raise AgentFailed(_reason(result), _kind(result), model=model, usage=usage, cost_usd=cost_usd)
     return turns.response(
         text_at(result, "result"),
-        model=next((model for event in events if (model := text_at(event, "message", "model"))), None),
-        usage=_usage(result),
+        model=model,
+        usage=usage,
         finish_reason=text_at(result, "stop_reason"),
-        cost_usd=amount_at(result, "total_cost_usd"),
+        cost_usd=cost_usd,
     )
 
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response
-from agentv_ci.contracts.results import ToolCall
+from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.answers import answered, gemini_usage
 from agentv_ci.execute.apis.provider import (
     Api,
@@ -57,6 +57,7 @@ def gemini_api(target: GeminiTarget) -> Api:
         ("systemInstruction", "contents"),
         partial(_body, target),
         _response,
+        _usage,
         takes_seed=True,
     )
 
@@ -120,9 +121,13 @@ def _response(body: JsonObject) -> Response:
         answer,
         _calls(parts),
         model=text_at(body, "modelVersion"),
-        usage=gemini_usage(body.get("usageMetadata")),
+        usage=_usage(body),
         finish_reason=reason,
     )
+
+
+def _usage(body: JsonObject) -> Usage | None:
+    return gemini_usage(body.get("usageMetadata"))
 
 
 def _without_candidates(body: JsonObject) -> ProviderError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,18 @@ from tests.execute import builders
 from tests.execute.builders import ask_all, context, question
 from tests.external import sdk_requests
 from tests.servers import model_api as served
+from tests.servers.http import Reply
 from tests.servers.model_api import ModelApi, Step, model_api
 from tests.support import FakeClock
 
 KEY = "sk-canary-0123456789abcdef"
+TOKENS = Usage(
+    input_tokens=served.USAGE.input,
+    output_tokens=served.USAGE.output,
+    total_tokens=served.USAGE.input + served.USAGE.output,
+    cached_tokens=served.USAGE.cached,
+)
+"""What the server says that an answer has used."""
 QUESTION = question(chat=(ChatMessage("system", "S"), ChatMessage("user", "hi")))
 
 
@@ -86,13 +95,7 @@ def test_an_answer_has_text_model_tokens_and_what_was_asked(kind: Kind) -> None:
     assert (found.model or "").endswith("-2030-01-02")
     assert found.finish_reason in ("stop", "completed", "end_turn", "STOP")
     assert ("hi" in str(found.request), KEY in str(found.request)) == (True, False)
-    tokens = served.USAGE
-    assert found.usage == Usage(
-        input_tokens=tokens.input,
-        output_tokens=tokens.output,
-        total_tokens=tokens.input + tokens.output,
-        cached_tokens=tokens.cached,
-    )
+    assert (found.usage, found.expenses) == (TOKENS, ())
 
 
 @each_kind
@@ -100,6 +103,28 @@ def test_an_answer_has_text_model_tokens_and_what_was_asked(kind: Kind) -> None:
 def test_a_refusal_and_what_a_filter_withholds_are_errors(step: Step, kind: Kind) -> None:
     error, asked = failure(kind, step)
     assert (error.kind, asked) == ("request", 1)
+
+
+@each_kind
+@pytest.mark.parametrize("step", [served.refuses(), served.filters()])
+def test_a_withheld_answer_has_used_tokens(step: Step, kind: Kind) -> None:
+    (expense,) = failure(kind, step)[0].expenses
+    assert (expense.error_kind, expense.usage.input_tokens, expense.cost_usd) == ("request", 100, None)
+    assert expense.usage.output_tokens in (0, 10)  # Gemini counts none for what it filters
+    assert (expense.model or "").endswith("-2030-01-02")
+
+
+def test_an_error_after_an_answer_was_paid_for_is_an_expense_of_the_next_try() -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    body = {"error": {"code": 502, "message": "went away"}, "model": "gpt-mock", "usage": usage}
+    paid = Step(lambda _dialect, _asked: Reply(200, json.dumps(body).encode()))
+    lost = Usage(input_tokens=7, output_tokens=3, total_tokens=10)
+    with model_api(paid, served.fails(503), paid, served.says("42")) as api:
+        found = answer(CHAT, api)
+    assert (found.answer, found.requests, found.usage) == ("42", 4, TOKENS)
+    assert [(each.error_kind, each.usage) for each in found.expenses] == [("server", lost)] * 2
+    error, asked = failure(CHAT, paid, served.fails(503), paid, served.fails(400))
+    assert (error.kind, asked, [each.usage for each in error.expenses]) == ("request", 4, [lost, lost])
 
 
 @each_kind
