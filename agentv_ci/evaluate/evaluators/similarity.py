@@ -3,6 +3,9 @@
 levenshtein: 1 − edits / length of the longer text (V. Levenshtein 1966). rouge_l: F1 of the longest common
 subsequence of words (C.-Y. Lin, ROUGE, 2004). token_f1: F1 of the words both have, as SQuAD counts them
 (P. Rajpurkar et al. 2016). bleu: of one sentence, smoothed exponentially (M. Post, sacreBLEU, 2018).
+
+Each letter of a script without spaces between words is a word, as in MLQA (P. Lewis et al. 2020) and in the
+tokenizer `zh` of sacreBLEU. Punctuation of all scripts counts as that of ASCII does.
 """
 
 from __future__ import annotations
@@ -11,16 +14,32 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+from unicodedata import category
 
 from agentv_ci.contracts.evaluators import SimilarityEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
+
+if TYPE_CHECKING:
+    from regex import Pattern
 
 MAX_CHARACTERS = 50_000
 """Longer texts would delay all cases that run concurrently."""
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_TYPOGRAPHIC = {
+    **dict.fromkeys(map(ord, "‘’‚‛‹›"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟«»"), '"'),
+    **dict.fromkeys(map(ord, "\u2010\u2011"), "-"),
+    0x200B: " ",
+}
+"""Quotes and hyphens → those of ASCII; the zero-width space, which separates words in Thai and Khmer → a space."""
+_LETTER_ALONE = r"[\p{L}&&[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Bopo}\p{LB=SA}]]"
+"""Letters of scripts without spaces between words: Chinese and Japanese, and the line-breaking class of Thai, Lao,
+Khmer, Burmese and related scripts (Unicode Standard Annex 14)."""
 
 
 async def similarity(settings: SimilarityEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
@@ -54,7 +73,7 @@ def _measured(settings: SimilarityEvaluator, answer: str, reference: str) -> flo
             from sacrebleu.metrics.bleu import BLEU
 
             # With effective_order, texts of fewer than four words have a score too.
-            bleu: float = BLEU(effective_order=True).sentence_score(answer, [reference]).score
+            bleu: float = BLEU(effective_order=True).sentence_score(_spaced(answer), [_spaced(reference)]).score
             return min(1.0, bleu / 100)
 
 
@@ -64,12 +83,32 @@ def _f1(common: int, ours: Sequence[str], theirs: Sequence[str]) -> float:
 
 def _tokens(text: str) -> list[str]:
     """Return the words of a text; of a text without words, such as 👍 or ?, the text itself."""
-    return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split() or [text.strip()]
+    plain = _spaced(text.lower()).translate(_PUNCTUATION)
+    words = _ARTICLES.sub(" ", plain).split()
+    return [word for word in words if not _is_mark(word)] or [text.strip()]
+
+
+def _is_mark(word: str) -> bool:
+    return len(word) == 1 and category(word).startswith("P")
 
 
 def _words(text: str) -> list[str]:
     """Return the words of a text in any script; of a text without words, the text itself."""
-    import regex
-
     # With combining marks: without them, different words of many scripts would be equal.
-    return regex.findall(r"[\p{L}\p{M}\p{N}]+", text.casefold()) or [text.strip()]
+    spaced = rf"[[\p{{L}}\p{{M}}\p{{N}}]--{_LETTER_ALONE}]+"
+    return _pattern(rf"{_LETTER_ALONE}\p{{M}}*|{spaced}").findall(text.casefold()) or [text.strip()]
+
+
+def _spaced(text: str) -> str:
+    """Return a text with spaces between the words of any script, and around punctuation beyond ASCII."""
+    if text.isascii():
+        return text
+    pattern = _pattern(rf"{_LETTER_ALONE}\p{{M}}*|[\p{{P}}--\p{{ASCII}}]")
+    return pattern.sub(r" \g<0> ", text.translate(_TYPOGRAPHIC))
+
+
+@cache
+def _pattern(pattern: str) -> Pattern[str]:
+    import regex  # few runs need it
+
+    return regex.compile(pattern, regex.VERSION1)

@@ -43,7 +43,7 @@ def score(metric: str, answer: str, reference: str) -> float:
         ("rouge_l", "👎", "👍", 0),
         ("rouge_l", "", "?", 0),
         ("rouge_l", "की", "का", 0),
-        ("rouge_l", "ไม่", "ไม้", 0),
+        ("rouge_l", "ไม่", "ไม้", 0.5),
         ("token_f1", "the cat sat", "a cat sat", 1),
         ("token_f1", "Cat, sat!", "cat sat", 1),
         ("token_f1", "the cat sat on the mat", "cat mat", 2 / 3),
@@ -59,6 +59,49 @@ def score(metric: str, answer: str, reference: str) -> float:
 )
 def test_metric_is_worked_out_by_hand(metric: str, answer: str, reference: str, expected: float) -> None:
     assert score(metric, answer, reference) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("metric", "least"), [("rouge_l", 0.8), ("token_f1", 0.8), ("bleu", 0.6)])
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        pytest.param("您可以在三十天内退货。谢谢", "您可以在三十天内退货", id="chinese"),
+        pytest.param("三十日以内なら返品できますよ。", "三十日以内なら返品できます", id="japanese"),
+        pytest.param("カードで払えます!", "カードで払えます", id="katakana"),
+        pytest.param("คุณสามารถคืนสินค้าได้ภายในสามสิบวันค่ะ", "คุณสามารถคืนสินค้าได้ภายในสามสิบวัน", id="thai"),
+        pytest.param("ທ່ານສາມາດສົ່ງຄືນໄດ້ພາຍໃນສາມສິບວັນ.", "ທ່ານສາມາດສົ່ງຄືນໄດ້ພາຍໃນສາມສິບວັນ", id="lao"),
+        pytest.param("អ្នកអាចប្រគល់ទំនិញវិញ\u200bក្នុងសាមសិបថ្ងៃ។", "អ្នកអាចប្រគល់ទំនិញវិញក្នុងសាមសិបថ្ងៃ", id="khmer"),
+        pytest.param("ရက်သုံးဆယ်အတွင်း ပြန်ပေးနိုင်သည်။", "ရက်သုံးဆယ်အတွင်း ပြန်ပေးနိုင်သည်", id="burmese"),
+        pytest.param("ཉིན་སུམ་ཅུའི་ནང་ཕྱིར་སློག་ཆོག།", "ཉིན་སུམ་ཅུའི་ནང་ཕྱིར་སློག་ཆོག", id="tibetan"),
+        pytest.param("30일 이내에 반품할 수 있습니다.", "30일 이내에 반품할 수 있습니다", id="korean"),
+        pytest.param("يمكنك إرجاعه خلال ثلاثين يوما؟", "يمكنك إرجاعه خلال ثلاثين يوما", id="arabic"),
+        pytest.param("आप इसे तीस दिनों में लौटा सकते हैं।", "आप इसे तीस दिनों में लौटा सकते हैं", id="hindi"),
+        pytest.param("“Don’t return it now” …", '"Don\'t return it now"', id="curly-quotes"),
+        pytest.param("«Vous» avez trente jours — merci", '"Vous" avez trente jours, merci', id="french"),
+        pytest.param("iPhone は30日以内に返品できます。", "iPhoneは30日以内に返品できます", id="mixed"),
+    ],
+)
+def test_punctuation_and_a_word_more_change_little_in_any_script(
+    metric: str, least: float, answer: str, reference: str
+) -> None:
+    assert least < score(metric, answer, reference) <= 1.0
+    assert score(metric, reference, reference) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("answer", "reference"), [("您可以退货", "他们没有时间"), ("ได้", "พบ"), ("返品できます", "無理な話")]
+)
+def test_other_texts_without_spaces_score_zero(metric: str, answer: str, reference: str) -> None:
+    assert score(metric, answer, reference) == 0.0
+
+
+@given(st.text("您可以在退货三十 。,，“”abAB12", max_size=20), st.text("您可以在退货三十 。,，“”abAB12", max_size=20))
+def test_bleu_of_chinese_is_that_of_sacrebleu(answer: str, reference: str) -> None:
+    answer, reference = (each.replace("“", "").replace("”", "") for each in (answer, reference))
+    assume(reference.strip())
+    expected = sacrebleu.sentence_bleu(answer, [reference], tokenize="zh").score / 100
+    assert score("bleu", answer, reference) == pytest.approx(min(1.0, expected))
 
 
 @given(ASCII | st.lists(WORDS, max_size=12).map(" ".join), ASCII | st.lists(WORDS, max_size=12).map(" ".join))
