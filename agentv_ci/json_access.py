@@ -44,6 +44,16 @@ def json_or_none(text: str) -> JsonValue:
         return None
 
 
+def object_at_position(text: str, start: int) -> tuple[JsonObject, int] | None:
+    """Return the JSON object that begins at a position, and where it ends; None if there is no whole one."""
+    try:
+        value, end = _LENIENT.raw_decode(text, start)
+        value = well_formed(value)
+    except (ValueError, RecursionError):
+        return None
+    return (value, end) if isinstance(value, dict) else None
+
+
 def refuse_constant(constant: str) -> None:
     """Raise ValueError for NaN and Infinity."""
     raise ValueError(f"{constant} is not JSON")

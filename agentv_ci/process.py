@@ -13,15 +13,17 @@ import signal
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from agentv_ci.contracts.exchange import ProcessResult
+from agentv_ci.contracts.exchange import Listener, ProcessResult
 
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
 PIPE_BYTES = 1024 * 1024
 GRACE_S = 5.0
 DRAIN_S = 0.5
 """How long to wait for output after the command itself has ended."""
+DONE_GRACE_S = 3.0
+"""How long a command may take to end after it has done its work."""
 
 RUNNER_VARIABLES = frozenset(
     {
@@ -36,9 +38,6 @@ ProcessId = tuple[int, int]
 
 _running: set[int] = set()
 """Session leaders that would outlive this process."""
-
-Listener = Callable[[int, bytes], None]
-"""Gets output as it comes: the file descriptor, 1 or 2, and bytes."""
 
 Watch = Callable[[int], Awaitable[str]]
 """Watches a process by its id; returns why it must end."""
@@ -100,21 +99,31 @@ async def run(
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
     transport, output = await _start(argv, cwd, env, listener, feeds=bool(stdin))
     watching = asyncio.ensure_future(watch(transport.get_pid())) if watch is not None else None
+    settling = asyncio.ensure_future(_settled(listener.done)) if listener is not None else None
+    is_late = False
     try:
         if stdin:
             _feed(transport, stdin)
-        async with asyncio.timeout(timeout_s):
-            await output.answered(watching)
-    except TimeoutError as error:
-        output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)
-        await asyncio.wait((output.ended,), timeout=GRACE_S)
-        raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR)) from error
+        try:
+            async with asyncio.timeout(timeout_s):
+                await output.answered(watching, settling)
+        except TimeoutError:
+            is_late = True
+        is_done = listener is not None and listener.done.is_set() and transport.get_returncode() is None
+        if is_late or is_done:
+            output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)
+            await asyncio.wait((output.ended,), timeout=GRACE_S)
     finally:
-        if watching is not None and not watching.done():
-            watching.cancel()
+        for each in (watching, settling):
+            if each is not None:
+                each.cancel()
         await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
     if watching is not None and watching.done() and not watching.cancelled():
         raise ProcessFailed(watching.result(), output.text(STDOUT), output.text(STDERR))
+    if is_done:
+        return ProcessResult(0, output.text(STDOUT), output.text(STDERR))
+    if is_late:
+        raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR))
     if output.is_flooded:
         raise ProcessFailed(
             f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB", output.text(STDOUT), output.text(STDERR)
@@ -172,17 +181,26 @@ class _Output(asyncio.SubprocessProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
         _settle(self.closed)
 
-    async def answered(self, watching: asyncio.Future[str] | None = None) -> None:
-        """Wait until the process has ended, and a moment longer for its last output, or until `watching` ends."""
+    async def answered(self, *others: asyncio.Future[Any] | None) -> None:
+        """Wait until the process has ended, and a moment longer for its last output, or until one of `others` ends."""
         # Not `await self.ended`: a timeout would cancel the future, and the end would not be noticed.
-        either = (self.ended,) if watching is None else (self.ended, watching)
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        any_of = [self.ended, *(each for each in others if each is not None)]
+        await asyncio.wait(any_of, return_when=asyncio.FIRST_COMPLETED)
         if self.ended.done() and not self.is_flooded:
             await asyncio.wait((self.drained,), timeout=DRAIN_S)
 
     def text(self, fd: int) -> str:
         """Return the output of a pipe."""
         return b"".join(self._chunks[fd]).decode("utf-8", "replace")
+
+
+async def _settled(done: asyncio.Event) -> None:
+    """Wait until a command has had some time to end after its work."""
+    while True:
+        await done.wait()
+        await asyncio.sleep(DONE_GRACE_S)
+        if done.is_set():
+            return
 
 
 def _settle(future: asyncio.Future[None]) -> None:

@@ -146,6 +146,59 @@ def test_a_time_out_ends_a_command_with_its_children_and_keeps_its_output(
     assert (folder / "farewell").exists() == ("farewell" in command)
 
 
+class Done:
+    """A listener that hears the end of the work in a word."""
+
+    def __init__(self) -> None:
+        self.done = asyncio.Event()
+
+    def __call__(self, output: int, data: bytes) -> None:
+        if output == process.STDOUT and b"done" in data:
+            self.done.set()
+
+
+@pytest.mark.parametrize(
+    ("command", "timeout_s"),
+    [
+        ("echo $$ > pid; echo so far >&2; echo done; exec sleep 60", 30),
+        ("echo so far >&2; sleep 60 & echo $! > pid; echo done; wait", 30),
+        ("trap '' TERM; echo $$ > pid; echo so far >&2; echo done; while :; do sleep 60; done", 30),
+        ("(trap '' TERM; exec sleep 60) & echo $! > pid; echo so far >&2; echo done; exec sleep 60", 30),
+        ("echo $$ > pid; echo so far >&2; echo done; exec sleep 60", 0.3),
+        ("trap 'exit 7' TERM; echo $$ > pid; echo so far >&2; echo done; sleep 60 & wait", 30),
+        ("echo $$ > pid; echo so far >&2; echo done; sleep 0.3; exec yes", 30),
+    ],
+    ids=["command", "child", "ignores TERM", "child ignores TERM", "late", "trap", "floods"],
+)
+def test_a_command_that_has_done_its_work_is_ended_with_its_children(
+    command: str, timeout_s: float, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    monkeypatch.setattr(process, "DONE_GRACE_S", 0.5)
+    found = asyncio.run(
+        soon(run(command, cwd=folder, env=os.environ, timeout_s=timeout_s, stdin=b"x", listener=Done()))
+    )
+    assert (found.status, found.stdout[:5], found.stderr) == (0, "done\n", "so far\n")
+    assert has_ended(pid_in(folder / "pid"))
+
+
+@pytest.mark.parametrize(("command", "status"), [("echo done; exit 3", 3), ("echo done; sleep 0.1; exit 3", 3)])
+def test_a_command_that_ends_after_its_work_has_its_own_status(command: str, status: int, tmp_path: Path) -> None:
+    found = asyncio.run(soon(run(command, cwd=tmp_path, env=os.environ, timeout_s=30, listener=Done())))
+    assert (found.status, found.stdout) == (status, "done\n")
+
+
+async def test_a_command_that_works_on_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "DONE_GRACE_S", 0.05)
+    listener = Done()
+    listener.done.set()
+    begun = asyncio.create_task(
+        run("read line; echo $line", cwd=tmp_path, env=os.environ, timeout_s=0.4, stdin=b"x", listener=listener)
+    )
+    listener.done.clear()
+    assert (await begun).stdout == "x\n"
+
+
 def test_a_time_out_is_not_held_up_by_a_detached_child_that_holds_the_output(folder: Path) -> None:
     with pytest.raises(ProcessTimedOut):
         finish([sys.executable, "-c", f"{DETACHES}child.wait()"], folder, timeout_s=1)

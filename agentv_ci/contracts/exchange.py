@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -22,6 +22,9 @@ from agentv_ci.contracts.results import (
     ToolCall,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from asyncio import Event
 
 Log = Callable[[str], None]
 """Print a line with `--verbose`."""
@@ -143,6 +146,17 @@ class ProcessResult(Struct, frozen=True):
     stderr: str
 
 
+class Listener(Protocol):
+    """Gets the output of a command as it comes, and knows when the command has done its work."""
+
+    @property
+    def done(self) -> Event:
+        """Set when its output is complete: if it does not end soon, it is ended, with status 0."""
+
+    def __call__(self, output: int, data: bytes, /) -> None:
+        """Get a part of its output: the file descriptor, 1 or 2, and bytes."""
+
+
 class Place(Protocol):
     """The workspace of one trial, while its agent works."""
 
@@ -161,7 +175,7 @@ class Place(Protocol):
         env: Mapping[str, str],
         timeout_s: float,
         stdin: bytes = b"",
-        listener: Callable[[int, bytes], None] | None = None,
+        listener: Listener | None = None,
         reads: Sequence[Path] = (),
     ) -> ProcessResult:
         """Run a command in it with this environment beside PATH, HOME and TMPDIR; raises ProcessFailed.

@@ -19,12 +19,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.atomic import keep_out_of_git
-from agentv_ci.contracts.exchange import Log, ProcessResult
+from agentv_ci.contracts.exchange import Listener, Log, ProcessResult
 from agentv_ci.contracts.plan import PlanFile, PlanWorkspace
 from agentv_ci.contracts.results import Change
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
-from agentv_ci.process import Listener, ProcessFailed, ProgramNotStarted, child_environment, kill_marked, run
+from agentv_ci.process import ProcessFailed, ProgramNotStarted, child_environment, kill_marked, run
 from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import Base, UnusableWorkspace, base_in, fill, lay
 from agentv_ci.workspaces.contents import key_of

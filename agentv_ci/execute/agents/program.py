@@ -14,14 +14,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv_ci.contracts.agent_targets import AgentTarget
-from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, ProviderError, Request, Response
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
-from agentv_ci.execute.agents.events import AgentFailed, NotEvents
+from agentv_ci.execute.agents.events import AgentFailed, EventTypes, FinalEvent, NotEvents, Spent, Write, all_pieces
 from agentv_ci.execute.agents.workspace import Workspace, prompt_document, workspace
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
-from agentv_ci.process import Listener, ProcessFailed, ProgramNotStarted, child_environment, run
+from agentv_ci.process import ProcessFailed, ProgramNotStarted, child_environment, run
 from agentv_ci.source_files import names_of
 
 NOT_LOGGED_IN = re.compile(
@@ -30,8 +30,8 @@ NOT_LOGGED_IN = re.compile(
     re.IGNORECASE,
 )
 
-Listen = Callable[[Request, Sequence[str]], AbstractContextManager[Listener | None]]
-"""Opens a listener for an agent's output."""
+OpenLog = Callable[[Request, Sequence[str]], AbstractContextManager[Write | None]]
+"""Opens a log of an agent's output."""
 
 
 class Agent(Struct, frozen=True):
@@ -46,6 +46,9 @@ class Agent(Struct, frozen=True):
     """
     read: Callable[[ProcessResult], Response | None]
     """Returns the answer, or None without one; raises AgentFailed, or NotEvents for output without events."""
+    spent: Callable[[Sequence[JsonObject]], Spent]
+    """Returns what it has used by its events so far."""
+    events: EventTypes
     environment: Mapping[str, str] = field(default_factory=dict)
     """Default values of environment variables."""
 
@@ -67,13 +70,13 @@ class AgentProvider:
     """See Provider."""
 
     def __init__(
-        self, target: AgentTarget, agent: Agent, services: ProviderServices, *, listen: Listen | None = None
+        self, target: AgentTarget, agent: Agent, services: ProviderServices, *, open_log: OpenLog | None = None
     ) -> None:
         self._target = target
         self._kind = target.kind()
         self._agent = agent
         self._services = services
-        self._listen = listen
+        self._open_log = open_log
         self._env = child_environment({**agent.environment, **services.environment.variables}, target.env)
         self._executable: str | None = None
 
@@ -96,11 +99,15 @@ class AgentProvider:
                 (place.folder / "prompt.md").write_text(prompt, encoding="utf-8", errors="replace")
             except OSError as error:
                 raise unwritable(error) from error
-            finished = await self._run(prompt, place, request)
+            monotonic = self._services.environment.monotonic
+            begun_s, final = monotonic(), FinalEvent(self._agent.events, monotonic)
+            finished = await self._run(prompt, place, request, final)
             response = self._response(finished)
-        return replace(response, request={"prompt": prompt})
+        # Until the answer was complete: the program may take longer to end.
+        duration_ms = None if final.at_s is None else round((final.at_s - begun_s) * 1000)
+        return replace(response, request={"prompt": prompt}, duration_ms=duration_ms)
 
-    async def _run(self, prompt: str, place: Workspace, request: Request) -> ProcessResult:
+    async def _run(self, prompt: str, place: Workspace, request: Request, final: FinalEvent) -> ProcessResult:
         assert self._executable is not None, "a provider is checked before it is asked"
         is_elsewhere = request.place is not None or self._target.cwd is not None
         argv = (self._executable, *self._agent.arguments(place.folder, is_elsewhere))
@@ -108,20 +115,21 @@ class AgentProvider:
         cwd = self._services.place(self._target.cwd) if self._target.cwd else place.folder
         self._services.log(f"{self._target.name}: {request.case_id}: running {shlex.join(argv)}")
         try:
-            with self._listen(request, argv) if self._listen else nullcontext() as listener:
+            with self._open_log(request, argv) if self._open_log else nullcontext() as final.log:
                 stdin = prompt.encode("utf-8", "replace")
                 if request.place is None:
-                    return await run(argv, cwd=cwd, env=self._env, timeout_s=timeout_s, stdin=stdin, listener=listener)
+                    return await run(argv, cwd=cwd, env=self._env, timeout_s=timeout_s, stdin=stdin, listener=final)
                 own = [self._services.root / name for name in names_of(self._target.sources or ())]
                 env = {**self._agent.environment, **(self._target.env or {})}
                 return await request.place.run(
-                    argv, env=env, timeout_s=timeout_s, stdin=stdin, listener=listener, reads=own
+                    argv, env=env, timeout_s=timeout_s, stdin=stdin, listener=final, reads=own
                 )
         except ProcessFailed as error:
             hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""
             last = _last_line(error.stderr)
             ending = f"; stderr: {last}" if last else ""
-            raise process_failure(error, f"{self._kind} {error}{hint}{ending}") from error
+            failure = process_failure(error, f"{self._kind} {error}{hint}{ending}")
+            raise self._with_expense(failure, error.stdout) from error
 
     def _response(self, finished: ProcessResult) -> Response:
         """Read the output; a failure that the agent reports takes precedence over exit code and standard error."""
@@ -131,8 +139,7 @@ class AgentProvider:
             reason = error.sentence or _last_line(finished.stderr) or "no reason given"
             status = f" (exit code {finished.status})" if finished.status else ""
             failure = _failure(error.kind, f"{self._kind}: {reason}{status}", reason, finished)
-            failure.model, failure.usage, failure.cost_usd = error.model, error.usage, error.cost_usd
-            raise failure from error
+            raise self._with_expense(failure, finished.stdout) from error
         except NotEvents as error:
             text = finished.stderr.strip() or finished.stdout.strip()
             what = "printed no JSON" if finished.stdout.strip() else "printed nothing"
@@ -141,13 +148,18 @@ class AgentProvider:
 
     def _read(self, finished: ProcessResult) -> Response:
         response = self._agent.read(finished)
-        if finished.status != 0 and response is not None:
-            raise AgentFailed(None, model=response.model, usage=response.usage, cost_usd=response.cost_usd)
         if finished.status != 0:
             raise AgentFailed(None)
         if response is None:
             raise AgentFailed("no assistant message", "malformed")
         return response
+
+    def _with_expense(self, failure: ProviderError, stdout: str) -> ProviderError:
+        """Return a failure with what the agent has used all the same."""
+        pieces = all_pieces(stdout, self._agent.events.known)
+        spent = self._agent.spent([piece for piece in pieces if not isinstance(piece, str)])
+        failure.model, failure.usage, failure.cost_usd = spent.model, spent.usage, spent.cost_usd
+        return failure
 
     async def close(self) -> None:
         """Nothing outlives a question."""

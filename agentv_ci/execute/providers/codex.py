@@ -19,12 +19,20 @@ from typing import TextIO
 from agentv_ci.contracts.agent_targets import CodexTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProcessResult, Request, Response
-from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events
+from agentv_ci.execute.agents.events import (
+    AgentFailed,
+    EventTypes,
+    Spent,
+    Turns,
+    Write,
+    kind_of_reported,
+    last_event,
+    read_events,
+)
 from agentv_ci.execute.agents.program import Agent, AgentProvider
 from agentv_ci.execute.answers import error_message, summed
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
-from agentv_ci.process import Listener
 from agentv_ci.text import printable
 
 OUTPUTS = {1: "stdout", 2: "stderr"}
@@ -32,6 +40,7 @@ LOGS_SWITCH = "AGENTV_CODEX_STREAM_LOGS"
 OFF = frozenset({"false", "0", "off"})
 
 KNOWN = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed", "item.completed", "error"})
+EVENTS = EventTypes(KNOWN, final={"turn.completed", "turn.failed"}, working={"turn.started", "item.completed"})
 PASSING = "Reconnecting"
 """Codex continues after an error that begins like this."""
 STATUS = re.compile(r"\b(?:unexpected status|last status:) (\d{3})\b")
@@ -49,13 +58,15 @@ def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvi
     """Return the provider of a resolved target; it writes a log of every run."""
     summarize = None if target.log_format == "json" else summary
 
-    def listen(request: Request, argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
+    def open_log(request: Request, argv: Sequence[str]) -> AbstractContextManager[Write | None]:
         if services.environment.variables.get(LOGS_SWITCH, "").strip().lower() in OFF:
             return nullcontext()
         folder = services.place(target.log_dir) if target.log_dir else services.logs / "codex"
         return run_log(folder, target.name, request, argv, services=services, summarize=summarize)
 
-    return AgentProvider(target, Agent("codex", partial(_arguments, target), read_output), services, listen=listen)
+    return AgentProvider(
+        target, Agent("codex", partial(_arguments, target), read_output, spent, EVENTS), services, open_log=open_log
+    )
 
 
 def _arguments(target: CodexTarget, workspace: Path, is_elsewhere: bool) -> Sequence[str]:  # as called
@@ -83,10 +94,16 @@ def read_output(finished: ProcessResult) -> Response | None:
     if error := _error(events, is_completed=completed is not None):
         # It may be an API's error body.
         raise AgentFailed(error_message(json_or_none(error)) or error, _kind(error))
-    read, written, cached = (
-        count_at(completed, "usage", name) for name in ("input_tokens", "output_tokens", "cached_input_tokens")
-    )
-    return turns.response(turns.last, usage=summed(read, written, cached))
+    return turns.response(turns.last, spent(events))
+
+
+def spent(events: Sequence[JsonObject]) -> Spent:
+    """Return what the turn has used; Codex reports that of completed ones."""
+    completed = last_event(events, "turn.completed")
+    if completed is None:
+        return Spent()
+    names = ("input_tokens", "output_tokens", "cached_input_tokens")
+    return Spent(usage=summed(*(count_at(completed, "usage", name) for name in names)))
 
 
 def _error(events: Sequence[JsonObject], *, is_completed: bool) -> str | None:
@@ -157,7 +174,7 @@ def run_log(
     *,
     services: ProviderServices,
     summarize: Summarize | None,
-) -> Iterator[Listener | None]:
+) -> Iterator[Write | None]:
     """Write a log while an agent runs: of its raw output if `summarize` is None.
 
     Warns, and yields None, when the log cannot be written.
@@ -193,7 +210,7 @@ def _safe(name: str) -> str:
 
 
 class _Log:
-    """A listener that writes whole lines."""
+    """A log of whole lines."""
 
     def __init__(self, file: TextIO, services: ProviderServices, summarize: Summarize | None) -> None:
         self._file = file

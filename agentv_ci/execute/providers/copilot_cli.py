@@ -5,21 +5,38 @@ https://docs.github.com/copilot/how-tos/copilot-cli. It does not report tokens.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agentv_ci.contracts.agent_targets import CopilotCliTarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, Response
-from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events, result_event
+from agentv_ci.execute.agents.events import (
+    AgentFailed,
+    EventTypes,
+    Spent,
+    Turns,
+    kind_of_reported,
+    last_event,
+    read_events,
+    result_event,
+)
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, text_at, value_at
 
-KNOWN = frozenset({"assistant.message", "user.message", "session.error", "result", "assistant.turn_start"})
+KNOWN = frozenset(
+    {
+        *("user.message", "assistant.turn_start", "assistant.message", "session.error", "abort", "result"),
+        *("tool.execution_start", "tool.execution_complete"),
+    }
+)
+EVENTS = EventTypes(KNOWN, final={"result"}, working={"assistant.turn_start", "assistant.message"})
 
 
 def open_provider(target: CopilotCliTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target; all tools are allowed, as permission cannot be given in a run."""
     arguments = usual_arguments(target, "--output-format", "json", "--no-color", "--allow-all-tools")
-    return AgentProvider(target, Agent("copilot", arguments, read_output, {"CI": "1"}), services)
+    return AgentProvider(target, Agent("copilot", arguments, read_output, spent, EVENTS, {"CI": "1"}), services)
 
 
 def read_output(finished: ProcessResult) -> Response | None:
@@ -28,16 +45,22 @@ def read_output(finished: ProcessResult) -> Response | None:
     turns = Turns()
     for event in events:
         _read_event(turns, event)
+    status = value_at(last_event(events, "result"), "exitCode")
     failure = last_event(events, "session.error")
-    if failure is not None and value_at(last_event(events, "result"), "exitCode") != 0:
+    if failure is not None and status != 0:
         raise AgentFailed(
             text_at(failure, "data", "message"), kind_of_reported(count_at(failure, "data", "statusCode"))
         )
-    status = value_at(result_event(events), "exitCode")
-    if status != 0:
+    if (abort := last_event(events, "abort")) is not None:
+        raise AgentFailed(f"the session was aborted: {text_at(abort, 'data', 'reason') or 'no reason given'}")
+    if value_at(result_event(events), "exitCode") != 0:
         raise AgentFailed(f"the session ended with exit code {status}")
-    model = next((model for event in events if (model := text_at(event, "data", "model"))), None)
-    return turns.response(turns.last, model=model)
+    return turns.response(turns.last, spent(events))
+
+
+def spent(events: Sequence[JsonObject]) -> Spent:
+    """Return the model, which is all that Copilot reports."""
+    return Spent(model=next((model for event in events if (model := text_at(event, "data", "model"))), None))
 
 
 def _read_event(turns: Turns, event: JsonObject) -> None:

@@ -16,7 +16,9 @@ from agentv_ci.contracts.exchange import ProcessResult, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import (
     AgentFailed,
+    EventTypes,
     NotEvents,
+    Spent,
     Turns,
     kind_of_reported,
     last_event,
@@ -29,14 +31,19 @@ from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
 
 ENVIRONMENT = {"GEMINI_TELEMETRY_ENABLED": "false"}
+STOPPED = re.compile(r"stopping execution|session turns exceeded", re.IGNORECASE)
+"""Says that a run was stopped, also as a warning."""
+MAX_FAILURE = 64 * 1024
+"""Characters at the end of standard error in which a failure is searched."""
 KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "error"})
+EVENTS = EventTypes(KNOWN, final={"result"}, working={"message", "tool_use"})
 
 
 def open_provider(target: GeminiCliTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target; `--skip-trust` because trust cannot be confirmed in a run."""
     first = ("-o", "stream-json", "--skip-trust")
     arguments = usual_arguments(target, *first, model="-m", folder="--include-directories")
-    return AgentProvider(target, Agent("gemini", arguments, read_output, ENVIRONMENT), services)
+    return AgentProvider(target, Agent("gemini", arguments, read_output, spent, EVENTS, ENVIRONMENT), services)
 
 
 def read_output(finished: ProcessResult) -> Response | None:
@@ -48,14 +55,41 @@ def read_output(finished: ProcessResult) -> Response | None:
         if failure is None:
             raise
         events = []
-    result = last_event(events, "result")
-    if failure is None and result is not None and value_at(result, "status") != "success":
-        failure = result if "error" in result else last_event(events, "error") or result
+    failure = failure or _reported_failure(events, is_error=finished.status != 0)
     if failure is not None:
         raise AgentFailed(error_message(_inner(failure)) or error_message(failure) or "no reason given", _kind(failure))
-    stats = value_at(result_event(events), "stats")
+    result_event(events)
     turns = _turns(events)
-    return turns.response(turns.last, model=text_at(last_event(events, "init"), "model"), usage=_usage(stats))
+    return turns.response(turns.last, spent(events))
+
+
+def spent(events: Sequence[JsonObject]) -> Spent:
+    """Return what was used, as the result says."""
+    stats = value_at(last_event(events, "result"), "stats")
+    model = text_at(last_event(events, "init"), "model")
+    return Spent(model=model, usage=None if stats is None else _usage(stats))
+
+
+def _reported_failure(events: Sequence[JsonObject], *, is_error: bool) -> JsonObject | None:
+    """Return the event that says why there is no whole answer, whatever the result says; None if it is whole.
+
+    `is_error`: whether the exit code says that there is none.
+    """
+    result, errors = last_event(events, "result"), [event for event in events if text_at(event, "type") == "error"]
+    if result is not None and result.get("error"):
+        return result
+    stopping = [event for event in errors if _stops(event)]
+    if stopping:
+        return stopping[-1]
+    is_unsuccessful = result is not None and value_at(result, "status") != "success"
+    if errors and (is_error or is_unsuccessful):
+        return errors[-1]
+    return result if is_unsuccessful else None
+
+
+def _stops(error: JsonObject) -> bool:
+    """Whether an error ends the run, such as at a limit of turns; others are warnings."""
+    return text_at(error, "severity") == "error" or STOPPED.search(text_at(error, "message") or "") is not None
 
 
 def _turns(events: Sequence[JsonObject]) -> Turns:
@@ -83,9 +117,11 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
 
 def _failure(stderr: str) -> JsonObject | None:
     """Return the last JSON object on standard error; hints and a stack trace may precede it."""
-    lines = stderr.split("\n")
-    for start in reversed([number for number, line in enumerate(lines) if line.rstrip() == "{"]):
-        last = json_or_none("\n".join(lines[start:]))
+    lines = stderr[-MAX_FAILURE:].split("\n")
+    for start in reversed([number for number, line in enumerate(lines) if line.rstrip().endswith("{")]):
+        # A hint without a line break may precede it.
+        place = len(lines[start].rstrip()) - 1
+        last = json_or_none("\n".join(lines[start:])[place:])
         if isinstance(last, dict):
             return last
     return None

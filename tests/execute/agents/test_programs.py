@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agentv_ci import process
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.execute.providers.codex import run_log, summary
 from agentv_ci.redaction import Redactor
@@ -106,6 +107,93 @@ def test_an_agent_is_waited_for_and_ended_with_its_children(body: str, tmp_path:
     assert answer(asked, question(prompt="x" * 1_000_000), tmp_path) == "hello"
     assert (tmp_path / "done").exists() == ("done" in body)
     assert "pid" not in body or has_ended(int((tmp_path / "pid").read_text()))
+
+
+HANGS = """
+import json, os, subprocess, sys, time
+child = subprocess.Popen(["sleep", "60"])
+open("pid", "w").write(f"{os.getpid()} {child.pid}")
+for event in EVENTS:
+    print(json.dumps(event), end="ENDING", flush=True)
+time.sleep(60)
+"""
+"""Prints events and then does not end, nor does its child."""
+
+
+@pytest.mark.parametrize("ending", ["\\n", "\\r\\n", ""])
+@pytest.mark.parametrize("provider", ["codex", "claude-code", "copilot-cli", "gemini-cli"])
+def test_an_agent_that_does_not_end_after_its_answer_is_ended_with_its_children(
+    provider: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "DONE_GRACE_S", 0.2)
+    printed = repr(events(provider.split("-", maxsplit=1)[0], "hello"))
+    agent = script(tmp_path / "agent", HANGS.replace("EVENTS", printed).replace("ENDING", ending))
+    asked = target(provider=provider, executable=agent, cwd=str(tmp_path))
+    assert answer(asked, root=tmp_path) == "hello"
+    assert all(has_ended(int(pid)) for pid in (tmp_path / "pid").read_text().split())
+
+
+@pytest.mark.parametrize(
+    ("printed", "kind", "detail"),
+    [
+        ([{"type": "turn.failed", "error": {"message": "no"}}], "process", "codex: no"),
+        (events("codex", "hello")[:-1], "timeout", "codex timed out after 1 s"),
+        ([*events("codex", "hello"), {"type": "turn.started"}], "timeout", "codex timed out after 1 s"),
+    ],
+)
+def test_an_agent_that_does_not_end_has_failed_as_it_says_or_by_its_time(
+    printed: list[JsonObject], kind: str, detail: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "DONE_GRACE_S", 0.2)
+    agent = script(tmp_path / "agent", HANGS.replace("EVENTS", repr(printed)).replace("ENDING", "\\n"))
+    asked = target(provider="codex", executable=agent, cwd=str(tmp_path), timeout_seconds=1)
+    error = failure(asked, root=tmp_path)
+    assert (error.kind, error.detail) == (kind, detail)
+
+
+MESSAGE = {
+    "type": "assistant",
+    "message": {"id": "m1", "model": "m", "content": [], "usage": {"input_tokens": 900, "output_tokens": 1}},
+}
+RESULT = {"type": "result", "usage": {"input_tokens": 900, "output_tokens": 90}, "total_cost_usd": 5.0}
+STATS = {"input_tokens": 80, "output_tokens": 20, "total_tokens": 100}
+
+
+@pytest.mark.parametrize(
+    ("provider", "printed", "model", "tokens", "cost_usd"),
+    [
+        ("claude-code", [MESSAGE, {**RESULT, "is_error": True, "result": "no"}], "m", (900, 90), 5.0),
+        ("claude-code", [MESSAGE, {**RESULT, "subtype": "error_max_turns"}], "m", (900, 90), 5.0),
+        ("claude-code", [MESSAGE, RESULT], "m", (900, 90), 5.0),
+        ("claude-code", [MESSAGE], "m", (900, 1), None),
+        ("codex", [{"type": "turn.completed", "usage": RESULT["usage"]}], None, (900, 90), None),
+        ("codex", [{"type": "turn.failed"}], None, None, None),
+        (
+            "gemini-cli",
+            [{"type": "init", "model": "m"}, {"type": "result", "status": "error", "stats": STATS}],
+            "m",
+            (80, 20),
+            None,
+        ),
+    ],
+)
+@pytest.mark.parametrize("end", ["sys.exit()", "sys.exit(3)", "time.sleep(60)"])
+def test_a_failed_agent_has_its_tokens_and_cost(
+    provider: str,
+    printed: list[JsonObject],
+    model: str | None,
+    tokens: tuple[int, int] | None,
+    cost_usd: float | None,
+    end: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process, "DONE_GRACE_S", 0.05)
+    body = f"import json, sys, time\nfor event in {printed!r}:\n    print(json.dumps(event), flush=True)\n{end}"
+    asked = target(provider=provider, executable=script(tmp_path / "agent", body), timeout_seconds=1)
+    error = failure(asked, root=tmp_path)
+    used = None if error.usage is None else (error.usage.input_tokens, error.usage.output_tokens)
+    assert (error.model, used, error.cost_usd) == (model, tokens, cost_usd)
 
 
 def turn_failed(message: str) -> str:
