@@ -155,7 +155,7 @@ class AgentProvider:
         return response
 
     def _with_expense(self, failure: ProviderError, stdout: str) -> ProviderError:
-        """Return a failure with what the agent has used all the same."""
+        """Return a failure with what the agent has used."""
         pieces = all_pieces(stdout, self._agent.events.known)
         spent = self._agent.spent([piece for piece in pieces if not isinstance(piece, str)])
         failure.model, failure.usage, failure.cost_usd = spent.model, spent.usage, spent.cost_usd
