@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, get_args
 from msgspec.json import schema as schema_of
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
-from pydantic_core.core_schema import definition_reference_schema
+from pydantic_core.core_schema import any_schema, definition_reference_schema
 
 from agentv_ci.contracts.base import NOT_SETTINGS, PLUGIN_NAME, Authored, JsonValue, spellings
+from agentv_ci.contracts.cli_target import CliTarget
+from agentv_ci.contracts.cli_template import PROMPT_IN_TEMPLATE
 from agentv_ci.contracts.comparison import BaselineDocument
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
+from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE, NO_REFERENCE
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.experiment_report import ExperimentReport
@@ -78,7 +81,10 @@ def _lines() -> JsonSchemaValue:
 def _document(name: SchemaName) -> JsonSchemaValue:
     model = CONTRACTS[name]
     mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
-    body = model.model_json_schema(mode=mode, schema_generator=Renderer)
+    renderer = TargetsRenderer if name == "targets-v2" else Renderer
+    body = model.model_json_schema(mode=mode, schema_generator=renderer)
+    if name == "targets-v2":
+        _state_rules_of_texts(body["$defs"])
     if mode == "validation":
         for title, definition in body.get("$defs", {}).items():
             if "properties" in definition:
@@ -95,6 +101,21 @@ def _document(name: SchemaName) -> JsonSchemaValue:
     for way, snippet in SNIPPETS.items() if name == "eval-v2" else ():
         reduce(getitem, way, body)["defaultSnippets"] = [snippet]
     return body
+
+
+def _state_rules_of_texts(definitions: dict[str, JsonSchemaValue]) -> None:
+    definitions["JsonValue"] = ANY_VALUE
+    definitions["PluginTarget"]["additionalProperties"] = {"$ref": "#/$defs/JsonValue"}
+    for part in ("TargetWorkspace", "FileSource", "WorkspaceLimits"):
+        _refuse_references(definitions[part])
+
+
+def _refuse_references(part: Any) -> None:
+    """Refuse even whole references in a part of a schema: the settings of workspaces are in the plan."""
+    if isinstance(part, dict) and part.items() >= WHOLE_REFERENCE.items():
+        part["pattern"] = NO_REFERENCE
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _refuse_references(inner)
 
 
 def _unions(part: Any) -> Iterator[JsonSchemaValue]:
@@ -209,8 +230,12 @@ class Renderer(GenerateJsonSchema):
             if self.mode == "serialization":
                 rendered["required"] = [field, *rendered.get("required", [])]
         if self.mode == "validation" and issubclass(model, Authored):
+            self.state_rules(model, rendered)
             return _tolerant(model, rendered)
         return rendered
+
+    def state_rules(self, model: type[Authored], rendered: JsonSchemaValue) -> None:
+        """State the rules of a model that JSON Schema can express, with their ids as comments."""
 
     def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> JsonSchemaValue:
         """What validation builds when it occurs is rendered whole; a union once."""
@@ -250,6 +275,49 @@ class Renderer(GenerateJsonSchema):
         named = {"type": "object", "required": [key], "properties": {key: NAME_OF_PLUGIN}}
         own["allOf"].append({"if": named, "then": plugin})
         return dict(own)
+
+
+WHOLE_REFERENCE = {"$comment": "AV315", "pattern": f"{ENVIRONMENT_REFERENCE}|{NO_REFERENCE}"}
+ANY_VALUE = {
+    "if": {"type": "string"},
+    "then": WHOLE_REFERENCE,
+    "items": {"$ref": "#/$defs/JsonValue"},
+    "additionalProperties": {"$ref": "#/$defs/JsonValue"},
+}
+"""Any value, with environment references only as whole values."""
+TEMPLATE = "(command_template|commandTemplate)"
+GETS_PROMPT = {"type": "string", "pattern": f"{PROMPT_IN_TEMPLATE}|{ENVIRONMENT_REFERENCE}"}
+
+
+class TargetsRenderer(Renderer):
+    """States rules of targets, for tools that only have the schema."""
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
+        rendered = super().str_schema(schema)
+        return rendered if "pattern" in rendered else rendered | WHOLE_REFERENCE
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        # References are values, not keys.
+        return super().dict_schema({**schema, "keys_schema": any_schema()})
+
+    def state_rules(self, model: type[Authored], rendered: JsonSchemaValue) -> None:
+        if "api_key" in rendered["properties"]:
+            key = {"$comment": "AV313", "pattern": f"{ENVIRONMENT_REFERENCE}|^$"}
+            rendered["properties"]["api_key"].update(key)
+        if model is CliTarget:
+            rendered["allOf"] = [{"$comment": "AV329", "anyOf": [*_prompt_from_elsewhere(), _prompt_in_template()]}]
+
+
+def _prompt_from_elsewhere() -> Iterator[JsonSchemaValue]:
+    """Yield the ways in which a command gets the prompt, or needs none, whatever its template is."""
+    for field in ("stdin", "prompt"):
+        yield {"required": [field]}
+        yield {"required": ["settings"], "properties": {"settings": {"required": [field]}}}
+
+
+def _prompt_in_template() -> JsonSchemaValue:
+    template = {f"^{TEMPLATE}$": GETS_PROMPT}
+    return {"patternProperties": {**template, "^settings$": {"patternProperties": template}}}
 
 
 def _when(key: str, names: list[str], kinds: Iterable[str], then: JsonSchemaValue) -> JsonSchemaValue:
@@ -373,4 +441,4 @@ def _require_any_spelling(rendered: JsonSchemaValue, others: Mapping[str, list[s
     if plain:
         rendered["required"] = plain
     if choices:
-        rendered["allOf"] = choices
+        rendered["allOf"] = [*rendered.get("allOf", []), *choices]

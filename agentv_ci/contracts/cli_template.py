@@ -7,6 +7,8 @@ CLI_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT",
 FORMAT_PLACEHOLDERS = ("path", "basename")
 PROMPT_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE")
 """Placeholders that give the prompt to the command."""
+PROMPT_IN_TEMPLATE = r"(^|[^${])\{PROMPT(_FILE)?\}|\{\{PROMPT(_FILE)?\}([^}]|$)"
+"""Pattern of a command template with one of them in the published schemas, without look-behind."""
 FILE_PLACEHOLDERS = ("FILES", "ATTACHMENTS")
 """Placeholders that give the paths of files to the command."""
 CLI_PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Z_]+)\}\}|(?<!\$)\{(?P<name>[A-Z_]+)\}")

@@ -10,6 +10,9 @@ OPENING = "${{"
 ENVIRONMENT_REFERENCE = r"^\s*\$\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}\s*$"
 """Pattern of an environment reference in the published schemas."""
 
+NO_REFERENCE = r"^([^$]|\$+(\{\$+)*([^${]|\{[^${]))*(\$+(\{\$+)*\{?)?$"
+"""Pattern of a text without `${{` in the published schemas; not every reader of patterns knows look-ahead."""
+
 EnvironmentReference = Annotated[str, Field(pattern=ENVIRONMENT_REFERENCE)]
 """`${{ NAME }}`: the value of an environment variable, read when a run starts."""
 

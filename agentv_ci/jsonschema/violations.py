@@ -87,6 +87,8 @@ def _explain(error: ValidationError, prefix: Pointer) -> Iterator[Violation]:
     pointer = (*prefix, *error.relative_path)
     fields = vars(error)  # the stubs allow them to be unset
     value, found = fields["validator_value"], fields["instance"]
+    if _is_of_rule(fields["schema"], str(error.validator)):
+        return
     match str(error.validator):
         case "anyOf":
             yield from _explain_choice(error, pointer)
@@ -98,6 +100,11 @@ def _explain(error: ValidationError, prefix: Pointer) -> Iterator[Violation]:
         case rule:
             expected = tuple(value) if isinstance(value, list) else (value,)
             yield Violation(rule, pointer, expected, found, error.message)
+
+
+def _is_of_rule(schema: JsonObject, keyword: str) -> bool:
+    """Whether a keyword states a rule for tools that only have the schema: the rule itself says more."""
+    return "$comment" in schema and keyword in ("pattern", "anyOf")
 
 
 def _explain_unknown(

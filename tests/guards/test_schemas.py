@@ -14,8 +14,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
+from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.ledger import LedgerLine
 from agentv_ci.contracts.row_texts import AS_TEXT
+from agentv_ci.contracts.targets import CliTarget, HttpTarget, Target, TargetsDocument
 from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document
 from agentv_ci.jsonschema.violations import violations
 from tests.render_schemas import example
@@ -79,7 +81,7 @@ def test_schema_and_contract_agree_on_mutants(name: SchemaName) -> None:
             seen.add(place)
             mutant = mutated()
             is_accepted = accepts(name, mutant)
-            assert validator.is_valid(mutant) == is_accepted, place
+            assert validator.is_valid(mutant) == (is_accepted and keeps_rules(name, mutant)), place
             assert len(seen) % EXPLAINED or (violations(name, mutant) == []) == is_accepted, place
 
 
@@ -95,11 +97,43 @@ def accepts(name: SchemaName, data: Any) -> bool:
     return True
 
 
+def keeps_rules(name: SchemaName, data: Any) -> bool:
+    """Return whether a document that its contract accepts keeps the rules that its schema states, too."""
+    if name != "targets-v2":
+        return True
+    return all(map(_keeps_rules, TargetsDocument.model_validate(data).targets)) and all(
+        OPENING not in text or variable_of(text) is not None for text in texts(data)
+    )
+
+
+def _keeps_rules(target: Target) -> bool:
+    settings = getattr(target, "workspace", None)
+    if settings is not None and OPENING in settings.model_dump_json():
+        return False
+    match target:
+        case CliTarget():
+            return target.gets_prompt or variable_of(target.command_template) is not None
+        case HttpTarget():
+            return not target.api_key or variable_of(target.api_key) is not None
+        case _:
+            return True
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield every text in a document but those in free keys."""
+    if isinstance(value, str):
+        yield value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if not str(key).startswith("x-"):
+            yield from texts(item)
+
+
 KEYWORDS = (
     *("properties", "patternProperties", "additionalProperties", "required", "items", "minItems", "maxItems"),
     *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "pattern"),
     *("anyOf", "allOf", "if", "then", "else", "description", "title", "default", "propertyNames"),
-    *("$id", "$schema", "$ref", "$defs", "deprecated", "enumDescriptions", "defaultSnippets"),
+    *("$id", "$schema", "$ref", "$defs", "$comment", "deprecated", "enumDescriptions", "defaultSnippets"),
 )
 FREE = ("properties", "$defs", "patternProperties", "default")
 
