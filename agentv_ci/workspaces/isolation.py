@@ -44,8 +44,14 @@ NEEDED: Mapping[Backend, tuple[str, ...]] = {
 """Backend of namespaces → its programs, the first choice first."""
 ENGINES: tuple[Backend, ...] = ("docker", "podman")
 
-UNSHARE = """
+ADMINISTRATION = ("/usr/sbin", "/sbin")
+"""Where programs such as pivot_root are, which are not on the PATH of every user."""
+
+UNSHARE = f"""
 set -e
+path=$PATH
+PATH=$PATH:{":".join(ADMINISTRATION)}
+setpriv=$(command -v setpriv)
 root=$1; shift
 mount -t tmpfs tmpfs "$root"
 mkdir -p "$root/proc" "$root/dev" "$root/tmp"
@@ -66,7 +72,8 @@ umount -l /.before
 rmdir /.before
 cd "$1"
 shift
-exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- "$@"
+PATH=$path
+exec "$setpriv" --no-new-privs --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- "$@"
 """
 """Makes a root of the given folders, and runs a command there without capabilities. Arguments: an empty folder; `ro`,
 `rw` or `no` and a path, for each; `--`; the working directory; the command."""
@@ -241,9 +248,9 @@ async def _namespaces(environ: Mapping[str, str]) -> Means:
     if not sys.platform.startswith("linux"):
         return Means("namespaces", None, f"namespaces exist only on Linux, not on {sys.platform}", "isolation: none")
     problems: list[str] = []
-    path = environ.get("PATH", "")
+    path = ":".join((environ.get("PATH", ""), *ADMINISTRATION))
     for backend, programs in NEEDED.items():
-        if missing := [each for each in programs if which(each, path=f"{path}:/usr/sbin:/sbin") is None]:
+        if missing := [each for each in programs if which(each, path=path) is None]:
             problems.append(f"{backend}: {missing[0]} is not installed")
             continue
         means = Means("namespaces", backend)
