@@ -50,6 +50,7 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.source import Source, normal, relative
 from agentv_ci.installed_plugins import installed_version
+from agentv_ci.jsonschema.files import read_schema
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.code_evaluator import Script
@@ -153,7 +154,7 @@ class EvaluatorCompiler:
         return PlanSchemaEvaluator(**_common(evaluator, "format"), schema_=self._schemas[key])
 
     def _read(self, path: Path) -> JsonValue:
-        return self._read_yaml(self._files.read(path))
+        return read_schema(path, self._files.read(path), self._read_yaml)
 
     def _composite(self, evaluator: CompositeEvaluator, judge: Judge) -> PlanCompositeEvaluator:
         return PlanCompositeEvaluator(

@@ -192,11 +192,11 @@ def _misspelt(fields: Iterable[Fields]) -> dict[Pointer, tuple[Pointer, str]]:
 def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]) -> Diagnostic:
     pointer, found, expected = violation.pointer, violation.found, violation.expected
     key = str(pointer[-1]) if pointer else "the document"
-    what = f"'{key}'" if pointer and isinstance(pointer[-1], str) else _item(pointer) if pointer else key
+    what = _named(pointer)
     match violation.keyword:
         case "required":
             hint = "write expected: [] if there is no reference answer" if key == "expected_messages" else None
-            return find.at("AV201", f"missing field '{key}'{_owner(find, pointer)}", pointer, hint=hint)
+            return find.at("AV201", f"missing field {what}{_owner(find, pointer)}", pointer, hint=hint)
         case "unknown":
             return _unknown(find, violation, misspelt)
         case "type" if "content" in pointer[-2:]:
@@ -252,7 +252,7 @@ def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tupl
         known = list(map(str, violation.expected))
         close = instead_of_field(key, known) or ("" if place else did_you_mean(key, in_the_style_of(key, known)))
     hint = None if close else place or f"known fields: {listed(snake(violation.expected))}"
-    return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
+    return find.at("AV202", f"unknown field {_named(pointer)}{close}", pointer, key=True, hint=hint)
 
 
 PLAIN_ITEM = re.compile(r"[\w][\w .-]{0,60}")
@@ -279,6 +279,16 @@ def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
             return violation.pointer, "quote it"
         case _:
             return violation.pointer, None
+
+
+def _named(pointer: Pointer) -> str:
+    """Name what is refused: a field with the mapping that it is in, such as 'healthcheck.url'."""
+    if not pointer:
+        return "the document"
+    if not isinstance(pointer[-1], str):
+        return _item(pointer)
+    *_, parent, field = (None, *pointer)
+    return f"'{parent}.{field}'" if isinstance(parent, str) else f"'{field}'"
 
 
 def _item(pointer: Pointer) -> str:

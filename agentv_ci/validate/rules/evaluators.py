@@ -34,6 +34,7 @@ from agentv_ci.contracts.evaluators import (
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import reference_problem
+from agentv_ci.jsonschema.files import SCHEMA_SUFFIXES, is_schema_name, read_schema
 from agentv_ci.patterns import InvalidPattern, compiled
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
@@ -42,7 +43,6 @@ from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of, 
 
 REQUIRE = "add an evaluator that requires what a good answer says; `agentv-ci prove` shows what passes without it"
 COMPARING = (FieldAccuracyEvaluator, SimilarityEvaluator)
-SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 
 
@@ -288,7 +288,7 @@ def _check_schema_file(pointer: Pointer, reference: str, find: Finder) -> Iterat
     path, file = find.file(reference)
     if file.state not in ("text", "blank"):
         return  # reported by file_references
-    if path.suffix not in SCHEMA_SUFFIXES:
+    if not is_schema_name(path):
         message = f"a schema file must end in {listed(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
         yield find.at("AV309", message, pointer)
         return
@@ -296,7 +296,7 @@ def _check_schema_file(pointer: Pointer, reference: str, find: Finder) -> Iterat
         yield find.at("AV309", f"the schema file is empty: {path}", pointer)
         return
     try:
-        schema = find.context.read_yaml(path.read_text("utf-8"))
+        schema = read_schema(path, path.read_text("utf-8"), find.context.read_yaml)
     except ValueError as error:
         yield find.at("AV309", f"cannot read '{path.name}': {error}", pointer)
         return
@@ -311,7 +311,7 @@ def _check_one_schema(pointer: Pointer, schema: JsonValue, path: Path, find: Fin
     def read(other: Path) -> JsonValue:
         if find.inspect(other).state != "text":
             raise FileNotFoundError(other)
-        contents = find.context.read_yaml(other.read_text("utf-8"))
+        contents = read_schema(other, other.read_text("utf-8"), find.context.read_yaml)
         if reason := invalid_schema(contents, schema):
             raise ValueError(f"not a JSON Schema: {reason}")
         return contents
