@@ -28,7 +28,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.results.files import form_of, read_rows
+from agentv_ci.results.files import form_named, read_rows
 from agentv_ci.text import did_you_mean
 
 __all__ = ["CaseResult", "Results", "RunKeywords", "run", "run_async"]
@@ -135,7 +135,7 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
     services = RunServices(system_environment(variables), warn=warnings.append)
     with TemporaryDirectory(prefix="agentv-run-") as scratch:
         results = folder / options["out"] if "out" in options else Path(scratch, "results.jsonl")
-        files = RunFiles(results, form_of(results))
+        files = RunFiles(results, form_named(results))
         try:
             outcome = await run_plan(compiled, overrides, run_options, files, services)
         except Interrupted as error:

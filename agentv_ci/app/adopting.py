@@ -24,7 +24,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.source import normal, relative
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.load.discover import find_root
-from agentv_ci.results.files import form, form_of
+from agentv_ci.results.files import form, form_named
 
 KINDS: tuple[AdoptKind, ...] = get_args(AdoptKind)
 COLUMNS = FIELDS
@@ -51,7 +51,7 @@ def adopted(
     """
     out = normal(cwd / wish.out)
     paths = [normal(cwd / each) for each in wish.paths]
-    files = RunFiles(out, form_of(out), reports)
+    files = RunFiles(out, form_named(out), reports)
     files.require_writable([*paths, *filter(None, [baseline])])
     rows: list[ResultRow] = []
     for path in paths:
@@ -62,7 +62,7 @@ def adopted(
         raise NothingToRun(f"no result of {wish.kind} in {', '.join(wish.paths)}")
     with tempfile.TemporaryDirectory() as folder:
         unreported = Path(folder, out.name)
-        encode = form(form_of(out)).encode
+        encode = form(form_named(out)).encode
         unreported.write_text("".join(map(encode, rows)), encoding="utf-8", newline="\n")
         report = _report(rows, 1.0 if wish.min_pass_rate is None else wish.min_pass_rate)
         report_path(unreported).write_text(json.dumps(report.model_dump(by_alias=True)), encoding="utf-8")

@@ -25,7 +25,7 @@ from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
-from agentv_ci.results.files import scan_rows
+from agentv_ci.results.files import holds_rows, scan_rows
 from agentv_ci.text import counted, did_you_mean, listed, shortened
 
 WRITE_BASELINE = "write one with `agentv-ci baseline accept`"
@@ -53,7 +53,7 @@ def compare_by_target(
 
     Raises UsageError for results that cannot be read or compared, NothingToRun when no case has several targets.
     """
-    if results.suffix == ".json":
+    if not holds_rows(results):
         raise UsageError(f"'{name}' is not a results file: expected .jsonl or .yaml")
     outcomes, _, report = _read(results, name)
     known = report.targets if report is not None else ()
@@ -74,7 +74,7 @@ def compare_by_target(
 
 def _other_limits(results: Path, given: Sequence[Limit]) -> Iterator[Limit]:
     """Yield the limits in the run report of results, except of metrics that have one already."""
-    report = read_run_report(results) if results.suffix != ".json" else None
+    report = read_run_report(results) if holds_rows(results) else None
     known = {each.metric for each in given}
     return (each for each in limits_of(report.gate.settings if report is not None else ()) if each.metric not in known)
 
@@ -95,7 +95,7 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
 
     Raises UsageError for results that cannot be a baseline, NothingToRun when no case was graded, OSError.
     """
-    if results.suffix == ".json":
+    if not holds_rows(results):
         raise UsageError(f"'{results}' is not a results file: expected .jsonl or .yaml")
     require_writable([out], (results, report_path(results)))
     outcomes, measured, report = _read(results, results.name)
@@ -145,7 +145,7 @@ def _incomplete(report: RunReport) -> str | None:
 
 def side_of(path: Path, name: str) -> Side:
     """Return the run in results or a baseline; raises UsageError or NothingToRun."""
-    if path.suffix == ".json":
+    if not holds_rows(path):
         document = _baseline(path)
         cases = tuple(map(outcome_of, document.cases))
         return Side(name, cases, document.measured, has_no_figures=is_old(document))

@@ -36,7 +36,8 @@ def results_named(patterns: Sequence[str], cwd: Path) -> list[Path]:
         files = [path for each in names if (path := Path(each)).is_file()]
         if not files:
             raise UsageError(f"no results file '{pattern}'")
-        named = [path.resolve() for path in files if path.suffix in RESULTS_SUFFIXES]
+        is_glob = has_magic(pattern)
+        named = [path.resolve() for path in files if not is_glob or path.suffix in RESULTS_SUFFIXES]
         if not named:
             raise UsageError(f"'{pattern}' is not a results file", hint="expected .jsonl or .yaml")
         found |= dict.fromkeys(named)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from agentv_ci.app.report_files import report_path
-from agentv_ci.results.files import ResultsFormat, form_of
+from agentv_ci.results.files import ResultsFormat, form_named
 
 RESULTS = Path(".agentv", "results")
 """The folder of results in a repository."""
@@ -41,7 +41,7 @@ def link_latest(results: Path) -> None:
     if any(link.exists() and not link.is_symlink() for link in links):
         return
     with contextlib.suppress(OSError):
-        latest = results.with_name(f"latest.{form_of(results)}")
+        latest = results.with_name(f"latest.{form_named(results)}")
         _link(latest, results.name)
         _link(links[-1], report_path(results).name)
         for other in links[:-1]:

@@ -17,8 +17,8 @@ from agentv_ci.app.experiment import CompiledExperiment
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.experiment import DETECT
 from agentv_ci.contracts.power import PowerTable
-from agentv_ci.errors import NothingToRun, UsageError
-from agentv_ci.results.files import RESULTS_SUFFIXES, read_rows
+from agentv_ci.errors import NothingToRun
+from agentv_ci.results.files import read_rows
 
 ALPHA, POWER, ARMS = 0.05, 0.8, 2
 """Of a comparison of two runs without an experiment."""
@@ -72,8 +72,6 @@ def power_of_results(results: Sequence[Path]) -> PowerTable:
 def _read(results: Sequence[Path], metric: Metric, cluster_by: str) -> ExperimentTrials:
     trials = ExperimentTrials(cluster_by, [metric])
     for path in results:
-        if path.suffix not in RESULTS_SUFFIXES:
-            raise UsageError(f"'{path}' is not a results file: expected .jsonl or .yaml")
         for row in read_rows(path, allow_torn=True):
             trials.add(row)
     return trials

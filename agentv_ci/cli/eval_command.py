@@ -327,9 +327,11 @@ class EvalOptions:
         # Without latest results there is nothing to append to.
         resumed = earlier if earlier != root / LATEST else None
         named = cwd / self.out if self.out else resumed
-        form = form_and_name(self.form, self.out or (str(resumed) if resumed is not None else None))
-        if resumed is not None and form_of(resumed) != form:
-            raise UsageError("--resume and --out must use the same format", hint="give both files the same suffix")
+        written = form_of(resumed) if resumed is not None and resumed.is_file() else None
+        form = form_and_name(self.form or (None if self.out else written), self.out or self.resume)
+        if written not in (None, form):
+            hint = f"set --output-format {written}, the format of '{self.resume}'"
+            raise UsageError("--resume cannot change the format of the results", hint=hint)
         folder = root / RESULTS
         results = named or new_results(root, datetime.now(UTC), form=form)
         return RunFiles(results, form, self.reports.at(cwd), is_latest=results.parent == folder and not self.dry_run)

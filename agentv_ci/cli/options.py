@@ -294,19 +294,15 @@ class Verbosity:
 def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
     """Return the format of results: the given one, else that of the file name.
 
-    Raises UsageError if the two disagree, since readers of the file go by its name, and for the names of other formats.
+    Raises UsageError for a name of another format, unless the format of the results is given.
     """
-    from agentv_ci.results.files import RESULTS_SUFFIXES, form_of
+    from agentv_ci.results.files import RESULTS_SUFFIXES, form_named
 
-    if out is None:
+    if form is not None or out is None:
         return form or "jsonl"
     if Path(out).suffix not in RESULTS_SUFFIXES:
         raise UsageError(f"'{out}' is not a name for results", hint="use a file name in .jsonl or .yaml")
-    named = form_of(Path(out))
-    if form is not None and form != named:
-        other = ".yaml" if form == "yaml" else ".jsonl"
-        raise UsageError(f"--output-format {form} does not match --out {out}", hint=f"use a file name in {other}")
-    return named
+    return form_named(Path(out))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,6 +19,7 @@ from agentv_ci.results import jsonl
 R = TypeVar("R")
 
 ResultsFormat = Literal["jsonl", "yaml"]
+_FIRST_FIELD = b"schema_version"
 RESULTS_SUFFIXES = ("", ".jsonl", ".ndjson", ".yaml", ".yml")
 
 
@@ -59,9 +60,33 @@ class Form(Protocol):
         ...
 
 
-def form_of(path: Path) -> ResultsFormat:
-    """Return the format of a results file, by its name."""
+def form_named(path: Path) -> ResultsFormat:
+    """Return the format that the name of a results file stands for."""
     return "yaml" if path.suffix in (".yaml", ".yml") else "jsonl"
+
+
+def form_of(path: Path) -> ResultsFormat:
+    """Return the format of a results file: by its first character, else by its name. Raises OSError."""
+    match _beginning(path)[:1]:
+        case b"{":
+            return "jsonl"
+        case b"-":
+            return "yaml"
+        case _:
+            return form_named(path)
+
+
+def holds_rows(path: Path) -> bool:
+    """Whether a file can be results: a name in `.json` is also that of plans, reports and baselines. Raises OSError."""
+    return path.suffix != ".json" or _FIRST_FIELD in _beginning(path)
+
+
+def _beginning(path: Path) -> bytes:
+    """Return the first characters of a file; of a pipe, which can be read only once, none."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(len(_FIRST_FIELD) + 2)
 
 
 def form(name: ResultsFormat) -> Form:
@@ -84,7 +109,7 @@ def read_rows(path: Path, name: ResultsFormat | None = None, *, allow_torn: bool
 
 def scan_rows(path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False) -> Iterator[AnyRow]:
     """Yield the rows of a results file as they are stored, which is fastest; raises what `read_items` raises."""
-    how = form(name or form_of(path))
+    how = _form_in(path, name)
     return (row for _, row in _read(path, how, how.stored, allow_torn=allow_torn))
 
 
@@ -93,11 +118,18 @@ def read_items(
 ) -> Iterator[tuple[bytes, ResultRow]]:
     """Yield the rows of a results file, each as bytes and parsed; raises UnreadableResults.
 
-    Without `name`, the file's name decides the format. With `allow_torn`, an incomplete last row, as a killed writer
-    leaves it, is ignored.
+    Without `name`, the file's content and name decide the format. With `allow_torn`, an incomplete last row, as a
+    killed writer leaves it, is ignored.
     """
-    how = form(name or form_of(path))
+    how = _form_in(path, name)
     return _read(path, how, how.current, allow_torn=allow_torn)
+
+
+def _form_in(path: Path, name: ResultsFormat | None) -> Form:
+    try:
+        return form(name or form_of(path))
+    except OSError as error:
+        raise UnreadableResults(f"cannot read '{path}': {error.strerror}") from error
 
 
 def _read(

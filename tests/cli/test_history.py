@@ -158,11 +158,11 @@ def test_import_says_why_nothing_is_added(project: Project) -> None:
     project.write({"notes.md": "hello"})
     for name, reason in {
         "part.jsonl": "is shard 1 of 2; merge the shards with `agentv-ci report --out`",
-        "notes.md": "'notes.md' is not a results file expected .jsonl or .yaml",
-        "*.md": "'*.md' is not a results file",
+        "notes.md": "notes.md:1: not a result row",
+        "*.md": "'*.md' is not a results file expected .jsonl or .yaml",
         "none.jsonl": "no results file 'none.jsonl'",
     }.items():
-        code = 3 if name == "part.jsonl" else 2
+        code = 3 if name in ("part.jsonl", "notes.md") else 2
         project.refuses("history", "import", name, "--dir", "ledger", error=reason, code=code)
 
 
