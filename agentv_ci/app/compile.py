@@ -123,7 +123,8 @@ def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:
         return _read_plan(files[0].path, selection, cwd)
     reading = _Reading(files, selection, cwd)
     plan = reading.compilation.plan()
-    return CompiledPlan(plan, reading.origin(cases=len(plan.cases)))
+    origin = reading.origin(cases=len(plan.cases))
+    return CompiledPlan(_preferring_ids(plan, selection.only), origin)
 
 
 def write_plan(
@@ -135,8 +136,8 @@ def write_plan(
     `compile_paths` raises, and OSError.
     """
     files = discover(selection.patterns, cwd)
-    if _is_plan(files, selection):
-        compiled = _read_plan(files[0].path, selection, cwd)
+    if _is_plan(files, selection) or selection.only.has_globs:
+        compiled = compile_paths(selection, cwd=cwd)
         return plan_document(compiled.plan, scratch), compiled.origin
     writer = PlanWriter(schema_id("plan-v1"), scratch)
     reading = _Reading(files, selection, cwd)
@@ -278,6 +279,14 @@ def _require_matches(only: CaseFilter, known: Collection[str], templates: Collec
         raise NothingToRun(f"no case matches --eval-id {named}", next(made, None))
 
 
+def _preferring_ids(plan: Plan, only: CaseFilter) -> Plan:
+    """Return a plan of selected cases without those that an id selects as a glob although a case has that id."""
+    if not only.has_globs:
+        return plan
+    exact = only.preferring({case.id for case in plan.cases})
+    return narrowed(plan, lambda case: exact.selects(facts_of(case)))
+
+
 def _missing_target(checked: CheckedDocument, context: DocumentContext) -> UsageError | None:
     if context.targets is None:
         return no_targets(checked.source.path)
@@ -297,6 +306,7 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
     if selection.only:
         _require_matches(selection.only, {case.id for case in plan.cases})
         plan = narrowed(plan, lambda case: selection.only.selects(facts_of(case)))
+        plan = _preferring_ids(plan, selection.only)
     if not plan.cases:
         raise NothingToRun(f"no case of the plan is selected: {selection.only}")
     dotenv = find_dotenv(cwd / "plan", cwd, cwd)
@@ -317,7 +327,8 @@ def diff_plans(compiled: CompiledPlan, old: Path, only: CaseFilter) -> PlanDiff:
     from agentv_ci.compile.diff import diff
 
     known = read_plan(old)
-    selected = tuple(case for case in known.cases if only.selects(facts_of(case)))
+    exact = only.preferring({case.id for case in known.cases})
+    selected = tuple(case for case in known.cases if exact.selects(facts_of(case)))
     return diff(known.model_copy(update={"cases": selected}), compiled.plan)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
+from glob import escape, has_magic
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.case_key import is_suite, matches
@@ -64,6 +66,16 @@ class CaseFilter(Struct, frozen=True, dict=True):
             and not _has_one(case.tags, self.not_tags)
             and self.predicate(case)
         )
+
+    @property
+    def has_globs(self) -> bool:
+        """Whether an id may select other cases than the one of that id."""
+        return any(map(has_magic, self.eval_ids))
+
+    def preferring(self, known_ids: Collection[str]) -> CaseFilter:
+        """Return the filter in which an id that a case has selects that case alone, even if it is a glob, too."""
+        eval_ids = [escape(pattern) if pattern in known_ids else pattern for pattern in self.eval_ids]
+        return replace(self, eval_ids=eval_ids)
 
     @cached_property
     def predicate(self) -> Predicate:

@@ -32,7 +32,7 @@ class DiscoveredFile(Struct, frozen=True):
 def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     """Return the files that paths, folders and globs match: in order, each once.
 
-    Raises UsageError with every path that does not exist.
+    Raises UsageError with every path that does not exist, and with those that match nothing although others do.
     """
     missing = [pattern for pattern in patterns if not glob.has_magic(pattern) and not _exists(normal(cwd / pattern))]
     if missing:
@@ -41,11 +41,17 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
             f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist",
             hint=_without_evals(cwd) if {each.strip("/") for each in missing} == {"evals"} else None,
         )
-    found: dict[Path, DiscoveredFile] = {}
+    files: dict[Path, DiscoveredFile] = {}
+    idle: list[str] = []
     for pattern in patterns:
-        for each in _expand(pattern, cwd):
-            found[each.path] = each if each.named else found.get(each.path, each)
-    return tuple(found.values())
+        matched = list(_expand(pattern, cwd))
+        for file in matched:
+            files[file.path] = file if file.named else files.get(file.path, file)
+        if not matched:
+            idle.append(pattern)
+    if files and idle:
+        raise UsageError("nothing matched " + listed(f"'{pattern}'" for pattern in idle))
+    return tuple(files.values())
 
 
 def _meant(name: str, cwd: Path) -> str:

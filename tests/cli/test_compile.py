@@ -187,3 +187,29 @@ class TestEstimate:
         project.targets({"name": "default", "provider": "openai", "model": model, "api_key": "${{ KEY }}"})
         done = project.run("compile", "evals", "--estimate")
         assert (done.code, text in done.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("eval_ids", "selected"),
+    [
+        (["a*"], ["a*"]),
+        (["a?"], ["a*", "ab"]),
+        (["[wip] b"], ["[wip] b"]),
+        (["[wx] b"], ["w b"]),
+        (["a*", "?b"], ["a*", "ab"]),
+        (["*"], ["a*", "ab", "[wip] b", "w b"]),
+    ],
+)
+@pytest.mark.parametrize("source", ["evals", "plan.json"])
+def test_an_id_that_is_a_glob_selects_the_case_of_that_id(
+    eval_ids: list[str], selected: list[str], source: str, project: Project
+) -> None:
+    project.documents("a*", "ab", "[wip] b", "w b")
+    assert project.run("compile", "evals", "--out", "plan.json").code == 0
+    flags = [f"--eval-id={eval_id}" for eval_id in eval_ids]
+    assert project.run("compile", source, *flags, "--out", "part.json").code == 0
+    assert [case["id"] for case in project.json("part.json")["cases"]] == selected
+    assert project.run("eval", source, *flags, "--out", "r.jsonl").code == 0
+    assert [row["eval_id"] for row in project.rows()] == selected
+    diff = project.run("compile", "evals", *flags, "--diff", "plan.json")
+    assert diff.out == f"0 changed, 0 added, 0 removed, {len(selected)} unchanged\n"
