@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from agentv_ci.contracts.action import ActionRun, PastRun
 from agentv_ci.contracts.report import Ending
-from agentv_ci.contracts.results import NO_REFERENCE_ANSWER
+from agentv_ci.contracts.results import NO_OUTCOME
 from agentv_ci.errors import MissingVariables
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.renderers.html.document import render
@@ -75,7 +75,7 @@ def summaries() -> Mapping[str, str]:
     dry = [
         row(of=case("greets"), dry_run=True),
         row("fail", of=case("refunds"), evaluator_results=(greets,), dry_run=True),
-        row("error", of=case("leaves"), error=NO_REFERENCE_ANSWER, error_kind="request", dry_run=True),
+        row("error", of=case("leaves"), error=NO_OUTCOME, error_kind="request", dry_run=True),
     ]
     missing = MissingVariables(
         {"support-agent": {"OPENAI_API_KEY": ["api_key"]}}, places={"support-agent": ("evals/targets.yaml", 4)}

@@ -222,10 +222,8 @@ class RowSource(Recorded):
     line: int = Field(description="First line of the case.")
 
 
-NO_REFERENCE_ANSWER = "the case has no reference answer"
 NO_OUTCOME = "the case is judged by what an agent leaves behind"
-UNKNOWN = (NO_REFERENCE_ANSWER, NO_OUTCOME)
-"""Errors of rows that a dry run cannot score."""
+"""The error of rows that a dry run cannot score."""
 
 
 class ResultRow(Recorded):
@@ -296,7 +294,7 @@ class ResultRow(Recorded):
     @property
     def is_unknown(self) -> bool:
         """Whether a dry run had nothing to score."""
-        return self.dry_run and self.error in UNKNOWN
+        return self.dry_run and self.error == NO_OUTCOME
 
     @property
     def case_key(self) -> CaseKey:

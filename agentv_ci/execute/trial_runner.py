@@ -22,7 +22,7 @@ from agentv_ci.contracts.exchange import (
     about_case,
 )
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
-from agentv_ci.contracts.results import NO_OUTCOME, NO_REFERENCE_ANSWER, Change, ResultRow
+from agentv_ci.contracts.results import NO_OUTCOME, Change, ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
@@ -38,6 +38,7 @@ from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Workspaces
 
 MAX_WARNING = 300
+PREDEFINED_ANSWER = "no reference answer: the predefined answer of the mock was scored"
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
 """Failures worth another attempt; providers have already retried everything else."""
 
@@ -80,12 +81,10 @@ class TrialRunner(Protocol):
         """Return a row with its stored answer scored again."""
 
 
-def _unknown(case: PlanCase, grade: Grade) -> str | None:
-    """Return why a dry run cannot score a case; None if it can."""
-    if not has_reference(case):
-        return NO_REFERENCE_ANSWER
-    broken = {each.name for each in grade.results if each.status == "error"}
-    return NO_OUTCOME if broken and broken <= outcomes_of(case) else None
+def _lacks_outcome(case: PlanCase, grade: Grade) -> bool:
+    """Whether a dry run cannot score a case, because it judges what an agent leaves behind."""
+    broken = {result.name for result in grade.results if result.status == "error"}
+    return bool(broken) and broken <= outcomes_of(case)
 
 
 class LocalTrials:
@@ -179,10 +178,11 @@ class LocalTrials:
             return failed_row(trial, effort, response, now=now())
         if not (response.answer.strip() or self._options.dry_run):
             self._services.warn(about_case(f"{trial.target.name}: an answer is empty", trial.case.id))
-        # Also in a dry run without anything to score, to see whether its scripts run.
         grade = await self._grade(trial, request, response, label)
-        if self._options.dry_run and (reason := _unknown(trial.case, grade)) is not None:
-            return failed_row(trial, effort, ProviderError("request", reason), now=now())
+        if self._options.dry_run and not has_reference(trial.case):
+            self._services.warn(about_case(PREDEFINED_ANSWER, trial.case.id))
+        if self._options.dry_run and _lacks_outcome(trial.case, grade):
+            return failed_row(trial, effort, ProviderError("request", NO_OUTCOME), now=now())
         trace = self._options.include_trace
         row = graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
         return row if response.changes is None else await self._with_changes(row, trial.case, response.changes)

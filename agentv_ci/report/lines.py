@@ -32,8 +32,6 @@ BAR = 30
 MAX_NOTES = 3
 MAX_NAME = 60
 MAX_MESSAGE = 200
-WORTH_A_HISTOGRAM = 20
-"""Fewer cases are counted at a glance."""
 WORTH_A_TIME_S = 1.0
 
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
@@ -132,8 +130,6 @@ def _statistics(figures: Statistics) -> Iterator[Line]:
     values = {name: getattr(figures, name) for name in ("mean", "median", "min", "max", "stdev")}
     yield Line("  ".join(f"{name} {value:.3f}" for name, value in values.items() if value is not None))
     most = max(figures.histogram)
-    if sum(figures.histogram) < WORTH_A_HISTOGRAM:
-        return
     for index, number in enumerate(figures.histogram):
         low, high = index / 5, (index + 1) / 5
         closing = "]" if index == len(figures.histogram) - 1 else ")"

@@ -22,7 +22,7 @@ from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures, RunReport, Stop, Validation
-from agentv_ci.contracts.results import NO_OUTCOME, NO_REFERENCE_ANSWER, UNKNOWN, ResultRow
+from agentv_ci.contracts.results import NO_OUTCOME, ResultRow
 from agentv_ci.text import counted, first_few, listed, on_one_line
 
 if TYPE_CHECKING:
@@ -54,10 +54,6 @@ STOPS: Mapping[Stop, str] = {
 }
 """Why a run ended early."""
 
-UNKNOWN_TEXTS = {
-    NO_REFERENCE_ANSWER: ("case has no reference answer", "cases have no reference answer"),
-    NO_OUTCOME: ("case is judged by what an agent leaves behind", "cases are judged by what an agent leaves behind"),
-}
 DRY_RUN = "reference answers were scored, judges mocked; no target was asked"
 
 MAX_NAMED = 10
@@ -139,7 +135,7 @@ class RunView(Struct, frozen=True, dict=True):
         return [each for each in self.outcomes if self._is_unknown(each)]
 
     def _is_unknown(self, outcome: CaseOutcome) -> bool:
-        says_so = outcome.verdict == "error" and outcome.summary.endswith(tuple(f": {each}" for each in UNKNOWN))
+        says_so = outcome.verdict == "error" and outcome.summary.endswith(f": {NO_OUTCOME}")
         return self.report.dry_run and says_so
 
     @property
@@ -173,18 +169,14 @@ class RunView(Struct, frozen=True, dict=True):
 
 
 def unknown_text(run: RunView) -> str | None:
-    """Return which cases of a dry run have nothing to score, and why, if any."""
-    texts = (_unknown_text(run, *each) for each in UNKNOWN_TEXTS.items())
-    return "; ".join(filter(None, texts)) or None
-
-
-def _unknown_text(run: RunView, reason: str, nouns: tuple[str, str]) -> str | None:
-    cases = [each for each in run.unknown if each.summary.endswith(f": {reason}")]
+    """Return which cases of a dry run have nothing to score, if any."""
+    cases = run.unknown
     if not cases:
         return None
-    names = ", ".join(run.name(each.key) for each in cases[:MAX_NAMED])
+    names = ", ".join(run.name(case.key) for case in cases[:MAX_NAMED])
     more = "".join(f" {text}" for text in more_text(len(cases), MAX_NAMED))
-    return f"unknown: {counted(len(cases), *nouns)}: {names}{more}"
+    judged = counted(len(cases), "case is", "cases are")
+    return f"unknown: {judged} judged by what an agent leaves behind: {names}{more}"
 
 
 def left_out_text(report: RunReport) -> str | None:

@@ -61,20 +61,26 @@ def test_reference_answer_is_scored(
     assert "gate: not applied to a dry run" in done.out
 
 
-def test_case_without_a_reference_answer_is_unknown(project: Project) -> None:
+def test_case_without_a_reference_answer_gets_the_predefined_answer(project: Project) -> None:
+    polite = {"name": "polite", "type": "rubric", "rubrics": ["Is polite"]}
     counts = {"name": "counts", "type": "code", "script": ["sh", "-c", "echo x >> runs; echo '{\"score\": 1}'"]}
-    project.documents("greets", {"id": "waves", **says("Hello")}, "nods", targets=(ABSENT,), evaluators=[counts])
+    says_hello = {"name": "says", "type": "contains", "value": "Hello"}
+    project.documents(
+        {"id": "greets", "evaluators": [polite, counts]},
+        {"id": "waves", **says("Hello"), "evaluators": [says_hello]},
+        {"id": "nods", "evaluators": [says_hello]},
+        targets=(ABSENT,),
+    )
     done = project.eval("--dry-run")
-    assert (done.code, done.err) == (0, "")
-    assert "\nunknown: 2 cases have no reference answer: greets, nods\n" in done.out
-    assert "\n3 cases: 1 passed, 0 failed, 0 errors, 2 unknown\n" in done.out
-    assert "errors:" not in done.out
-    assert [(row["verdict"], row.get("error")) for row in project.rows()] == [
-        ("error", "the case has no reference answer"),
-        ("pass", None),
-        ("error", "the case has no reference answer"),
-    ]
-    assert project.text("evals/runs") == "x\n" * 3
+    assert done.code == 0
+    about = "warning: no reference answer: the predefined answer of the mock was scored; case"
+    assert done.err.splitlines() == [f"{about} 'greets'", f"{about} 'nods'"]
+    assert "\n3 cases: 2 passed, 1 failed, 0 errors\n" in done.out
+    greets, waves, nods = project.rows()
+    assert [row["verdict"] for row in (greets, waves, nods)] == ["pass", "pass", "fail"]
+    assert [each["status"] for each in greets["evaluator_results"]] == ["ok", "ok"]
+    assert "nothing was asked" in greets["candidate_answer"] == nods["candidate_answer"]
+    assert project.text("evals/runs") == "x\n"
     assert project.run("report", "r.jsonl").out == done.out.partition("results:")[0]
 
 

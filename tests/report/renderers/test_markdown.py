@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.report import Ending, ScenarioReport, Validation
-from agentv_ci.contracts.results import NO_REFERENCE_ANSWER, InputMessageRecord, ResultRow, RowSource
+from agentv_ci.contracts.results import NO_OUTCOME, InputMessageRecord, ResultRow, RowSource
 from agentv_ci.contracts.scenario_report import ScenarioAggregates, ValidatorIssue
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
@@ -82,10 +82,10 @@ def test_dry_run_shows_failures_and_no_mean() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "names"), [(1, "1 case has no reference answer: c0"), (12, "c7, c8, c9 … and 2 more")]
+    ("number", "names"), [(1, "1 case is judged by what an agent leaves behind: c0"), (12, "c7, c8, c9 … and 2 more")]
 )
-def test_cases_without_a_reference_answer_are_unknown(number: int, names: str) -> None:
-    unknown = {"dry_run": True, "error": NO_REFERENCE_ANSWER, "error_kind": "request"}
+def test_cases_of_a_dry_run_that_need_an_agent_are_unknown(number: int, names: str) -> None:
+    unknown = {"dry_run": True, "error": NO_OUTCOME, "error_kind": "request"}
     rows = [row("error", of=case(f"c{each}", line=each + 1)).model_copy(update=unknown) for each in range(number)]
     said = shown(reported(rows, Ending(dry_run=True)))
     assert (f"0 errors, {number} unknown**" in said, names in said, "⚠️" in said) == (True, True, False)
