@@ -122,12 +122,6 @@ def test_bars_are_scaled_to_the_fullest_bin(counts: tuple[int, int], bars: tuple
     assert (histogram[0], histogram[-1]) == bars
 
 
-@pytest.mark.parametrize(("number", "is_shown"), [(19, False), (20, True)])
-def test_histogram_needs_enough_cases(number: int, is_shown: bool) -> None:
-    lines = printed(*(row(of=case(str(each))) for each in range(number)))
-    assert any(line.startswith("[0.8") for line in lines) == is_shown
-
-
 @pytest.mark.parametrize(
     ("durations_ms", "shown"),
     [
