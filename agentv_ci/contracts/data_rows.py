@@ -10,6 +10,8 @@ from agentv_ci.contracts.base import JsonObject
 
 DATA_SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
 """File formats of rows."""
+ANY_LENGTH = 2**31 - 1
+"""Characters of the longest field that `csv` can be told to read; by default it refuses one of more than 128 KiB."""
 
 
 class DataRow(NamedTuple):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.data_rows import ANY_LENGTH
 from agentv_ci.contracts.source import Mark, Source
 from agentv_ci.imports.draft import Draft, Fields, Place
 from agentv_ci.imports.promptfoo_asserts import Assertion, assertion_in, resolved
@@ -125,6 +126,7 @@ class Tests:
                     self._draft.note("dropped", place, "tests", NO_GENERATORS)
 
     def _table(self, place: Place, file: Path) -> Iterator[Test]:
+        csv.field_size_limit(ANY_LENGTH)
         reader = csv.DictReader(io.StringIO(self._draft.reads.text(file) or ""))
         records = [{str(key).strip(): str(value or "") for key, value in row.items() if key} for row in reader]
         special = {name for name in reader.fieldnames or () if name.strip().startswith(SPECIAL)}

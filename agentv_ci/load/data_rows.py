@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.data_rows import DATA_SUFFIXES, DataProblem, DataRow
+from agentv_ci.contracts.data_rows import ANY_LENGTH, DATA_SUFFIXES, DataProblem, DataRow
 from agentv_ci.json_access import finite_number, refuse_constant, well_formed
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.parse import parse_yaml
@@ -41,6 +41,7 @@ def read_rows(path: Path) -> Iterator[DataRow | DataProblem]:
 
 def _csv_rows(path: Path) -> Iterator[DataRow | DataProblem]:
     """Yield the records of a CSV file (RFC 4180) with a header; all values are texts."""
+    csv.field_size_limit(ANY_LENGTH)
     with path.open(encoding="utf-8-sig", newline="") as file:
         records = csv.reader(file, strict=True)
         columns: Sequence[str] | None = None

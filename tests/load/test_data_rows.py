@@ -31,6 +31,7 @@ def rows_of(path: Path, content: bytes) -> list[tuple[object, int, int]]:
         ("a.csv", b"a\n\xff\n", [("not UTF-8", 1, 1)]),
         ("a.csv", b"", []),
         ("a.CSV", b"a\n1\n", [({"a": "1"}, 2, 2)]),
+        ("a.csv", b"a\n" + b"x" * 140_000 + b"\n", [({"a": "x" * 140_000}, 2, 2)]),
         (
             "a.jsonl",
             b'{"a": 1.5}\r\n\n{"a": }\n[]\n{"a": null}',
