@@ -14,7 +14,7 @@ from agentv_ci.errors import CannotGoOn, InvalidInput
 if TYPE_CHECKING:
     from agentv_ci.api import CaseResult, RunKeywords
     from agentv_ci.app.compile import CompiledPlan
-    from agentv_ci.contracts.plan import PlanCase
+    from agentv_ci.contracts.case_head import CaseHead
 
 SUFFIXES = (".test.yaml", ".test.yml", ".eval.yaml", ".eval.yml")
 MAX_ANSWER = 2_000
@@ -65,11 +65,14 @@ class EvalFile(pytest.File):
             raise self.CollectError("\n".join(lines)) from error
         except CannotGoOn as error:
             raise self.CollectError(error.message) from error
-        keys = [compiled.plan.key_of(case) for case in compiled.plan.cases]
+        from agentv_ci.contracts.packed_cases import heads_of
+
+        heads = heads_of(compiled.plan)
+        keys = [compiled.plan.key_of(head) for head in heads]
         has_several = len({target for *_, target in keys}) > 1
-        for case, (_, case_id, target) in zip(compiled.plan.cases, keys, strict=True):
+        for index, (head, (_, case_id, target)) in enumerate(zip(heads, keys, strict=True)):
             name = f"{case_id}[{target}]" if has_several else case_id
-            yield EvalItem.from_parent(self, name=name, compiled=compiled, case=case)
+            yield EvalItem.from_parent(self, name=name, compiled=compiled, index=index, case=head)
 
     def _compiled(self) -> CompiledPlan:
         from agentv_ci.app.compile import Selection, compile_paths
@@ -82,9 +85,10 @@ class EvalFile(pytest.File):
 class EvalItem(pytest.Item):
     """A case for one target; it passes if the verdict of the case is `pass`."""
 
-    def __init__(self, *, compiled: CompiledPlan, case: PlanCase, **given: object) -> None:
+    def __init__(self, *, compiled: CompiledPlan, index: int, case: CaseHead, **given: object) -> None:
         super().__init__(**given)  # type: ignore[arg-type]  # those of pytest
         self._compiled = compiled
+        self._index = index
         self._case = case
         if case.skip is not None:
             self.add_marker(pytest.mark.skip(reason=case.skip))
@@ -100,9 +104,10 @@ class EvalItem(pytest.Item):
         import asyncio
 
         from agentv_ci.api import run_compiled
-        from agentv_ci.compile.overrides import narrowed
+        from agentv_ci.compile.overrides import with_cases
 
-        plan = narrowed(self._compiled.plan, lambda case: case is self._case)
+        # By its place: a case of a large plan is another object whenever it is read.
+        plan = with_cases(self._compiled.plan, [self._compiled.plan.cases[self._index]])
         alone = type(self._compiled)(plan, self._compiled.origin)
         results = asyncio.run(run_compiled(alone, self._options(), self.config.invocation_params.dir))
         (result,) = results.cases

@@ -85,6 +85,15 @@ def test_tag_that_cannot_be_a_mark_is_a_keyword(pytester: pytest.Pytester, tag: 
     }
 
 
+def test_cases_of_large_plans_are_tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentv_ci.contracts.packed_cases.MANY", 2)
+    monkeypatch.setattr("agentv_ci.contracts.packed_cases.BLOCK", 2)
+    said = [{"id": f"row-{number}", "evaluators": [HELLO if number % 2 else BYE]} for number in range(5)]
+    Project(pytester.path).documents(*said, name="x.test.yaml")
+    assert outcomes(pytester, "--agentv") == {"passed": 2, "failed": 3}
+    assert outcomes(pytester, "--agentv", "-k", "row-3") == {"passed": 1, "deselected": 4}
+
+
 def test_other_files_are_not_collected(pytester: pytest.Pytester) -> None:
     Project(pytester.path).documents("a", name="evals/x.yaml")
     assert outcomes(pytester, "--agentv") == {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -14,13 +14,17 @@ from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, files_
 
 def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
     """Return the plan of these cases alone, as if only they had been compiled."""
+    return with_cases(plan, filter(keep, plan.cases))
+
+
+def with_cases(plan: Plan, cases: Iterable[PlanCase]) -> Plan:
+    """Return the plan of these of its cases alone, as if only they had been compiled."""
     needs = Needs()
 
     def kept() -> Iterator[PlanCase]:
-        for case in plan.cases:
-            if keep(case):
-                needs.add(case)
-                yield case
+        for case in cases:
+            needs.add(case)
+            yield case
 
     return sealed(kept(), lambda: needs.of(plan))
 
