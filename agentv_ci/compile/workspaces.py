@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from agentv_ci.compile.references import Files
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.lfs_pointers import LFS_POINTER
 from agentv_ci.contracts.plan import FileReference, PlanCommit, PlanFolder, PlanWorkspace
 from agentv_ci.contracts.source import NOWHERE, Source, diagnostic_at, normal, relative
 from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
 from agentv_ci.errors import InvalidInput
 from agentv_ci.workspaces.git_refs import commit_of, is_url
-from agentv_ci.workspaces.trees import digest_of_files, files_in
+from agentv_ci.workspaces.trees import digest_of_files, files_in, lfs_pointer_in
 
 
 class WorkspaceCompiler:
@@ -71,9 +72,13 @@ class WorkspaceCompiler:
         if key not in self._folders:
             folder = self._source.resolve(workspace.from_)
             try:
-                sha256 = digest_of_files(folder, files_in(folder, *key[1:]))
+                chosen = files_in(folder, *key[1:])
+                sha256 = digest_of_files(folder, chosen)
+                pointer = lfs_pointer_in(folder, [path for path in chosen if path not in (workspace.files or {})])
             except OSError as error:
                 raise self._changed(f"'{folder}' cannot be read: {error.strerror}") from error
+            if pointer is not None:
+                raise self._changed(f"'{folder / pointer}' is {LFS_POINTER}, or leave it out with 'exclude'")
             self._folders[key] = PlanFolder(path=relative(folder, self._source.root), sha256=sha256)
         return self._folders[key]
 

@@ -34,7 +34,7 @@ RULES: Mapping[str, Rule] = {
         "unknown-document", "error", "unknown `$schema`, another tool's evaluation, or a given file of another program"
     ),
     "AV104": Rule("duplicate-key", "error", "a duplicate key"),
-    "AV105": Rule("unreadable-file", "error", "no permission, not UTF-8, or not a regular file"),
+    "AV105": Rule("unreadable-file", "error", "no permission, not UTF-8, not a regular file, or a pointer of Git LFS"),
     "AV106": Rule("several-documents", "error", "more than one YAML document in a file"),
     "AV201": Rule("missing-field", "error", "a required field is missing"),
     "AV202": Rule("unknown-field", "error", "an unknown field"),

@@ -38,7 +38,7 @@ ReadYaml = Callable[[str], JsonValue]
 """Parse YAML or JSON; raises ValueError."""
 
 
-FileState = Literal["text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8"]
+FileState = Literal["text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8", "LFS pointer"]
 
 
 class ReferencedFile(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.lfs_pointers import LFS_POINTER, is_lfs_pointer
 from agentv_ci.contracts.source import NOWHERE, Mark, Source, diagnostic_at
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.files import MAX_BYTES
@@ -31,7 +32,9 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
     except Unparsable as error:
         refused = _diagnostic(path, error.problem)
         is_closed = isinstance(error.__cause__, PermissionError)
-        is_ours = named or is_ours_by_name(path) or bears_our_mark(content) or (is_closed and has_eval_name(path))
+        # What is behind a pointer is unknown.
+        is_marked = bears_our_mark(content) or is_lfs_pointer(content)
+        is_ours = named or is_ours_by_name(path) or is_marked or (is_closed and has_eval_name(path))
         if not is_ours:
             # What is closed may be ours, but does not hold up the rest.
             refused = replace(refused, severity="warning")
@@ -74,6 +77,8 @@ def _read(path: Path) -> bytes:
 
 
 def _decoded(content: bytes) -> str:
+    if is_lfs_pointer(content):
+        raise Unparsable(LFS_POINTER, rule="AV105")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

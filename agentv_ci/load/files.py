@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.attachments import media_type_of
 from agentv_ci.contracts.documents import ROLE_MARKER, InspectFile, ReferencedFile
+from agentv_ci.contracts.lfs_pointers import is_lfs_pointer
 from agentv_ci.errors import UsageError
 
 CACHED_FILES = 4096
@@ -41,6 +42,8 @@ def inspect_file(path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
         content = real.read_bytes()
     except OSError as error:
         return ReferencedFile(real, "unreadable", error.strerror or str(error))
+    if is_lfs_pointer(content):
+        return ReferencedFile(real, "LFS pointer")
     format_ = partial(ReferencedFile, real, media_type=media_type_of(content), size_bytes=len(content))
     try:
         text = content.decode("utf-8")

@@ -13,7 +13,16 @@ from agentv_ci.contracts.plan import PlanCommit, PlanFile, PlanFolder, PlanWorks
 from agentv_ci.contracts.results import Change
 from agentv_ci.process import ProcessFailed, run
 from agentv_ci.text import shortened
-from agentv_ci.workspaces.trees import Entry, changes, cleared, copy_files, digest_of_files, entries, files_in
+from agentv_ci.workspaces.trees import (
+    Entry,
+    changes,
+    cleared,
+    copy_files,
+    digest_of_files,
+    entries,
+    files_in,
+    lfs_pointer_in,
+)
 
 GIT_TIMEOUT_S = 600.0
 MAX_DETAIL = 500
@@ -41,6 +50,16 @@ async def fill(
     if workspace.patch is not None:
         await apply_patch(files[workspace.patch.sha256].content, tree, environ)
     await asyncio.to_thread(lay, {path: files[each.sha256].content for path, each in workspace.files.items()}, tree)
+    if workspace.commit is not None:
+        await asyncio.to_thread(_refuse_pointers, tree, workspace.commit.git)
+
+
+def _refuse_pointers(tree: Path, repository: str) -> None:
+    pointer = lfs_pointer_in(tree, files_in(tree))
+    if pointer is not None:
+        sentence = f"'{pointer}' of {repository} is a pointer of Git LFS, not the file itself"
+        advice = "run `git lfs pull` in a checkout and copy its folder, or replace the file with 'files'"
+        raise UnusableWorkspace(f"{sentence}; {advice}")
 
 
 def lay(contents: Mapping[str, bytes], tree: Path) -> None:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.lfs_pointers import MAX_POINTER_BYTES, is_lfs_pointer
 from agentv_ci.contracts.results import Change
 from agentv_ci.text import well_formed_text
 from agentv_ci.workspaces.globs import matches
@@ -70,6 +71,16 @@ def digest_of_files(root: Path, paths: Iterable[str]) -> str:
         else:
             listed[each] = [bool(path.stat().st_mode & stat.S_IXUSR), sha256_of(path)]
     return digest_of(canonical(listed))
+
+
+def lfs_pointer_in(root: Path, paths: Iterable[str]) -> str | None:
+    """Return the first of these files that is only a pointer of Git LFS; raises OSError."""
+    for path in paths:
+        status = (root / path).lstat()
+        is_small = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_POINTER_BYTES
+        if is_small and is_lfs_pointer((root / path).read_bytes()):
+            return path
+    return None
 
 
 def sha256_of(path: Path) -> str:

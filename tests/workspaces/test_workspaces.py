@@ -68,6 +68,36 @@ def test_later_commits_are_not_there(agent: Agent, ref: str) -> None:
     assert said.endswith("gone")
 
 
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+
+
+@pytest.mark.parametrize(
+    ("workspace", "said"),
+    [
+        (SHOP, None),
+        ({**SHOP, "exclude": ["model.bin"]}, "cat: model.bin: No such file or directory"),
+        ({**SHOP, "files": {"model.bin": "weights"}}, "weights"),
+        ({"from": {"git": "../shop", "ref": "main"}}, None),
+        ({"from": {"git": "../shop", "ref": "main"}, "files": {"model.bin": "weights"}}, "weights"),
+    ],
+)
+def test_pointers_of_git_lfs_are_not_given_to_agents(agent: Agent, workspace: dict[str, Any], said: str | None) -> None:
+    shop = agent.project.path("shop")
+    write(shop, {"model.bin": POINTER})
+    git(shop, "init", "-q")
+    git(shop, "add", ".")
+    git(shop, "commit", "-qm", "all")
+    if said is not None:
+        assert agent.says("cat model.bin", **workspace) == said
+        return
+    agent.documents("true", **workspace)
+    done = agent.project.run("eval", "evals", "--out", "r.jsonl")
+    assert done.code != 0
+    rows = agent.project.text("r.jsonl") if agent.project.path("r.jsonl").exists() else ""
+    assert "model.bin' " in done.err + rows
+    assert "git lfs pull" in done.err + rows
+
+
 @pytest.mark.parametrize("isolation", KINDS)
 def test_environment_is_what_the_target_names(agent: Agent, isolation: str) -> None:
     said = agent.says(

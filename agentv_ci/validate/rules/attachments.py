@@ -26,7 +26,6 @@ from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import file_problem
 
 PHRASES: Mapping[AttachmentType, str] = {"image": "an image", "document": "a document"}
-LFS_HINT = "if it is stored with Git LFS, run: git lfs pull"
 
 Attached = tuple[Pointer, str, AttachmentType, str]
 """A block's pointer, the role of its message, its type and its value."""
@@ -108,8 +107,7 @@ def _format_problem(
     if found is None:
         return "AV355", f"file '{value}' is not {PHRASES[kind]} of a known format; {supported}", None
     if suffix not in (None, found):
-        hint = LFS_HINT if found == TEXT else "rename it"
-        return "AV355", f"file '{value}' is not {NAMES[suffix]} but {NAMES[found]}, by its first bytes", hint
+        return "AV355", f"file '{value}' is not {NAMES[suffix]} but {NAMES[found]}, by its first bytes", "rename it"
     if found not in FORMATS[kind]:
         other = next(each for each in FORMATS if found in FORMATS[each])
         return "AV355", f"file '{value}' is {NAMES[found]}, not {PHRASES[kind]}; {supported}", f"write type: {other}"

@@ -31,6 +31,7 @@ from agentv_ci.contracts.evaluators import (
     WeightedAverage,
     rubric_items,
 )
+from agentv_ci.contracts.lfs_pointers import LFS_POINTER
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import reference_problem
@@ -309,7 +310,10 @@ def _check_one_schema(pointer: Pointer, schema: JsonValue, path: Path, find: Fin
     from agentv_ci.jsonschema.violations import invalid_schema
 
     def read(other: Path) -> JsonValue:
-        if find.inspect(other).state != "text":
+        state = find.inspect(other).state
+        if state == "LFS pointer":
+            raise ValueError(f"it is {LFS_POINTER}")
+        if state != "text":
             raise FileNotFoundError(other)
         contents = read_schema(other, other.read_text("utf-8"), find.context.read_yaml)
         if reason := invalid_schema(contents, schema):

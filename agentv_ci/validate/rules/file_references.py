@@ -17,6 +17,7 @@ from agentv_ci.contracts.evaluators import (
     SchemaEvaluator,
     prompt_path,
 )
+from agentv_ci.contracts.lfs_pointers import LFS_POINTER
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.cases import MARKER_HINT
@@ -31,6 +32,7 @@ PROBLEMS: Mapping[FileState, tuple[str, str]] = {
     "folder": ("AV302", "is a folder"),
     "not UTF-8": ("AV105", "is not UTF-8"),
     "unreadable": ("AV105", "cannot be read: {reason}"),
+    "LFS pointer": ("AV105", f"is {LFS_POINTER}"),
 }
 
 
