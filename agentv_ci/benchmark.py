@@ -38,7 +38,7 @@ from agentv_ci.contracts.benchmark import (
 from agentv_ci.contracts.exchange import Environment, ProviderError, Response
 from agentv_ci.contracts.report import FailedValidation, GateVerdict
 from agentv_ci.contracts.report import ScenarioReport as ValidatedScenario
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.results import Expense, ResultRow
 from agentv_ci.errors import UsageError
 from agentv_ci.text import counted, did_you_mean, listed, well_formed_text
 
@@ -88,6 +88,8 @@ class AsyncRunner:
         self.config = private_copy(spec.config)
         self.responses: list[Response] = []
         """The responses of its target so far; none of a function."""
+        self.failed: list[Expense] = []
+        """What requests have used that failed."""
         self._ask = ask
         self._seed = seed
 
@@ -96,9 +98,14 @@ class AsyncRunner:
 
         Raises ProviderError.
         """
-        answer, response = await self._ask(question, self._seed)
+        try:
+            answer, response = await self._ask(question, self._seed)
+        except ProviderError as error:
+            self.failed += error.expenses
+            raise
         if response is not None:
             self.responses.append(response)
+            self.failed += response.expenses
         return answer
 
 
@@ -231,7 +238,7 @@ class _Benchmark:
             status=status,
             seed=seed,
             duration_ms=round((self._environment.monotonic() - begun) * 1000),
-            metrics=_metrics(asking.responses),
+            metrics=_metrics([*asking.responses, *asking.failed]),
             output=output,
             config_digest=self._digest,
             error=error,
@@ -279,15 +286,15 @@ def _is_async(function: ScenarioFunction) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
-    """Return the sums of measured metrics over all answers, without those that are unknown."""
-    usages = [each.usage for each in responses if each.usage is not None]
+def _metrics(used: Sequence[Response | Expense]) -> dict[str, Any]:
+    """Return the sums of measured metrics over answers and failed requests, without those that are unknown."""
+    usages = [each.usage for each in used if each.usage is not None]
     sums: dict[str, Any] = {}
     for name in ("input_tokens", "output_tokens", "total_tokens"):
         known = [number for usage in usages if (number := getattr(usage, name)) is not None]
         if known:
             sums[name] = sum(known)
-    costs = [each.cost_usd for each in responses if each.cost_usd is not None]
+    costs = [each.cost_usd for each in used if each.cost_usd is not None]
     return {**sums, "cost_usd": sum(costs)} if costs else sums
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from agentv_ci.contracts.targets import Target, model_name
 if TYPE_CHECKING:
     # Checking documents needs prices, but no answers.
     from agentv_ci.contracts.exchange import Response
-    from agentv_ci.contracts.results import Usage
+    from agentv_ci.contracts.results import Expense, Usage
 
 DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
 """The suffix of a dated model, which costs the same as the undated one."""
@@ -51,9 +51,25 @@ def cost_of_response(target: Target, response: Response, prices: Mapping[str, Pr
     """
     if response.cost_usd is not None or response.usage is None:
         return response.cost_usd
-    names = [name for name in (model_name(target), response.model) if name]
+    return _cost_of_tokens(response.usage, target, response.model, prices)
+
+
+def priced(expenses: Iterable[Expense], target: Target, prices: Mapping[str, Price]) -> tuple[Expense, ...]:
+    """Return the expenses of a target with their costs: the provider's figures, else tokens times price."""
+
+    def with_cost(expense: Expense) -> Expense:
+        if expense.cost_usd is not None:
+            return expense
+        cost_usd = _cost_of_tokens(expense.usage, target, expense.model, prices)
+        return expense.model_copy(update={"cost_usd": cost_usd})
+
+    return tuple(map(with_cost, expenses))
+
+
+def _cost_of_tokens(usage: Usage, target: Target, model: str | None, prices: Mapping[str, Price]) -> float | None:
+    names = [name for name in (model_name(target), model) if name]
     price = next((price for name in names if (price := price_of(name, prices)) is not None), None)
-    return None if price is None else cost_of(response.usage, price)
+    return None if price is None else cost_of(usage, price)
 
 
 def cost_of(usage: Usage, price: Price) -> float | None:
@@ -66,10 +82,9 @@ def cost_of(usage: Usage, price: Price) -> float | None:
     return round((total + usage.output_tokens * price.output_per_mtok) / 1e6, 9)
 
 
-def unpriced_name(target: Target, response: Response) -> str:
+def unpriced_name(target: Target, model: str | None, usage: Usage | None) -> str:
     """Return the name of a model without a known cost, for messages."""
-    name = model_name(target) or response.model or target.name
-    usage = response.usage
+    name = model_name(target) or model or target.name
     is_counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
     return name if is_counted else f"{name} (does not report tokens)"
 

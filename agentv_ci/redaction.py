@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import ProviderError, Response
-from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ResultRow, ToolCall
+from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, PrintedOutput, ResultRow, ToolCall
 from agentv_ci.contracts.targets import Target
 from agentv_ci.text import printable, shortened
 
@@ -130,6 +130,7 @@ class Redactor:
             "model": self._text(response.model),
             "finish_reason": self._text(response.finish_reason),
             "request": {key: self.value(value) for key, value in response.request.items()},
+            "expenses": tuple(map(self._expense, response.expenses)),
         }
         if all(getattr(response, name) == value for name, value in clean.items()):
             return response
@@ -188,11 +189,17 @@ class Redactor:
         error.masked = self.text(detail) != detail
         error.detail = shortened(self.text(detail), MAX_DETAIL)
         error.args = (error.detail,)
+        error.model = self._text(error.model)
+        error.earlier = tuple(map(self._expense, error.earlier))
         if error.printed is not None:
             error.printed = PrintedOutput(
                 stdout=shortened(self.text(printable(error.printed.stdout)), MAX_PRINTED),
                 stderr=shortened(self.text(printable(error.printed.stderr)), MAX_PRINTED),
             )
+
+    def _expense(self, expense: Expense) -> Expense:
+        model = self._text(expense.model)
+        return expense if model == expense.model else expense.model_copy(update={"model": model})
 
     def _message(self, message: OutputMessage) -> OutputMessage:
         calls = tuple(

@@ -199,7 +199,7 @@ async def _answered(plan: Plan, trial: Trial, runner: BoundRunner, root: Path, e
         answer = text_of(await call(runner.function, messages, runner.spec.config))
     except ProviderError as error:
         took_ms = round((environment.monotonic() - begun) * 1000)
-        return failed_row(trial, Effort(1, 0, took_ms), error, now=environment.now())
+        return failed_row(trial, Effort(1, 0, took_ms, error.expenses), error, now=environment.now())
     took_ms = round((environment.monotonic() - begun) * 1000)
     return unscored_row(trial, answer, duration_ms=took_ms, now=environment.now())
 

@@ -16,7 +16,7 @@ import agentv_ci
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.grading import grader
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, seed_of
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.results import Expense, ResultRow
 from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target, at_most
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
@@ -56,6 +56,8 @@ class Unit(Struct, frozen=True):
 
     case: PlanCase
     number: int
+    earlier: tuple[Expense, ...] = ()
+    """What earlier runs have used for it."""
 
 
 class Notes(Struct):
@@ -154,7 +156,8 @@ class WorkerRun:
         case, dry_run = unit.case, self._head.options.dry_run
         load_evaluators(case)
         suite, target = self._suites[case.suite], self._targets[case.target]
-        row = await self._runner.run(Trial(case, suite, target, unit.number, seed_of(case, unit.number), dry_run))
+        trial = Trial(case, suite, target, unit.number, seed_of(case, unit.number), dry_run, unit.earlier)
+        row = await self._runner.run(trial)
         return row.model_copy(update={"worker": self._place.name})
 
     def _take_notes(self) -> Notes:

@@ -210,7 +210,7 @@ class Response(Struct, frozen=True):
     cached: bool = False
     """Whether it comes from the cache or a recording."""
     expenses: tuple[Expense, ...] = ()
-    """Of requests for it that failed and still used tokens or money."""
+    """Of requests for it that failed and still used tokens or money; `usage` and `cost_usd` do not count them."""
     changes: tuple[Change, ...] | None = None
     """What the agent has changed in its workspace; None without one."""
 
@@ -259,6 +259,10 @@ class ProviderError(Exception):
         """Of the tries before the last one."""
         self.masked = False
         """Whether a secret was redacted."""
+
+    def price(self, expenses: tuple[Expense, ...]) -> None:
+        """Replace the expenses by the same ones with their cost."""
+        self.earlier, self.usage, self.cost_usd = expenses, None, None
 
     @property
     def expenses(self) -> tuple[Expense, ...]:

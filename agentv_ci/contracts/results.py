@@ -1,6 +1,7 @@
 """The result row: one trial of one case."""
 # ruff: noqa: PLC0414  # exports
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeVar
@@ -74,6 +75,22 @@ class Expense(Recorded):
     model: str | None = Field(None, description="Model, as reported by the provider.")
     usage: Usage = Field(default_factory=Usage, description="Its tokens.")
     cost_usd: Dollars | None = Field(None, description="Its cost; null if it is unknown.")
+    is_judge: bool = Field(False, description="Whether judges used it, not the target.")
+    is_earlier: bool = Field(False, description="Whether it was in an earlier run, which `--resume` continued.")
+
+
+def total_usage(expenses: Iterable[Expense]) -> Usage:
+    """Return the known tokens of expenses together."""
+    total = Usage()
+    for expense in expenses:
+        total = total.plus(expense.usage)
+    return total
+
+
+def total_cost(expenses: Iterable[Expense]) -> float | None:
+    """Return the known cost of expenses together; None if none is known."""
+    known = [expense.cost_usd for expense in expenses if expense.cost_usd is not None]
+    return round(math.fsum(known), PRECISION) if known else None
 
 
 def sum_of_known(one: N | None, two: N | None) -> N | None:
@@ -265,11 +282,21 @@ class ResultRow(Recorded):
     attempts: Annotated[int, Field(ge=0)] = Field(description="Attempts of the trial; 0 if it is skipped.")
     requests: Annotated[int, Field(ge=0)] = Field(description="Requests in all attempts, including retries.")
     duration_ms: Annotated[int, Field(ge=0)] = Field(description="Duration of the last attempt's answer.")
-    usage: Usage = Field(default_factory=Usage, description="Tokens of the answer.")
-    cost_usd: Dollars | None = Field(None, description="Cost of the answer, as reported or by the price of its tokens.")
+    usage: Usage = Field(default_factory=Usage, description="Tokens of the answer, with those of failed attempts.")
+    cost_usd: Dollars | None = Field(
+        None,
+        description="Cost of the answer and of failed attempts, as reported or by the price of their tokens; "
+        "the known part if `expenses` has one without a cost.",
+    )
     cached: bool = Field(False, description="Whether the answer comes from the cache or a recording, without cost.")
-    judge_usage: Usage | None = Field(None, description="Tokens of the judges.")
+    judge_usage: Usage | None = Field(None, description="Tokens of the judges, with those of replies that failed.")
     judge_cost_usd: Dollars | None = Field(None, description="Cost of the judges; null if a price is unknown.")
+    expenses: Items[Expense] | None = Field(
+        None,
+        exclude_if=is_none,
+        description="What each request used, if one failed and still used tokens or money, or an earlier run did; "
+        "the sums are in usage, cost_usd, judge_usage and judge_cost_usd.",
+    )
     request: FreeObject = Field(default_factory=dict, description="Request as JSON text, without secrets.")
     output_messages: Items[OutputMessage] | None = Field(
         None, description="Messages of the answer, if more than its text."

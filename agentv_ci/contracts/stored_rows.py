@@ -40,6 +40,18 @@ class StoredUsage(_Stored, frozen=True):
     cached_tokens: int | None = None
 
 
+class StoredExpense(_Stored, frozen=True):
+    """What one request has used."""
+
+    attempt: Number = 1
+    error_kind: ErrorKind | None = None
+    model: str | None = None
+    usage: StoredUsage = StoredUsage()
+    cost_usd: Dollars | None = None
+    is_judge: bool = False
+    is_earlier: bool = False
+
+
 class StoredPreference(_Stored, frozen=True):
     """A comparison of two arms."""
 
@@ -202,6 +214,7 @@ class StoredRow(_Stored, frozen=True, kw_only=True):
     cached: bool = False
     judge_usage: StoredUsage | None = None
     judge_cost_usd: Dollars | None = None
+    expenses: tuple[StoredExpense, ...] | None = None
     request: str = "{}"
     output_messages: tuple[StoredOutputMessage, ...] | None = None
     trace_summary: StoredTraceSummary | None = None

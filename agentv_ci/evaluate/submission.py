@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -12,7 +12,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Request, Response, Score, Warn
 from agentv_ci.contracts.plan import FilePart, FileReference, PlanCase, PlanEvaluator, PlanFile, PlanMessage
-from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, Usage
+from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, Usage
 from agentv_ci.workspaces.places import Work
 
 
@@ -79,11 +79,20 @@ class EvaluatorServices(Struct):
             response = await self.ask(target, question)
         except ProviderError as error:
             self.masked |= error.masked
+            self._count_failed(error.expenses)
             raise
         self.masked |= response.masked
-        self.judge_usage = response.usage if self.judge_usage is None else self.judge_usage.plus(response.usage)
-        self._judge_costs.append(response.cost_usd)
+        self._count_failed(response.expenses)
+        self._count(response.usage, response.cost_usd)
         return response
+
+    def _count_failed(self, expenses: Iterable[Expense]) -> None:
+        for expense in expenses:
+            self._count(expense.usage, expense.cost_usd)
+
+    def _count(self, usage: Usage | None, cost_usd: float | None) -> None:
+        self.judge_usage = usage if self.judge_usage is None else self.judge_usage.plus(usage)
+        self._judge_costs.append(cost_usd)
 
     @property
     def judge_cost_usd(self) -> float | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from agentv_ci.contracts.exchange import Response, Warn
 from agentv_ci.contracts.plan import PlanSuite
+from agentv_ci.contracts.results import Expense
 from agentv_ci.contracts.targets import Target
 from agentv_ci.prices import unpriced_name
 from agentv_ci.results.resume import EarlierRun
@@ -40,13 +41,21 @@ class Budget:
             self.miss_price(model)
 
     def answered(self, target: Target, response: Response, suite: str) -> None:
-        """Count an answer's cost; stored answers cost nothing."""
-        if response.cached:
-            return
-        if response.cost_usd is not None:
-            self.add(response.cost_usd, suite)
+        """Count what an answer and failed requests for it cost; stored answers cost nothing."""
+        self.failed(target, response.expenses, suite)
+        if not response.cached:
+            self._count(target, response, suite)
+
+    def failed(self, target: Target, expenses: Iterable[Expense], suite: str) -> None:
+        """Count what failed requests cost."""
+        for expense in expenses:
+            self._count(target, expense, suite)
+
+    def _count(self, target: Target, used: Response | Expense, suite: str) -> None:
+        if used.cost_usd is not None:
+            self.add(used.cost_usd, suite)
         elif target.charges:
-            self.miss_price(unpriced_name(target, response))
+            self.miss_price(unpriced_name(target, used.model, used.usage))
 
     def miss_price(self, model: str) -> None:
         """Note a model without a known price."""

@@ -74,7 +74,10 @@ class Store:
         entry = {
             "version": VERSION,
             "asked": asked,
-            "response": _stored_answer()(**asdict(response)).model_dump(mode="json"),
+            # What failed before it was paid once; the answer may be used many times.
+            "response": _stored_answer()(**asdict(replace(response, expenses=()))).model_dump(
+                mode="json", exclude={"expenses"}
+            ),
         }
         # ASCII: an answer may hold lone surrogates, which UTF-8 cannot encode.
         self.put(key, (json.dumps(entry, indent=1) + "\n").encode("ascii"))

@@ -21,7 +21,7 @@ from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.execute.stores import AnswerStores, Question
-from agentv_ci.prices import cost_of_response
+from agentv_ci.prices import cost_of_response, priced
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.text import counted
@@ -184,6 +184,7 @@ class OpenTargets:
                 return await self._ask_in_workspace(question)
             except ProviderError as error:
                 redactor.clean(error)
+                self._charge(question, error)
                 raise
 
     async def _timed(self, question: Question, request: Request) -> Response:
@@ -201,11 +202,12 @@ class OpenTargets:
         try:
             async with self._workspaces.open(workspace, question.trial.key) as (place, changes):
                 response = await self._timed(question, replace(question.request, place=place))
-                return replace(response, changes=await asyncio.to_thread(changes))
+                try:
+                    return replace(response, changes=await asyncio.to_thread(changes))
+                except TooMuchChanged as error:
+                    raise _unusable(response, str(error)) from error
         except UnusableWorkspace as error:
             raise ProviderError("request", f"the workspace cannot be made: {error}", requests=0) from error
-        except TooMuchChanged as error:
-            raise ProviderError("process", str(error)) from error
 
     @contextmanager
     def _first_of_its_like(self, cached: str | None) -> Iterator[None]:
@@ -240,8 +242,19 @@ class OpenTargets:
         """Return an answer with its cost; in a dry run answers cost nothing."""
         if self._options.dry_run:
             return response
-        cost_usd = cost_of_response(question.target, response, question.trial.suite.prices)
+        target, prices = question.target, question.trial.suite.prices
+        if response.expenses:
+            response = replace(response, expenses=priced(response.expenses, target, prices))
+        cost_usd = cost_of_response(target, response, prices)
         return replace(response, cost_usd=cost_usd) if cost_usd != response.cost_usd else response
+
+    def _charge(self, question: Question, error: ProviderError) -> None:
+        """Price and count what requests have used that failed."""
+        if self._options.dry_run or not error.expenses:
+            return
+        target, trial = question.target, question.trial
+        error.price(priced(error.expenses, target, trial.suite.prices))
+        self._budget.failed(target, error.expenses, trial.case.suite)
 
 
 @asynccontextmanager
@@ -259,14 +272,24 @@ async def open_target(
             response = redactor.response(await provider.ask(request))
         except ProviderError as error:
             redactor.clean(error)
+            error.price(priced(error.expenses, target, prices))
             raise
-        return replace(response, cost_usd=cost_of_response(target, response, prices))
+        expenses = priced(response.expenses, target, prices)
+        return replace(response, cost_usd=cost_of_response(target, response, prices), expenses=expenses)
 
     try:
         await _require_available(provider, target, redactor)
         yield ask
     finally:
         await provider.close()
+
+
+def _unusable(response: Response, detail: str) -> ProviderError:
+    """Return the failure of an answer that cannot be graded; it has used what the answer has."""
+    error = ProviderError("process", detail, requests=response.requests)
+    error.model, error.usage, error.cost_usd = response.model, response.usage, response.cost_usd
+    error.earlier = response.expenses
+    return error
 
 
 def _require_taken(target: Target, request: Request) -> None:

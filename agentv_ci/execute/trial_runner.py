@@ -22,7 +22,7 @@ from agentv_ci.contracts.exchange import (
     about_case,
 )
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
-from agentv_ci.contracts.results import NO_OUTCOME, Change, ResultRow
+from agentv_ci.contracts.results import NO_OUTCOME, Change, Expense, ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
@@ -31,6 +31,7 @@ from agentv_ci.execute.prompt import build_request, has_reference, judge_request
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices, ignore
 from agentv_ci.execute.targets import OpenTargets
+from agentv_ci.results.expenses import in_all, of_attempt, paid
 from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
 from agentv_ci.text import shortened
@@ -202,6 +203,7 @@ class LocalTrials:
     async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response | ProviderError, Effort]:
         """Return the answer, or the failure of the last attempt, and the effort."""
         monotonic, requests = self._services.environment.monotonic, 0
+        expenses: tuple[Expense, ...] = ()
         for attempt in count():
             self._services.log(f"{label}: asking {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
             begun = monotonic()
@@ -210,14 +212,27 @@ class LocalTrials:
             except (ProviderError, OSError) as failure:
                 error = failure if isinstance(failure, ProviderError) else self._unwritable(failure)
                 requests += error.requests
+                expenses += of_attempt(error, attempt + 1)
                 took_ms = round((monotonic() - begun) * 1000)
                 self._services.log(f"{label}: {error.kind}: {error.detail}")
-                if error.kind not in REPEATED or attempt == trial.case.max_retries:
-                    return error, Effort(attempt + 1, requests, took_ms)
+                if not self._repeats(trial, error, attempt):
+                    return error, Effort(attempt + 1, requests, took_ms, expenses)
                 self._state.progress.retries += 1
             else:
-                return response, Effort(attempt + 1, requests + response.requests, response.duration_ms or 0)
+                requests += response.requests
+                response = in_all(response, expenses, attempt + 1)
+                effort = Effort(attempt + 1, requests, response.duration_ms or 0, paid(response))
+                return response, effort
         raise AssertionError("the last attempt ends the loop")
+
+    def _repeats(self, trial: Trial, error: ProviderError, attempt: int) -> bool:
+        """Whether another attempt follows a failed one; the error says so if the budget forbids it."""
+        if error.kind not in REPEATED or attempt == trial.case.max_retries:
+            return False
+        if self._state.budget.is_exhausted(trial.case.suite):
+            error.detail += "; not repeated: the budget is used up"
+            return False
+        return True
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """Return a row with its stored answer scored again; a row without an answer is returned unchanged."""

@@ -95,6 +95,7 @@ class TrialSchedule:
         self._suites = {suite.path: suite for suite in plan.suites}
         self._heads = heads_of(plan)
         self._finished = finished.results
+        self._earlier_expenses = finished.expenses
         self._coming: dict[str, deque[int]] = {case.target: deque() for case in self._heads}
         """By target, the places of the cases that are not in `_waiting` yet."""
         self._waiting: dict[str, list[tuple[int, int, int, Iterator[int]]]] = {target: [] for target in self._coming}
@@ -161,7 +162,8 @@ class TrialSchedule:
     def _trial(self, place: int, number: int) -> Trial:
         case = self._plan.cases[place]
         suite, target = self._suites[case.suite], self._targets[case.target]
-        return Trial(case, suite, target, number, seed_of(case, number), dry_run=self._options.dry_run)
+        earlier = self._earlier_expenses.get((self._plan.key_of(self._heads[place]), number), ())
+        return Trial(case, suite, target, number, seed_of(case, number), self._options.dry_run, earlier)
 
     async def next(self) -> Trial | None:
         """Return the next trial, once there is room for it; None when there are no more."""

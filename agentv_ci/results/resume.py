@@ -14,13 +14,14 @@ from msgspec import Struct, field
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of
-from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.contracts.results import Expense, ResultRow, RowSource
 from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.errors import UsageError
 from agentv_ci.prices import unpriced_name
+from agentv_ci.results.expenses import as_earlier, earlier_cost
 from agentv_ci.results.files import ResultsFormat, form, read_items
 from agentv_ci.results.journal import KeptRows, claim
-from agentv_ci.results.rows import TrialKey, stored_response
+from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result, is_settled
 from agentv_ci.text import counted
 
@@ -35,6 +36,8 @@ class EarlierRun(Struct, frozen=True):
     """Results of trials that do not run again."""
     cost_usd: Mapping[str, float] = field(default_factory=dict)
     """Cost of that run by suite, including trials that run again."""
+    expenses: Mapping[TrialKey, tuple[Expense, ...]] = field(default_factory=dict)
+    """What trials that run again have used."""
     unpriced_models: tuple[str, ...] = ()
     """Models whose cost is unknown, and not included."""
     kept: KeptRows | None = None
@@ -56,6 +59,8 @@ class _LastRow(Struct, frozen=True):
     """Whether it is written as by an earlier version, or the plan has other values of fields that the row repeats."""
     unpriced: tuple[str, ...]
     """Models whose cost is unknown."""
+    expenses: tuple[Expense, ...]
+    """What the trial has used, if it runs again."""
 
 
 class _Index(Struct):
@@ -106,7 +111,8 @@ class ResumedResults:
         return EarlierRun(
             results={key: last.result for key, last in answered.items()},
             cost_usd=index.cost_usd,
-            unpriced_models=tuple(dict.fromkeys(model for last in answered.values() for model in last.unpriced)),
+            expenses={key: last.expenses for key, last in index.last.items() if last.expenses},
+            unpriced_models=tuple(dict.fromkeys(model for last in index.last.values() for model in last.unpriced)),
             kept=KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None,
             sentence=self._sentence(earlier, index),
         )
@@ -203,10 +209,13 @@ class ResumedResults:
             elif (row.verdict == "skipped") != (case.skip is not None):
                 index.otherwise += self._fits(row, case)
             elif self._fits(row, case):
-                cost_usd = (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
-                index.cost_usd[case.suite] = index.cost_usd.get(case.suite, 0.0) + cost_usd
                 key = row.case_key, row.trial
                 known = index.last.get(key)
+                cost_usd = (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
+                if known is not None:
+                    # It goes on from the rows of the same trial before it.
+                    cost_usd -= earlier_cost(row)
+                index.cost_usd[case.suite] = index.cost_usd.get(case.suite, 0.0) + cost_usd
                 if known is None or not known.is_answered:
                     index.last[key] = self._last_row(place, item, row, case)
         for case_key, case in self._cases.items():
@@ -215,13 +224,15 @@ class ResumedResults:
         return index
 
     def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
+        is_answered = row.status != "error" and not any(each.is_unjudged for each in row.evaluator_results)
         return _LastRow(
             place=place,
-            is_answered=row.status != "error" and not any(each.is_unjudged for each in row.evaluator_results),
+            is_answered=is_answered,
             result=Result(row.verdict, row.score or 0.0),
             is_stale=OLD_DATA.search(item) is not None
             or any(getattr(row, name) != value for name, value in self._repeated(case).items()),
             unpriced=() if self._dry_run else tuple(self._unpriced(row, case)),
+            expenses=() if is_answered else as_earlier(row),
         )
 
     def _unpriced(self, row: ResultRow, case: PlanCase) -> Iterator[str]:
@@ -259,6 +270,12 @@ def _forget_unneeded(case: PlanCase, case_key: CaseKey, index: _Index) -> None:
 
 
 def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:
-    """Yield the model of an answer whose cost is unknown."""
-    if row.cost_usd is None and target.charges:
-        yield unpriced_name(target, stored_response(row))
+    """Yield the models of an answer and of failed attempts whose cost is unknown."""
+    if not target.charges:
+        return
+    has_answer = row.verdict != "skipped" and row.error_kind in (None, "evaluator")
+    own = [Expense(model=row.model, usage=row.usage, cost_usd=row.cost_usd)] if has_answer else []
+    expenses = row.expenses if row.expenses is not None else own
+    for expense in (expense for expense in expenses if not expense.is_judge):
+        if expense.cost_usd is None:
+            yield unpriced_name(target, expense.model, expense.usage)

@@ -13,6 +13,7 @@ from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.results import (
     EvaluatorResult,
+    Expense,
     InputMessageRecord,
     OutputMessage,
     ResultRow,
@@ -21,6 +22,7 @@ from agentv_ci.contracts.results import (
     Usage,
 )
 from agentv_ci.contracts.targets import Target, model_name
+from agentv_ci.results.expenses import with_expenses, with_totals
 
 TrialKey = tuple[CaseKey, int]
 """Case and number of a trial."""
@@ -36,6 +38,8 @@ class Trial(Struct, frozen=True):
     """From 1."""
     seed: int | None
     dry_run: bool
+    earlier: tuple[Expense, ...] = ()
+    """What earlier runs, which this one continues, have used for it without an answer that is kept."""
 
     @property
     def key(self) -> TrialKey:
@@ -49,6 +53,8 @@ class Effort(Struct, frozen=True):
     attempts: int
     requests: int
     duration_ms: int
+    expenses: tuple[Expense, ...] = ()
+    """What each request used, if one of them failed and still used something."""
 
 
 def graded_row(
@@ -98,8 +104,8 @@ def tool_calls_are_known(row: ResultRow) -> bool:
 
 
 def stored_response(row: ResultRow) -> Response:
-    """Return the answer of a row."""
-    return Response(
+    """Return the answer of a row, with what the run has used that answered it."""
+    response = Response(
         answer=row.candidate_answer,
         messages=row.output_messages or (_only_message(row.candidate_answer),),
         has_trace=tool_calls_are_known(row),
@@ -113,6 +119,10 @@ def stored_response(row: ResultRow) -> Response:
         masked=row.masked,
         changes=row.workspace.changes if row.workspace is not None else None,
     )
+    if row.expenses is None:
+        return response
+    own = tuple(expense for expense in row.expenses if not expense.is_judge and not expense.is_earlier)
+    return with_totals(response, own)
 
 
 def unscored_row(trial: Trial, answer: str, *, duration_ms: int, now: datetime) -> ResultRow:
@@ -129,7 +139,11 @@ def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime,
     """
     masked, dry_run = row.masked or grade.masked, row.dry_run or dry_run
     update = {"digest": row.digest, "masked": masked, "dry_run": dry_run}
-    return row.model_copy(update=_graded(case, grade, now) | update)
+    fields = _graded(case, grade, now) | update
+    if row.expenses is not None:
+        answer = {"usage": row.usage, "cost_usd": row.cost_usd, "model": row.model}
+        fields = with_expenses(answer | fields, [each for each in row.expenses if not each.is_judge])
+    return row.model_copy(update=fields)
 
 
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
@@ -150,7 +164,7 @@ def skipped_row(trial: Trial, *, now: datetime) -> ResultRow:
 def _row(trial: Trial, effort: Effort, answer: dict[str, Any]) -> ResultRow:
     case = trial.case
     return ResultRow(
-        **answer,
+        **with_expenses(answer, (*trial.earlier, *effort.expenses)),
         eval_id=case.id,
         dataset=trial.suite.dataset,
         conversation_id=case.conversation_id,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from msgspec import Struct
+
 from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, TokenUsageEvaluator, ToolCallsEvaluator
-from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.results import PRECISION, Usage
+from agentv_ci.contracts.exchange import Response, Score
+from agentv_ci.contracts.results import PRECISION, Usage, total_cost
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.text import counted
@@ -22,12 +24,20 @@ async def latency(settings: LatencyEvaluator, submission: Submission, services: 
 
 
 async def cost(settings: CostEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Compare the cost of the answer, without judges."""
-    cost_usd = submission.response.cost_usd
-    if cost_usd is None:
+    """Compare the cost of the answer and of failed attempts, without judges."""
+    response = submission.response
+    is_partial = any(expense.cost_usd is None for expense in response.expenses)
+    if response.cost_usd is None or (is_partial and response.cost_usd <= settings.max_usd):
         return Score(unmeasured="a cost, or the tokens of a model with a known price")
-    dollars, most = (Decimal(str(round(each, PRECISION))).normalize() for each in (cost_usd, settings.max_usd))
-    return share_met([(dollars <= most, f"${dollars:f}, at most ${most:f}")])
+    dollars, most = (Decimal(str(round(each, PRECISION))).normalize() for each in (response.cost_usd, settings.max_usd))
+    return share_met([(dollars <= most, f"{_amount(dollars, response)}, at most ${most:f}")])
+
+
+def _amount(dollars: Decimal, response: Response) -> str:
+    """Return a cost for people, with the part of failed attempts."""
+    failed_usd = total_cost(expense for expense in response.expenses if expense.error_kind is not None)
+    failed = f" (${Decimal(str(failed_usd)).normalize():f} of it in failed attempts)" if failed_usd else ""
+    return f"${dollars:f}{failed}"
 
 
 async def tool_calls(settings: ToolCallsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
@@ -38,31 +48,55 @@ async def tool_calls(settings: ToolCallsEvaluator, submission: Submission, servi
     return share_met([(number <= settings.max, f"{counted(number, 'tool call')}, at most {settings.max}")])
 
 
+class _Tokens(Struct, frozen=True):
+    """Counts of tokens; None if they are unknown."""
+
+    input: int | None
+    output: int | None
+    total: int | None
+
+    @classmethod
+    def of(cls, usage: Usage | None, cost_usd: float | None) -> _Tokens:
+        """Return what is known of tokens that cost so much."""
+        known = usage or Usage()
+        if cost_usd and not any((known.input_tokens, known.output_tokens, known.total_tokens)):
+            # An answer that costs something has tokens: agents report zeros for what they did not count.
+            known = Usage()
+        total = known.total_tokens
+        if total is None and known.input_tokens is not None and known.output_tokens is not None:
+            total = known.input_tokens + known.output_tokens
+        return cls(known.input_tokens, known.output_tokens, total)
+
+
 async def token_usage(settings: TokenUsageEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Compare the tokens that the provider counted with every limit that is set."""
-    usage = submission.response.usage or Usage()
-    if submission.response.cost_usd and not any((usage.input_tokens, usage.output_tokens, usage.total_tokens)):
-        # An answer that costs something has tokens: agents report zeros for what they did not count.
-        usage = Usage()
-    total = usage.total_tokens
-    if total is None and usage.input_tokens is not None and usage.output_tokens is not None:
-        total = usage.input_tokens + usage.output_tokens
-    limits = {
-        "tokens": (total, None, settings.max_total),
-        "input tokens": (usage.input_tokens, None, settings.max_input),
-        "output tokens": (usage.output_tokens, settings.min_output, settings.max_output),
-    }
+    """Compare the tokens that the provider counted with every limit that is set.
+
+    Those of failed attempts count, but not as a part of a long answer.
+    """
+    response = submission.response
+    whole = _Tokens.of(response.usage, response.cost_usd)
+    parts = [_Tokens.of(expense.usage, None) for expense in response.expenses] or [whole]
+    written = parts[-1].output
     hits: list[str] = []
     misses: list[str] = []
-    unmeasured: list[str] = []
-    for noun, (used, least, most) in limits.items():
-        if used is None:
-            unmeasured += [noun] if least is not None or most is not None else []
-            continue
-        if least is not None:
-            (hits if used >= least else misses).append(f"{used:,} {noun}, at least {least:,}")
-        if most is not None:
-            (hits if used <= most else misses).append(f"{used:,} {noun}, at most {most:,}")
+    unmeasured: dict[str, None] = {}
+    for noun, used, counts, most in (
+        ("tokens", whole.total, [part.total for part in parts], settings.max_total),
+        ("input tokens", whole.input, [part.input for part in parts], settings.max_input),
+        ("output tokens", whole.output, [part.output for part in parts], settings.max_output),
+    ):
+        least = settings.min_output if noun == "output tokens" else None
+        if least is not None and written is None:
+            unmeasured[noun] = None
+        elif least is not None and written is not None:
+            (hits if written >= least else misses).append(f"{written:,} {noun}, at least {least:,}")
+        if most is not None and used is not None and used > most:
+            misses.append(f"{used:,} {noun}, at most {most:,}")
+        elif most is not None and (used is None or None in counts):
+            # What was not counted of one attempt may be more than the limit leaves.
+            unmeasured[noun] = None
+        elif most is not None:
+            hits.append(f"{used:,} {noun}, at most {most:,}")
     if unmeasured and not misses:
         return Score(unmeasured=f"the number of {' and '.join(unmeasured)}")
     return Score(0.0 if misses else 1.0, hits=tuple(hits), misses=tuple(misses))
