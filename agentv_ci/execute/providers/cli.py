@@ -23,11 +23,14 @@ from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.input_files import mirrored
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
-from agentv_ci.json_access import json_or_none
+from agentv_ci.json_access import json_or_none, text_at
 from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
 from agentv_ci.source_files import names_of
 
 HEALTHCHECK_TIMEOUT_S = 10.0
+
+PROTOCOL = frozenset({"text", "output_messages"})
+"""Keys of what a command prints instead of plain text; an object with any other key is an answer in JSON."""
 
 
 class CliProvider:
@@ -187,19 +190,34 @@ def _read_output(path: Path) -> str:
 
 
 def _response(text: str, prompt: str) -> Response:
-    """Read `{"output_messages": […]}` or `{"text": …}`; everything else is the answer itself."""
+    """Read `{"output_messages": […]}` or `{"text": "…"}`; everything else is the answer itself."""
     request: JsonObject = {"prompt": prompt}
-    loaded = json_or_none(text)
-    if isinstance(loaded, dict) and isinstance(loaded.get("output_messages"), list):
-        messages = tuple(map(_message, _entries(loaded, "output_messages", "role")))
-        return Response(answer=last_answer(messages), messages=messages, has_trace=True, request=request)
-    if isinstance(loaded, dict) and "text" in loaded:
-        said = loaded["text"]
-        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    match _protocol(text):
+        case {"output_messages": list()} as loaded:
+            messages = tuple(map(_message, _entries(loaded, "output_messages", "role")))
+            answer = last_answer(messages)
+            said = text_at(loaded, "text") or ""
+            if answer and said and answer.strip() != said.strip():
+                raise ProviderError("malformed", "'text' and 'output_messages' have different answers")
+            return Response(answer=answer or said, messages=messages, has_trace=True, request=request)
+        case {"text": str(said)}:
+            text = said
+        case _:
+            pass
     answer = text.strip()
     return Response(
         answer=answer, messages=(OutputMessage(role="assistant", content=answer),), has_trace=False, request=request
     )
+
+
+def _protocol(text: str) -> JsonObject:
+    """Return an object of the protocol; empty if the text is anything else, such as an object with other keys."""
+    loaded = json_or_none(text)
+    if not isinstance(loaded, dict) or not loaded.keys() <= PROTOCOL:
+        return {}
+    # A key that occurs twice is nothing that a program means.
+    pairs = json.loads(text, object_pairs_hook=list)
+    return loaded if len(pairs) == len(loaded) else {}
 
 
 def _message(written: JsonObject) -> OutputMessage:

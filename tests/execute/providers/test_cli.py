@@ -30,7 +30,7 @@ def tool(command: str, **settings: Any) -> Target:
 
 def echo(*placeholders: str) -> str:
     """Return a command that answers with its arguments as JSON, which keeps every byte of them."""
-    script = 'import json, sys; print(json.dumps({"text": sys.argv[1:]}))'
+    script = "import json, sys; print(json.dumps(sys.argv[1:]))"
     return f"{sys.executable} -c '{script}' {' '.join(placeholders)}"
 
 
@@ -79,6 +79,8 @@ def test_a_file_name_cannot_become_part_of_the_command(names: list[str]) -> None
         ("echo {ATTEMPT}", "1"),
         ("echo noise; echo 42 > {OUTPUT_FILE}", "42"),
         ("printf '%s' '{\"text\": \"42\"}' > {OUTPUT_FILE}", "42"),
+        ('printf \'%s\' \'{"text": "42", "n": 1}\' > {OUTPUT_FILE}', '{"text": "42", "n": 1}'),
+        ("echo '{\"text\": \"no\"}'; printf '{}' > {OUTPUT_FILE}", "{}"),
         ("echo '{{OUTPUT_FILE}}'", "{OUTPUT_FILE}"),
         ("cat; echo end", "end"),
         ("echo [$GITHUB_TOKEN] [$ACTIONS_RUNTIME_TOKEN] [$KEPT]", "[explicit] [] [a]"),
@@ -260,12 +262,55 @@ def test_the_answer_is_the_last_content_of_the_assistant(messages: list[object],
     assert isinstance(found, Response) or found.kind == "malformed"
 
 
+SAYS = {"role": "assistant", "content": "42"}
+
+
+@pytest.mark.parametrize(
+    ("text", "messages", "expected"),
+    [
+        ("42\n", [SAYS], "42"),
+        ("42", [], "42"),
+        ("", [SAYS], "42"),
+        ("43", [SAYS], "'text' and 'output_messages' have different answers"),
+    ],
+)
+def test_text_beside_messages_is_the_same_answer(
+    text: str, messages: list[object], expected: str, tmp_path: Path
+) -> None:
+    found = printed(json.dumps({"text": text, "output_messages": messages}), tmp_path)
+    assert (found.answer if isinstance(found, Response) else found.detail) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"text": "42", "tokens": 3}', "42"),
-        ('{"text": {"a": "é"}}', '{"a": "é"}'),
+        ('{"text": "42"}', "42"),
+        (' {"text": "42\\n"}\n', "42"),
+        ('{"text": ""}', ""),
         ('{"text": "cut \\ud83d"}', "cut \ufffd"),
+        *(
+            (as_printed, as_printed)
+            for as_printed in (
+                '{"text": "hi", "lang": "en"}',
+                '{"text": "42", "tokens": 3}',
+                '{"text":"42","text":"43"}',
+                '{"text": {"a": "é"}}',
+                '{"text": ["42"]}',
+                '{"text": null}',
+                '{"text": 42}',
+                '{"Text": "42"}',
+                '{"output_messages": [], "usage": {}}',
+                '{"output_messages": {}}',
+                '{"output_messages": "none"}',
+                "{}",
+                "[]",
+                '[{"text": "42"}]',
+                '[{"role": "assistant", "content": "42"}]',
+                '{"text": "42"}\n{"text": "43"}',
+                '\ufeff{"text": "42"}',
+                '```json\n{"text": "42"}\n```',
+            )
+        ),
         ('{"output_messages": "none", "text": "42"}', "42"),
         ('{"answer": 42}', '{"answer": 42}'),
         ('"42"', '"42"'),
@@ -277,7 +322,9 @@ def test_the_answer_is_the_last_content_of_the_assistant(messages: list[object],
     ],
     ids=lambda text: text[:30],
 )
-def test_an_object_with_text_is_that_text_and_all_else_is_the_answer(text: str, expected: str, tmp_path: Path) -> None:
+def test_an_object_with_nothing_but_text_is_that_text_and_all_else_is_the_answer(
+    text: str, expected: str, tmp_path: Path
+) -> None:
     assert printed(text, tmp_path) == Response(
         expected,
         (OutputMessage(role="assistant", content=expected),),
