@@ -115,6 +115,7 @@ def run_report_of(
         usage=spent.all_usage,
         cost_usd=spent.cost_usd,
         unpriced_models=ending.unpriced_models,
+        cut_answers=dict(sorted(tally.cut.items())) or None,
         concurrency=ending.concurrency,
         guidelines=tuple(guidelines),
         origin=ending.origin,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -19,6 +19,7 @@ from agentv_ci.analysis.trial_outcomes import TrialOutcome, same_score, trial_ou
 from agentv_ci.contracts.base import UNGRADED
 from agentv_ci.contracts.case_head import Case, RowCase
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.finish_reasons import is_cut
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.stored_rows import AnyRow
@@ -80,6 +81,8 @@ class Tally:
         self.rows = 0
         self.cached = 0
         """Rows whose answer was not asked for."""
+        self.cut: Counter[str] = Counter()
+        """Finish reason → answers that may not be whole."""
         self.evaluators = EvaluatorTally()
         self._findings = 0
         self._detailed: list[tuple[_Rank, int]] = []
@@ -114,6 +117,8 @@ class Tally:
             return
         self.rows += 1
         self.cached += row.cached
+        if row.finish_reason is not None and is_cut(row.finish_reason):
+            self.cut[row.finish_reason] += 1
         cases.spending.count(row)
         self.evaluators.add(row.evaluator_results)
         if self._plan is None:

@@ -288,6 +288,11 @@ class RunReport(Recorded):
     usage: Usage = Field(description="Tokens of answers and judges.")
     cost_usd: Dollars | None = Field(description="Known cost of answers and judges.")
     unpriced_models: Items[str] = Field(description="Models with unknown prices, which are not in the cost.")
+    cut_answers: dict[str, int] | None = Field(
+        None,
+        exclude_if=is_none,
+        description="Finish reason → answers that may not be whole because of it; absent without any.",
+    )
     concurrency: Items[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
     guidelines: Items[GuidelineText] = Field((), description="Guidelines of the cases.")
     origin: RunOrigin | None = Field(None, description="Command, version and commit of the run.")

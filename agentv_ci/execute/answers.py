@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.exchange import ProviderError, Response
+from agentv_ci.contracts.finish_reasons import is_broken
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 
@@ -13,7 +14,12 @@ from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 def answered(
     text: str, calls: Iterable[ToolCall], *, model: str | None, usage: Usage | None, finish_reason: str | None
 ) -> Response:
-    """Return a model's answer of one message; it has a trace only when the model called tools."""
+    """Return a model's answer of one message; it has a trace only when the model called tools.
+
+    Raises ProviderError when the service gave up before there was one.
+    """
+    if is_broken(finish_reason):
+        raise ProviderError("server", f"the API broke the answer off (finish reason {finish_reason})", retryable=True)
     called = tuple(calls)
     return Response(
         answer=text,

@@ -8,7 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from agentv_ci.contracts.base import ErrorKind
-from agentv_ci.contracts.exchange import Environment, Log, ProviderError, Warn
+from agentv_ci.contracts.exchange import Environment, Log, ProviderError, Response, Warn, about_case
+from agentv_ci.contracts.finish_reasons import cut_warning, is_cut
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.source import normal
 from agentv_ci.process import ProcessFailed, ProcessTimedOut
@@ -48,6 +49,12 @@ class ProviderServices(Struct, frozen=True):
     """Removes secrets from text that is written to files."""
     pause: Pause
     """Waits, and lets other questions run in the meantime."""
+
+    def warn_if_cut(self, response: Response, target: str, case_id: str) -> None:
+        """Warn of an answer that may not be whole."""
+        reason = response.finish_reason
+        if reason is not None and is_cut(reason):
+            self.warn(about_case(f"{target}: {cut_warning(reason)}", case_id))
 
     def place(self, path: str) -> Path:
         """Return the absolute form of a target's path, with `~` expanded.

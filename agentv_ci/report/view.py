@@ -244,6 +244,14 @@ def judges_cost(report: RunReport) -> float | None:
     return sum(known) if known else None
 
 
+def cut_text(report: RunReport) -> str | None:
+    """Return how many answers may not be whole, and why; None if all are."""
+    if not report.cut_answers:
+        return None
+    reasons = ", ".join(f"{number} × {on_one_line(reason)}" for reason, number in report.cut_answers.items())
+    return f"{counted(sum(report.cut_answers.values()), 'answer')} may not be whole: {reasons}"
+
+
 def cost_remarks(report: RunReport) -> Iterator[str]:
     """Yield remarks on costs and times: missing prices, and rate limits that were hit."""
     if report.unpriced_models:

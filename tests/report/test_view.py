@@ -10,6 +10,8 @@ from hypothesis import given
 from agentv_ci.analysis.run_report import report
 from agentv_ci.compile.selection import matches_id
 from agentv_ci.contracts.report import Ending
+from agentv_ci.report.renderers import markdown, terminal
+from agentv_ci.report.renderers.html import document
 from agentv_ci.report.view import Links, RunView, rerun_command
 from tests.support.runs import case, plan, row, well_formed_text
 
@@ -22,6 +24,20 @@ def test_rerun_command_names_a_target_that_is_not_the_default(target: str, endin
 def test_rerun_command_quotes_the_values_of_options() -> None:
     command = rerun_command("a.yaml", "one", "default", ["--targets=a b=c.yaml", "--dry-run"])
     assert command == "agentv-ci eval a.yaml --eval-id=one --targets='a b=c.yaml' --dry-run"
+
+
+def test_answers_that_may_not_be_whole_are_in_every_report() -> None:
+    reasons = ["stop", None, "length", "length", "pause_turn", "<b>odd</b>"]
+    cases = [case(str(number)) for number in range(len(reasons))]
+    rows = [row("pass", of=each, finish_reason=reason) for each, reason in zip(cases, reasons, strict=True)]
+    run = RunView(*report(plan(*cases), rows, Ending()), rows=lambda: rows)
+    assert run.report.cut_answers == {"<b>odd</b>": 1, "length": 2, "pause_turn": 1}
+    said = "4 answers may not be whole: 1 × <b>odd</b>, 2 × length, 1 × pause_turn"
+    assert said in [line.text for line in terminal.render(run)]
+    assert f"⚠️ `{said}`" in b"".join(markdown.render(run)).decode()
+    assert said.replace("<", "&lt;").replace(">", "&gt;") in b"".join(document.render(run)).decode()
+    whole = report(plan(cases[0]), rows[:1], Ending())[0]
+    assert "cut_answers" not in whole.model_dump()
 
 
 @given(well_formed_text)

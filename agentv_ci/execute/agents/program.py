@@ -103,6 +103,7 @@ class AgentProvider:
             begun_s, final = monotonic(), FinalEvent(self._agent.events, monotonic)
             finished = await self._run(prompt, place, request, final)
             response = self._response(finished)
+        self._services.warn_if_cut(response, self._target.name, request.case_id)
         # Until the answer was complete: the program may take longer to end.
         duration_ms = None if final.at_s is None else round((final.at_s - begun_s) * 1000)
         return replace(response, request={"prompt": prompt}, duration_ms=duration_ms)

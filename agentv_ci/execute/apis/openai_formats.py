@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ChatMessage, ProviderError, Request, Response
+from agentv_ci.contracts.finish_reasons import is_filtered
 from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.provider import (
@@ -114,7 +115,7 @@ def read_chat(body: JsonObject) -> Response:
         raise ProviderError("malformed", "choices[0].message is missing in the answer")
     reason = text_at(body, "choices", 0, "finish_reason")
     content = message.get("content")
-    if reason == "content_filter":
+    if is_filtered(reason):
         raise ProviderError("request", "the API's content filter withheld the answer")
     if not content and (refusal := text_at(message, "refusal")):
         raise ProviderError("request", f"the model refused to answer: {refusal}")
@@ -208,7 +209,7 @@ def read_responses(body: JsonObject) -> Response:
     reason = text_at(body, "incomplete_details", "reason")
     parts = [part for item in objects_at(body, "output") for part in objects_at(item, "content")]
     answer = "".join(text_at(part, "text") or "" for part in parts if value_at(part, "type") == "output_text")
-    if reason == "content_filter":
+    if is_filtered(reason):
         raise ProviderError("request", "the API's content filter withheld the answer")
     refusals = [text_at(part, "refusal") or "" for part in parts if value_at(part, "type") == "refusal"]
     if not answer and refusals:

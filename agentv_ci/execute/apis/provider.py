@@ -16,7 +16,6 @@ from agentv_ci.contracts.exchange import (
     ProviderError,
     Request,
     Response,
-    about_case,
 )
 from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.target_settings import number
@@ -31,9 +30,6 @@ DEFAULT_SYSTEM_PROMPT = "You are a careful assistant. Follow the instructions an
 
 EFFORTS = ((0, "none"), (2_048, "low"), (8_192, "medium"), (24_576, "high"))
 """Largest thinking budget → level of effort; above the last one it is `xhigh`."""
-
-CUT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "model_context_window_exceeded"})
-"""Finish reasons of truncated answers, of all vendors."""
 
 
 class Api(Struct, frozen=True):
@@ -122,9 +118,7 @@ class ApiProvider:
             error.model = text_at(reply, "model") or text_at(reply, "modelVersion")
             error.usage = self._api.usage(reply)
             raise
-        if response.finish_reason in CUT:
-            cut = f"{self._target.name}: an answer was truncated ({response.finish_reason}); raise max_output_tokens"
-            self._services.warn(about_case(cut, case_id))
+        self._services.warn_if_cut(response, self._target.name, case_id)
         # A model that was offered tools but called none has a trace too.
         has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
         return replace(

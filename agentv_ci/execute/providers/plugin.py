@@ -66,6 +66,7 @@ class PluginProvider:
         response, tries = await logged_retries(
             once, self._policy, self._target.name, self._services, timeout_s=request.timeout_s
         )
+        self._services.warn_if_cut(response, self._target.name, request.case_id)
         return replace(response, requests=tries)
 
     async def close(self) -> None:

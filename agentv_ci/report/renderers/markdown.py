@@ -225,6 +225,8 @@ def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:
         yield _since(last, report)
     if report.cost_usd is not None:
         yield view.dollars(report.cost_usd)
+    if (cut := view.cut_text(report)) is not None:
+        yield f"⚠️ {code(cut)}"
     if (stored := view.stored_text(report)) is not None:
         yield stored
     if report.duration_s is not None:

@@ -26,6 +26,7 @@ from agentv_ci.report.view import (
     GATE,
     RunView,
     counts_text,
+    cut_text,
     duration_text,
     left_out_text,
     more_text,
@@ -73,6 +74,8 @@ def _lines(run: RunView) -> Iterator[Line]:
     yield Line(counts_text(run), "strong")
     if (stored := stored_text(report)) is not None:
         yield Line(stored)
+    if (cut := cut_text(report)) is not None:
+        yield Line(cut, "warn")
     if (unknown := unknown_text(run)) is not None:
         yield Line(unknown, "warn")
     if (left_out := left_out_text(report)) is not None:

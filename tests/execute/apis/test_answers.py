@@ -55,6 +55,7 @@ FILTERED = "request: the API's content filter withheld the answer"
 FAILED, REFUSED = "server: the API answered with", "request: the model refused to answer"
 STOPPED, BLOCKED = "the answer was stopped", "request: the API blocked the prompt"
 THINKING = {"type": "thinking", "thinking": [text("hm")]}
+BROKEN = "server: the API broke the answer off (finish reason {})"
 WENT_AWAY = {"error": {"code": 502, "message": "went away"}}
 """https://openrouter.ai/docs/api-reference/errors"""
 BAD_CALL = "MALFORMED_FUNCTION_CALL"
@@ -74,6 +75,12 @@ BAD_CALL = "MALFORMED_FUNCTION_CALL"
         ("chat", chat("half", "content_filter"), FILTERED),
         ("chat", {"error": "down"}, f"{FAILED} an error: down"),
         ("chat", chat("", "error", choice=WENT_AWAY), f"{FAILED} an error: went away"),
+        *(
+            ("chat", chat("You can return it within", reason), BROKEN.format(reason))
+            for reason in ("error", "ERROR", "abort", "cancelled", "insufficient_system_resource")
+        ),
+        ("chat", chat("half", "SAFETY"), FILTERED),
+        ("chat", chat("half", "length"), "half"),
         ("responses", responses({"content": [{"type": "output_text", "text": each} for each in "42"]}), "42"),
         ("responses", responses({"type": "reasoning", "content": [text("hm")]}), ""),
         ("responses", responses({"content": [{"type": "refusal", "refusal": "No."}]}), f"{REFUSED}: No."),
@@ -87,12 +94,20 @@ BAD_CALL = "MALFORMED_FUNCTION_CALL"
         ("anthropic", claude(THINKING, text("I "), text("look."), 7), "I look."),
         ("anthropic", claude(text("No."), reason="refusal"), f"{REFUSED}: No."),
         ("anthropic", claude(reason="refusal"), REFUSED),
+        ("anthropic", claude(text("half"), reason="error"), BROKEN.format("error")),
+        *(("anthropic", claude(text("half"), reason=reason), "half") for reason in ("pause_turn", "max_tokens")),
         *(("anthropic", {"content": wrong}, NO_CONTENT) for wrong in (None, "42")),
         ("gemini", gemini({"text": "hm", "thought": True}, {"text": "4"}, {"text": "2"}), "42"),
         ("gemini", {"promptFeedback": {"blockReason": "SAFETY"}}, f"{BLOCKED}: SAFETY"),
         ("gemini", {"promptFeedback": {"blockReason": "A", "blockReasonMessage": "B"}}, f"{BLOCKED}: A: B"),
         *(("gemini", wrong, NO_CANDIDATES) for wrong in ({}, {"candidates": ["42"]})),
         ("gemini", {"candidates": [{"finishReason": "RECITATION"}]}, f"request: {STOPPED}: RECITATION"),
+        *(
+            ("gemini", gemini({"text": "half"}, reason=reason), f"request: {STOPPED}: {reason}")
+            for reason in ("LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "NEW")
+        ),
+        ("gemini", gemini({"text": "half"}, reason="MALFORMED_RESPONSE"), f"malformed: {STOPPED}: MALFORMED_RESPONSE"),
+        ("gemini", gemini({"text": "half"}, reason="MAX_TOKENS"), "half"),
         ("gemini", gemini({"text": "half"}, reason="SAFETY"), f"request: {STOPPED}: SAFETY"),
         ("gemini", gemini(reason=BAD_CALL, finishMessage="bad"), f"malformed: {STOPPED}: {BAD_CALL}: bad"),
     ],

@@ -127,6 +127,21 @@ def test_an_error_after_an_answer_was_paid_for_is_an_expense_of_the_next_try() -
     assert (error.kind, asked, [each.usage for each in error.expenses]) == ("request", 4, [lost, lost])
 
 
+@pytest.mark.parametrize("name", ["openai-chat", "azure-deployments", "azure-v1"])
+def test_an_answer_that_the_service_broke_off_is_asked_for_again(name: str) -> None:
+    choice = {
+        "finish_reason": "error",
+        "message": {"role": "assistant", "content": "You can return it within 30 days if"},
+    }
+    body = {"model": "m", "choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 9}}
+    broken = Step(lambda _dialect, _asked: Reply(200, json.dumps(body).encode()))
+    with model_api(broken, served.says("42")) as api:
+        assert answer(KINDS[name], api).answer == "42"
+    error, asked = failure(KINDS[name], broken)
+    assert (error.kind, error.detail, asked) == ("server", "the API broke the answer off (finish reason error)", 4)
+    assert [each.usage.input_tokens for each in error.expenses] == [10] * 4
+
+
 @each_kind
 def test_a_truncated_answer_counts_with_a_warning(kind: Kind) -> None:
     warned: list[str] = []

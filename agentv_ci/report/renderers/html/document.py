@@ -79,7 +79,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         remarks=[
             *map(expired_text, expired(run)),
             *view.cost_remarks(report),
-            *filter(None, [view.stored_text(report)]),
+            *filter(None, [view.cut_text(report), view.stored_text(report)]),
         ],
         judges_cost=view.judges_cost(report),
         proof=run.proof,
