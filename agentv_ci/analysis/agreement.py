@@ -76,6 +76,8 @@ class Agreement(Struct, frozen=True):
     """Over answers whose label is a score; None without such answers."""
     flip_rate: float | None
     """Share of repeatedly judged answers on which the judge contradicts itself; None without repetition."""
+    broken_contracts: int
+    """Judgements that are the first verdict of a reply that contradicts itself or leaves its scale."""
     write_error: str | None
     """Why rows are missing, so that the figures do not cover the whole set."""
 
@@ -101,7 +103,8 @@ def measure(
 ) -> Agreement:
     """Compare the rows of a judge with the labels of their cases, by id."""
     by_case: dict[str, list[ResultRow]] = {case.id: [] for case in cases}
-    for row in sorted(rows, key=attrgetter("trial")):
+    all_rows = sorted(rows, key=attrgetter("trial"))
+    for row in all_rows:
         by_case[row.eval_id].append(row)
     items = tuple(_item(case, labels[case.id], by_case[case.id]) for case in cases)
     pairs = [(item.passes, each.passes) for item in items for each in item.judgements]
@@ -122,6 +125,7 @@ def measure(
         false_fails=pairs.count((True, False)),
         mean_absolute_error=_mean(distances),
         flip_rate=_mean([float(item.flips) for item in repeated]),
+        broken_contracts=sum(row.evaluator_results[0].breaks_contract for row in all_rows if row.evaluator_results),
         write_error=write_error,
     )
 

@@ -116,6 +116,7 @@ def run_report_of(
         cost_usd=spent.cost_usd,
         unpriced_models=ending.unpriced_models,
         cut_answers=dict(sorted(tally.cut.items())) or None,
+        broken_contracts=tally.evaluators.broken_contracts,
         concurrency=ending.concurrency,
         guidelines=tuple(guidelines),
         origin=ending.origin,

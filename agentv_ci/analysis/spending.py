@@ -91,10 +91,15 @@ class EvaluatorTally:
 
     def __init__(self) -> None:
         self._scores: defaultdict[tuple[str, str], _Scores] = defaultdict(_Scores)
+        self.broken_contracts = 0
+        """Results of judges whose replies contradicted themselves or left their scale."""
 
     def add(self, results: Iterable[AnyResult]) -> None:
         """Add the evaluator results of a row, except comparisons of arms; members of composites are not counted."""
-        for each in (result for result in results if not result.compares_arms):
+        for each in results:
+            self.broken_contracts += each.breaks_contract
+            if each.compares_arms:
+                continue
             known = self._scores[each.name, each.type]
             match each.status:
                 case "ok":

@@ -105,6 +105,8 @@ def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:
     evaluator: JsonObject = {"name": "judge", "type": "llm_judge", "judge_target": judge}
     if document.prompt is not None:
         evaluator["prompt"] = document.prompt
+    if document.scale is not None:
+        evaluator["scale"] = list(document.scale)
     return EvalDocument.model_validate(
         {"execution": {"evaluators": [evaluator]}, "evalcases": [_as_case(item) for item in document.items]}
     )

@@ -165,6 +165,9 @@ def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:
         f"{counted(found.false_fails, 'false fail')}, {counted(found.errors, 'error')}",
         "plain",
     )
+    if found.broken_contracts:
+        broken = counted(found.broken_contracts, "judgement")
+        show_line(f"first verdict of a reply that contradicts itself or leaves its scale: {broken}", "warn")
     if flipping := [one_line(each.id) for each in found.items if each.flips]:
         show_line(f"contradictory judgements of: {', '.join(flipping[:MAX_SHOWN])}", "warn")
 

@@ -130,7 +130,7 @@ class EvaluatorCompiler:
 
     def _judge(self, evaluator: LlmJudgeEvaluator, judge: Judge) -> PlanLlmJudgeEvaluator:
         return PlanLlmJudgeEvaluator(
-            **_common(evaluator, "judge_retries", "temperature", "max_output_tokens"),
+            **_common(evaluator, "judge_retries", "temperature", "max_output_tokens", "scale"),
             prompt=self._prompt(evaluator.prompt, evaluator.prompt_file),
             rubrics=rubrics(evaluator.rubrics) if evaluator.rubrics else None,
             target=judge(evaluator.judge_target),
@@ -173,7 +173,7 @@ class EvaluatorCompiler:
                 return PlanCodeAggregator(**self._script(aggregator))
             case LlmJudgeAggregator():
                 prompt = self._prompt(aggregator.prompt, prompt_path(aggregator.prompt))
-                return PlanLlmJudgeAggregator(prompt=prompt, target=judge(None))
+                return PlanLlmJudgeAggregator(prompt=prompt, target=judge(None), scale=aggregator.scale)
             case _:
                 assert_never(aggregator)
 

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 
 from agentv_ci.contracts.base import Authored, ByKind, Items, Maybe, Name
 from agentv_ci.contracts.code_evaluator import Script
-from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
+from agentv_ci.contracts.evaluator_settings import SCALE, EvaluatorSettings, Scale
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, named
 
 
@@ -35,6 +35,7 @@ class LlmJudgeAggregator(Authored):
 
     type: Literal["llm_judge"] = Field(description="Use a model.")
     prompt: Maybe[Name] = Field(None, description="Prompt or path; {{ evaluator_results }} has the members' scores.")
+    scale: Maybe[Scale] = Field(None, description=SCALE, examples=[[1, 5], [0, 100]])
 
 
 Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmJudgeAggregator, Field(discriminator="type")]

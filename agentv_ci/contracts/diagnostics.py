@@ -74,6 +74,7 @@ RULES: Mapping[str, Rule] = {
     "AV330": Rule("unusable-setting", "error", "an address, header, path or metric that a run refuses"),
     "AV331": Rule("invalid-data", "error", "rows of data that cannot be read, or are not there"),
     "AV332": Rule("missing-variable", "error", "`{{ name }}` in a case made from rows, without a value in the row"),
+    "AV333": Rule("unknown-scale", "error", "a judge prompt that asks for another scale than 0 to 1, without `scale`"),
     "AV345": Rule("leftover-only", "warning", "`only` on a case, which leaves out the other cases of its file"),
     "AV346": Rule("nothing-required", "warning", "a case whose evaluators only forbid: negated ones and limits"),
     "AV351": Rule("unusable-plugin", "error", "a plugin that is not installed, or cannot be loaded"),

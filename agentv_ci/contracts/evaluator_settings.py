@@ -7,6 +7,9 @@ from pydantic import Field
 from agentv_ci.contracts.base import Authored, Items, Maybe, Name, Share
 
 Texts = Annotated[Items[Name], Field(min_length=1)]
+Scale = Annotated[Items[Annotated[float, Field(ge=-1_000_000, le=1_000_000)]], Field(min_length=2, max_length=2)]
+"""The lowest and the highest score of a judge; what cannot be expressed here, that they differ, is AV320."""
+SCALE = "Lowest and highest score that the judge gives, such as [1, 5]; default: 0 to 1."
 Measure = Literal["time", "cost", "tokens", "tool_calls"]
 
 

@@ -313,6 +313,8 @@ class Score(Struct, frozen=True):
     """The model that judged, or else its target."""
     judge_prompt: str | None = None
     raw_response: str | None = None
+    broken_contract: str | None = None
+    """How the judge's reply contradicts itself or leaves its scale, although its first verdict counts."""
     stderr: str | None = None
     """Standard error of a script."""
     members: tuple[EvaluatorResult, ...] = ()

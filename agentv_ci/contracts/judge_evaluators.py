@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import AtLeastOne, Maybe, Name, NonNegative
-from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
+from agentv_ci.contracts.evaluator_settings import SCALE, EvaluatorSettings, Scale
 from agentv_ci.contracts.evaluators import Rubrics, prompt_path
 
 
@@ -23,6 +23,7 @@ class LlmJudgeEvaluator(EvaluatorSettings):
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
     temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Sampling temperature of the judge.")
     max_output_tokens: Maybe[AtLeastOne] = Field(None, description="Token limit of the judge's reply.")
+    scale: Maybe[Scale] = Field(None, description=SCALE, examples=[[1, 5], [0, 100]])
 
     @property
     def prompt_file(self) -> str | None:

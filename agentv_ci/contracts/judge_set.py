@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from agentv_ci.contracts.base import Authored, GradedVerdict, Items, Maybe, Name, Share, meanings
+from agentv_ci.contracts.evaluator_settings import SCALE, Scale
 from agentv_ci.contracts.evaluators import prompt_path
 from agentv_ci.contracts.schema_names import JUDGE_SET_SCHEMA
 
@@ -35,6 +36,7 @@ class JudgeSetDocument(Authored):
     )
     judge_target: Name = Field(description="Target that judges.")
     prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it; default: the built-in prompt.")
+    scale: Maybe[Scale] = Field(None, description=SCALE, examples=[[1, 5], [0, 100]])
     items: Annotated[Items[LabelledAnswer], Field(min_length=1)] = Field(description="Labelled answers.")
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import Compiled, Integer, Items, JsonObject, Name, NonNegative, Positive, Share
-from agentv_ci.contracts.evaluator_settings import Texts
+from agentv_ci.contracts.evaluator_settings import SCALE, Scale, Texts
 from agentv_ci.contracts.plan import FileReference, PlanEvaluators, PlanEvaluatorSettings, Prompt
 from agentv_ci.contracts.workspaces import Argv, Globs, RelativePath
 
@@ -78,6 +78,7 @@ class PlanLlmJudgeAggregator(Compiled):
     type: Literal["llm_judge"] = "llm_judge"
     prompt: Prompt | None = Field(None, description="Custom prompt; default: the built-in prompt.")
     target: str = Field(description="Key of the target that judges.")
+    scale: Scale | None = Field(None, description=SCALE)
 
 
 PlanAggregator = Annotated[

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import Compiled, Integer, Items, Name, NonNegative
+from agentv_ci.contracts.evaluator_settings import SCALE, Scale
 from agentv_ci.contracts.plan import PlanEvaluatorSettings, Prompt
 
 
@@ -29,6 +30,7 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
     temperature: float | None = Field(None, description="Sampling temperature of the judge.")
     max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
+    scale: Scale | None = Field(None, description=SCALE)
 
 
 class PlanRubricEvaluator(PlanEvaluatorSettings):

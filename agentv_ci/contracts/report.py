@@ -33,6 +33,11 @@ else:
     Validation = later("Validation", "scenario_report")
 
 
+def is_zero(number: int) -> bool:
+    """Whether there is nothing to report."""
+    return number == 0
+
+
 class Counts(Recorded):
     """Numbers of cases by verdict, and of trials."""
 
@@ -292,6 +297,11 @@ class RunReport(Recorded):
         None,
         exclude_if=is_none,
         description="Finish reason → answers that may not be whole because of it; absent without any.",
+    )
+    broken_contracts: int = Field(
+        0,
+        exclude_if=is_zero,
+        description="Results of judges whose replies contradicted themselves or left their scale; absent without any.",
     )
     concurrency: Items[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
     guidelines: Items[GuidelineText] = Field((), description="Guidelines of the cases.")

@@ -151,11 +151,22 @@ class EvaluatorResult(Recorded):
     )
     judge_prompt: str | None = Field(None, description="Question to the judge, shortened (not with --no-trace).")
     raw_response: str | None = Field(None, description="Reply of the judge, or output of a script that failed.")
+    broken_contract: str | None = Field(
+        None,
+        exclude_if=is_none,
+        description="How the judge's reply contradicts itself or leaves its scale; its first verdict counts, clamped. "
+        "Absent otherwise.",
+    )
     stderr: str | None = Field(None, description="Standard error of its script, shortened in the middle.")
     evaluator_results: Items["EvaluatorResult"] | None = Field(None, description="Results of its members.")
     preferences: Items[Preference] | None = Field(
         None, exclude_if=is_none, description="Of a `pairwise_judge`: the comparisons with arms that answered earlier."
     )
+
+    @property
+    def breaks_contract(self) -> bool:
+        """Whether the reply of its judge, or of a member's, broke the contract."""
+        return self.broken_contract is not None or any(each.breaks_contract for each in self.evaluator_results or ())
 
     @property
     def is_unjudged(self) -> bool:

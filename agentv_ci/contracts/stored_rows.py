@@ -79,9 +79,15 @@ class StoredResult(_Stored, frozen=True):
     judge: str | None = None
     judge_prompt: str | None = None
     raw_response: str | None = None
+    broken_contract: str | None = None
     stderr: str | None = None
     evaluator_results: tuple[StoredResult, ...] | None = None
     preferences: tuple[StoredPreference, ...] | None = None
+
+    @property
+    def breaks_contract(self) -> bool:
+        """Whether the reply of its judge, or of a member's, broke the contract."""
+        return self.broken_contract is not None or any(each.breaks_contract for each in self.evaluator_results or ())
 
     @property
     def compares_arms(self) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Score
 from agentv_ci.contracts.plan import (
@@ -28,7 +28,14 @@ from agentv_ci.contracts.plan import (
     json_text,
     part_outline,
 )
-from agentv_ci.evaluate.replies import CHECKS_FORM, CHOICE_FORM, SCORE_FORM, first_object
+from agentv_ci.evaluate.replies import (
+    CHECKS_FORM,
+    CHOICE_FORM,
+    SCORE_FORM,
+    Read,
+    Reading,
+    read_reply,
+)
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
 from agentv_ci.text import shortened
 
@@ -65,13 +72,18 @@ ONLY_DATA = (
     "text ends only at the mark with these digits."
 )
 
-SCORE_CONTRACT = f"""\
+
+def score_contract(scale: tuple[float, ...] | None = None) -> str:
+    """Return the required form of a score."""
+    low, high = ("0.0", "1.0") if scale is None else (f"{each:g}" for each in scale)
+    return f"""\
 Reply with exactly one JSON object and nothing else:
 {SCORE_FORM}
-- score: from 0.0 (nothing is right) to 1.0 (everything is right)
+- score: from {low} (nothing is right) to {high} (everything is right)
 - hits: at most four short statements of what is right
 - misses: at most four short statements of what is wrong or missing
 - reasoning: one or two sentences that explain the score"""
+
 
 CHECKS_CONTRACT = f"""\
 Reply with exactly one JSON object and nothing else:
@@ -109,7 +121,7 @@ _SHOWN = {"generated_answer": frozenset({"candidate_answer", "generated_answer",
 _SCORE = _Form(
     "You judge how well an answer achieves what was expected of it: the generated_answer against the expected_outcome.",
     _ANSWER,
-    SCORE_CONTRACT,
+    score_contract(),
     _SHOWN,
 )
 _CHECKS = _Form(
@@ -121,7 +133,7 @@ _CHECKS = _Form(
 _AGGREGATE = _Form(
     "You combine the findings of several evaluators of an answer into one score.",
     (*_ANSWER, "evaluator_results"),
-    SCORE_CONTRACT,
+    score_contract(),
     {"evaluator_results": frozenset({"evaluator_results", "EVALUATOR_RESULTS_JSON"})},
 )
 _CHOICE = _Form(
@@ -135,50 +147,69 @@ SYSTEM_PROMPT = _SCORE.system
 
 _SORTED = json.JSONEncoder(sort_keys=True)
 """Made once: `json.dumps` would make one for each text."""
-_SAMPLE = json.dumps({"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"})
+
+
+def _score_form(form: _Form, scale: tuple[float, ...] | None) -> tuple[_Form, str]:
+    """Return the form of a question for a score on a scale, and a valid reply for mocks."""
+    best = 1.0 if scale is None else scale[1]
+    sample = {"score": best, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}
+    return replace(form, contract=score_contract(scale)), json.dumps(sample)
 
 
 async def judge_score(
-    services: EvaluatorServices,
-    target: str,
-    question: JudgeQuestion,
-    read: Callable[[JsonObject], Score | None],
-    *,
-    retries: int,
-    label: str,
+    services: EvaluatorServices, target: str, question: JudgeQuestion, read: Read, *, retries: int, label: str
 ) -> Score:
-    """Ask a judge, and repeat the question while its reply is unreadable; return an error after the last try.
+    """Ask a judge, and repeat the question while its reply breaks the contract; the last reply counts.
 
-    `read` gets the first JSON object of the reply, and returns None when its form is wrong. A repeated question
-    contains a reminder: the same question would get the same reply.
+    `read` gets the first JSON object of the reply. A repeated question says what was wrong: the same question would get
+    the same reply. The score is an error when the last reply is unreadable, and has `broken_contract` when it has
+    several verdicts or a score beyond its scale.
     """
     reply, prompt = "", f"{question.system}\n\n{question.user}"
+    reading = Reading(None)
     for again in range(retries + 1):
         try:
-            response = await services.ask_judge(target, _repeated(question) if again else question)
+            asked = _repeated(question, reading) if again else question
+            response = await services.ask_judge(target, asked)
         except ProviderError as error:
             reason = f"judge '{target}': {error.kind}: {error.detail}"
             return Score(error=reason, judge_prompt=prompt, raw_response=reply or None)
-        reply = response.answer
-        found = first_object(reply)
-        score = read(found) if found is not None else None
-        if score is not None:
-            return replace(score, judge=response.model or target, judge_prompt=prompt, raw_response=reply)
-        services.log(f"{label}: unreadable reply {again + 1}: {reply!r}")
+        reply, judge = response.answer, response.model or target
+        reading = read_reply(reply, read)
+        score = reading.score
+        if score is not None and reading.faults:
+            broken = f"the judge broke the contract of its reply: {_faults(reading)}; its first verdict counts"
+            score = replace(score, broken_contract=broken)
+        if score is not None and (not reading.faults or again == retries):
+            return replace(score, judge=judge, judge_prompt=prompt, raw_response=reply)
+        what = "unreadable" if score is None else "contradictory"
+        services.log(f"{label}: {what} reply {again + 1}: {reply!r}")
     tries = "1 try" if retries == 0 else f"{retries + 1} tries"
     last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'" if reply.strip() else "empty"
-    reason = f"judge '{target}' did not reply in the required form in {tries}; its last reply is {last}"
+    why = f": {_faults(reading)}" if reading.faults else ""
+    reason = f"judge '{target}' did not reply in the required form in {tries}; its last reply is {last}{why}"
     return Score(error=reason, judge_prompt=prompt, raw_response=reply)
 
 
-def _repeated(question: JudgeQuestion) -> JudgeQuestion:
-    reminder = "Your last reply was not the JSON object that is asked for. Reply with that object and nothing else."
+def _repeated(question: JudgeQuestion, last: Reading) -> JudgeQuestion:
+    """Return a question with what was wrong with the last reply to it."""
+    why = f": {_faults(last)}" if last.faults else ""
+    reminder = (
+        f"Your last reply was not the JSON object that is asked for{why}. Reply with that object and nothing else."
+    )
     return replace(question, user=f"{question.user}\n\n{reminder}")
 
 
-def score_question(submission: Submission, custom: str | None = None) -> JudgeQuestion:
+def _faults(reading: Reading) -> str:
+    return ", and ".join(reading.faults)
+
+
+def score_question(
+    submission: Submission, custom: str | None = None, scale: tuple[float, ...] | None = None
+) -> JudgeQuestion:
     """Return the question that asks for a score; a custom prompt replaces the built-in one."""
-    return _question(_SCORE, variables(submission, with_messages=custom is not None), custom, _SAMPLE)
+    form, sample = _score_form(_SCORE, scale)
+    return _question(form, variables(submission, with_messages=custom is not None), custom, sample)
 
 
 def checks_question(submission: Submission, rubrics: Sequence[PlanRubric], custom: str | None = None) -> JudgeQuestion:
@@ -202,11 +233,14 @@ def criteria_text(rubrics: Sequence[PlanRubric]) -> str:
     return "\n".join(f"[{each.id}] {' '.join(each.description.split())}" for each in rubrics)
 
 
-def aggregate_question(submission: Submission, results: str, custom: str | None = None) -> JudgeQuestion:
+def aggregate_question(
+    submission: Submission, results: str, custom: str | None = None, scale: tuple[float, ...] | None = None
+) -> JudgeQuestion:
     """Return the question that asks to combine `results`, which are JSON, into one score."""
     known = variables(submission, with_messages=custom is not None)
     values = {**known, "evaluator_results": results, "EVALUATOR_RESULTS_JSON": results}
-    return _question(_AGGREGATE, values, custom, _SAMPLE)
+    form, sample = _score_form(_AGGREGATE, scale)
+    return _question(form, values, custom, sample)
 
 
 def _question(form: _Form, values: Mapping[str, str], custom: str | None, sample: str) -> JudgeQuestion:

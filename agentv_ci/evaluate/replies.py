@@ -1,6 +1,9 @@
 """Read replies of judges and scripts: a score, or which criteria are met.
 
 Score of criteria = Σ weight of met criteria / Σ weight of all. A criterion that is missing in the reply is not met.
+
+A judge replies with one verdict on its scale. Of several verdicts the first one counts, and a score beyond the scale
+counts as the nearest one on it; the reading then says how the reply broke the contract.
 """
 
 from __future__ import annotations
@@ -8,13 +11,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanRubric
 from agentv_ci.contracts.results import Choice
 from agentv_ci.evaluate.scoring import weighted_mean
+from agentv_ci.evaluate.thinking import without_thinking
 from agentv_ci.json_access import objects_at, text_at, well_formed
 from agentv_ci.json_values import number_of
 
@@ -29,27 +37,75 @@ CHOICES: Mapping[Choice, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 MOST_FINDINGS = 4
 """Most hits, and most misses, that are kept of a judge's reply."""
 
-_DECODER = json.JSONDecoder(strict=False)
-"""Accepts line breaks in strings: models and shells write them."""
+UNIT_SCALE = (0.0, 1.0)
+"""The scale of judges without `scale`."""
+
 _BEGINNING = re.compile(r'\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:)', re.DOTALL)
 
 
 class _Unreadable(ValueError):
-    """A JSON object begins but cannot be read."""
+    """A JSON object begins but cannot be read, or contradicts itself."""
 
 
-def first_object(text: str) -> JsonObject | None:
-    """Return the first JSON object in a text; None without one, or when it cannot be read.
+def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _Unreadable("a key occurs twice in it")
+    return found
 
-    Objects inside an unreadable object are ignored: they may be quoted from the answer.
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique)
+"""Accepts line breaks in strings: models and shells write them."""
+
+
+class Reading(Struct, frozen=True):
+    """What the reply of a judge says."""
+
+    score: Score | None
+    """Clamped; None when the reply cannot be read."""
+    decides: Hashable = None
+    """What decides the score: verdicts that differ in it contradict each other."""
+    faults: tuple[str, ...] = ()
+    """How the reply broke the contract, in clauses about it."""
+
+
+Read = Callable[[JsonObject], Reading | None]
+"""Returns what an object says; None when it is not a complete verdict."""
+
+
+def read_reply(text: str, read: Read) -> Reading:
+    """Return the verdict in the first JSON object of a judge's reply.
+
+    What the judge thinks is not part of its reply, and objects inside an unreadable object are ignored: they may be
+    quoted from the answer.
     """
+    objects = _objects(_body(text))
+    try:
+        first = next(objects, None)
+    except _Unreadable as error:
+        return Reading(None, faults=tuple(filter(None, [str(error)])))
+    reading = read(first) if first is not None else None
+    if reading is None:
+        return Reading(None)
+    if any(other.decides != reading.decides for other in _others(objects, read)):
+        return replace(reading, faults=(*reading.faults, "it has several verdicts that differ"))
+    return reading
+
+
+def _body(text: str) -> str:
+    body = without_thinking(text)
     for form in (SCORE_FORM, CHECKS_FORM, CHOICE_FORM):
         # Judges often repeat the form they are asked for.
-        text = text.replace(form, "")
-    try:
-        return next(_objects(text), None)
-    except _Unreadable:
-        return None
+        body = body.replace(form, "")
+    return body
+
+
+def _others(objects: Iterator[JsonObject], read: Read) -> Iterator[Reading]:
+    """Yield the verdicts after the first object, up to an object that cannot be read."""
+    with suppress(_Unreadable):
+        for each in objects:
+            if (reading := read(each)) is not None:
+                yield reading
 
 
 def last_score(text: str) -> Score | None:
@@ -58,7 +114,7 @@ def last_score(text: str) -> Score | None:
     Earlier objects are ignored: a script may log the answer that it scores.
     """
     try:
-        found = [read_score(each, most=None) for each in _objects(text)]
+        found = [_score_of(each, most=None) for each in _objects(text)]
     except _Unreadable:
         return None
     return next((score for score in reversed(found) if score is not None), None)
@@ -71,20 +127,35 @@ def _objects(text: str) -> Iterator[JsonObject]:
         try:
             value, position = _DECODER.raw_decode(text, match.start())
             clean = well_formed(value)
+        except _Unreadable:
+            raise
         except (ValueError, RecursionError) as error:
             raise _Unreadable from error
         assert isinstance(clean, dict), "a value that begins with a brace is an object"
         yield clean
 
 
-def read_choice(reply: JsonObject) -> Score | None:
+def read_choice(reply: JsonObject) -> Reading | None:
     """Return the score of the first of two answers; None without a choice."""
     score = next((score for choice, score in CHOICES.items() if choice == reply.get("better")), None)
-    return Score(score, reasoning=text_at(reply, "reasoning") or "") if score is not None else None
+    if score is None:
+        return None
+    return Reading(Score(score, reasoning=text_at(reply, "reasoning") or ""), decides=score)
 
 
-def read_score(reply: JsonObject, *, most: int | None = MOST_FINDINGS) -> Score | None:
-    """Return the score of a reply, not clamped, with at most `most` hits and misses; None without a score."""
+def read_score(reply: JsonObject, scale: tuple[float, ...] = UNIT_SCALE) -> Reading | None:
+    """Return a score on a scale as one from 0 to 1; None without a score."""
+    found = _score_of(reply, most=MOST_FINDINGS)
+    if found is None:
+        return None
+    low, high = scale
+    clamped = min(max(low, found.score), high)
+    outside = (f"its score {found.score:g} is outside {low:g} to {high:g}",) if clamped != found.score else ()
+    return Reading(replace(found, score=(clamped - low) / (high - low)), decides=found.score, faults=outside)
+
+
+def _score_of(reply: JsonObject, *, most: int | None) -> Score | None:
+    """Return the score of a reply as it is written, with at most `most` hits and misses; None without a score."""
     value = number_of(reply.get("score"))
     if value is None or math.isinf(float(value)):
         return None
@@ -102,20 +173,24 @@ def _texts(value: JsonValue) -> tuple[str, ...]:
     return tuple(text for item in items if isinstance(item, str) and (text := item.strip()))
 
 
-def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Score | None:
-    """Return the score of a judge's checks; None when there are none, or when they contradict each other."""
+def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Reading | None:
+    """Return the score of a judge's checks, the first one of each criterion; None when there are none."""
     checks: dict[str, tuple[bool, str]] = {}
+    faults: dict[str, None] = {}
     for check in objects_at(reply, "checks"):
         name, satisfied = _meant(check.get("id"), rubrics), _truth(check.get("satisfied"))
         if name is None:
-            continue
-        if satisfied is None or (name in checks and checks[name][0] != satisfied):
+            faults["it has a check of an unknown criterion"] = None
+        elif satisfied is None:
             return None
-        checks[name] = (satisfied, " ".join((text_at(check, "reasoning") or "").split()))
+        elif name not in checks:
+            checks[name] = (satisfied, " ".join((text_at(check, "reasoning") or "").split()))
+        elif checks[name][0] != satisfied:
+            faults[f"its checks of criterion '{name}' differ"] = None
     if not checks:
         return None
-    met = {each.id for each in rubrics if checks.get(each.id, (False, ""))[0]}
-    return Score(
+    met = frozenset(name for name, (satisfied, _) in checks.items() if satisfied)
+    score = Score(
         weighted_mean((each.weight, float(each.id in met)) for each in rubrics),
         hits=tuple(_finding(each, checks) for each in rubrics if each.id in met),
         misses=tuple(_finding(each, checks) for each in rubrics if each.id not in met),
@@ -123,6 +198,7 @@ def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Score | Non
         misses_required=any(each.required and each.id not in met for each in rubrics),
         weighs_nothing=not any(each.weight for each in rubrics),
     )
+    return Reading(score, decides=met, faults=tuple(faults))
 
 
 def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:

@@ -75,6 +75,7 @@ def _result(evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, r
         judge=score.judge,
         judge_prompt=score.judge_prompt,
         raw_response=score.raw_response,
+        broken_contract=score.broken_contract,
         stderr=score.stderr,
         evaluator_results=score.members or None,
         preferences=score.preferences or None,

@@ -57,6 +57,7 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
     """Yield scores, tokens and costs."""
     yield from _statistics(report.statistics)
     yield from group_lines(report)
+    yield from (Line(each, "warn") for each in view.caveats(report))
     yield from _usage(report.usage)
     yield from _cost(report)
 

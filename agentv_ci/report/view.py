@@ -263,6 +263,15 @@ def cost_remarks(report: RunReport) -> Iterator[str]:
         yield f"a server's rate limit was hit and concurrency lowered {times}; see the run report"
 
 
+def caveats(report: RunReport) -> Iterator[str]:
+    """Yield what makes scores uncertain."""
+    if report.broken_contracts:
+        first = "is the first verdict of a reply that contradicts itself or leaves its scale"
+        if report.broken_contracts > 1:
+            first = "are the first verdicts of replies that contradict themselves or leave their scale"
+        yield f"{counted(report.broken_contracts, 'judgement')} {first}; see broken_contract in the results"
+
+
 def badness(figures: CaseFigures | EvaluatorFigures) -> tuple[float, int, str]:
     """Return a sort key that puts the lowest pass rate first."""
     seen = figures.counting if isinstance(figures, CaseFigures) else figures.scored + figures.errors

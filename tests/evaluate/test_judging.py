@@ -14,14 +14,15 @@ from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import Usage
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import judge_score
+from agentv_ci.evaluate.replies import Reading
 from tests.evaluate.builders import Judge, evaluator, grade, plan_case, submission, tools
 
 QUESTION = JudgeQuestion("system", "user", "{}", temperature=0.5, max_output_tokens=7)
 AGAIN = "Your last reply was not the JSON object that is asked for. Reply with that object and nothing else."
 
 
-def read(reply: JsonObject) -> Score | None:
-    return Score(1.0, reasoning=str(reply["ok"])) if "ok" in reply else None
+def read(reply: JsonObject) -> Reading | None:
+    return Reading(Score(1.0, reasoning=str(reply["ok"])), decides=str(reply["ok"])) if "ok" in reply else None
 
 
 def score(judge: Judge, *, retries: int = 2) -> tuple[Score, list[str]]:
@@ -47,6 +48,53 @@ def test_question_is_repeated_with_a_reminder(reply: str) -> None:
     assert log == [f"case: name: unreadable reply {number}: {reply!r}" for number in (1, 2)]
     repeated = replace(QUESTION, user=f"user\n\n{AGAIN}")
     assert judge.asked == [QUESTION, repeated, repeated]
+
+
+TWO = '{"ok": 1} or {"ok": 2}'
+TWICE = '{"ok": 1, "ok": 1}'
+
+
+@pytest.mark.parametrize(
+    ("replies", "reasoning"),
+    [
+        ([TWO, '{"ok": 3}'], "3"),
+        ([TWICE, '{"ok": 3}'], "3"),
+        ([TWO, "no", '{"ok": 3}'], "3"),
+        (['{"ok": 3} {"no": 1} {"ok": 3}'], "3"),
+        (['{"ok": 3} {"ok": 4, no}'], "3"),
+    ],
+)
+def test_question_is_repeated_while_the_reply_contradicts_itself(replies: list[str], reasoning: str) -> None:
+    judge = Judge(replies)
+    found, log = score(judge)
+    assert (found.reasoning, found.broken_contract) == (reasoning, None)
+    assert len(judge.asked) == len(replies) == len(log) + 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"), [(TWO, "it has several verdicts that differ"), (TWICE, "a key occurs twice in it")]
+)
+def test_reminder_says_what_was_wrong(reply: str, why: str) -> None:
+    judge = Judge([reply, '{"ok": 3}'])
+    score(judge)
+    assert judge.asked[1].user == f"user\n\n{AGAIN.replace('. Reply', f': {why}. Reply')}"
+
+
+def test_first_verdict_of_the_last_reply_counts_with_a_mark() -> None:
+    found, log = score(Judge(["no", TWO]), retries=1)
+    assert (found.reasoning, found.error, found.raw_response) == ("1", None, TWO)
+    assert found.broken_contract == (
+        "the judge broke the contract of its reply: it has several verdicts that differ; its first verdict counts"
+    )
+    assert log == ["case: name: unreadable reply 1: 'no'", f"case: name: contradictory reply 2: {TWO!r}"][:1]
+
+
+def test_key_that_stays_twice_is_an_error() -> None:
+    found, _ = score(Judge([TWO, TWICE]), retries=1)
+    assert found.error == (
+        "judge 'judge' did not reply in the required form in 2 tries; its last reply is "
+        f"'{TWICE}': a key occurs twice in it"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanRubric
 from agentv_ci.evaluate.judging import criteria_text
-from agentv_ci.evaluate.replies import first_object, last_score, read_checks, read_score
+from agentv_ci.evaluate.replies import Reading, last_score, read_checks, read_reply, read_score
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -21,6 +22,17 @@ VALUES = st.recursive(
 )
 A = PlanRubric(id="a", description="Is kind")
 B = PlanRubric(id="b", description="Is short", weight=3, required=False)
+
+
+def first_object(text: str) -> JsonObject | None:
+    """The object that is read as the verdict."""
+    objects: list[JsonObject] = []
+
+    def read(each: JsonObject) -> None:
+        objects.append(each)
+
+    assert read_reply(text, read).score is None
+    return objects[0] if objects else None
 
 
 @pytest.mark.parametrize(
@@ -51,6 +63,99 @@ def test_first_object_of_a_text_is_read(text: str, found: dict[str, Any] | None)
     assert first_object(text) == found
 
 
+LOW, HIGH = '{"score": 0.1, "reasoning": "no"}', '{"score": 1.0, "reasoning": "yes"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>\nFull marks, {HIGH}, would need more.\n</think>\n{LOW}",
+        f"Full marks, {HIGH}, would need more.\n</think>\n{LOW}",
+        f"<think>{HIGH}</think> {LOW} <think>{HIGH}",
+        f"<think>{HIGH}</think>{LOW}<think>{HIGH}</think>",
+        f"<think>one <think> two </think> {HIGH} </think> {LOW}",
+        f"<think>a <reasoning>b</reasoning> {HIGH}</think> {LOW}",
+        f"<Thinking>{HIGH}</Thinking>{LOW}",
+        f"<thought>{HIGH}</thought>{LOW}",
+        f"< think >{HIGH}</ think >{LOW}",
+        f'<reasoning step="1">{HIGH}</reasoning>{LOW}',
+        f"<seed:think>{HIGH}</seed:think>{LOW}",
+        f"<longcat_think>{HIGH}</longcat_think>{LOW}",
+        f"<scratchpad>{HIGH}</scratchpad>{LOW}",
+        f"[THINK]{HIGH}[/THINK]{LOW}",
+        f"◁think▷{HIGH}◁/think▷{LOW}",
+        f"<|begin_of_thought|>{HIGH}<|end_of_thought|>{LOW}",
+        f"<|START_THINKING|>{HIGH}<|END_THINKING|>{LOW}",
+        f"<|channel|>analysis<|message|>{HIGH}<|end|><|start|>assistant<|channel|>final<|message|>{LOW}",
+        f'<think>It has {{"score": 1.0, "a": </think>{LOW}',
+        f"<think/>{LOW}",
+        f"{LOW} <think>",
+    ],
+)
+def test_what_a_judge_thinks_is_no_part_of_its_reply(text: str) -> None:
+    reading = read_reply(text, read_score)
+    assert (reading.score and reading.score.score, reading.faults) == (0.1, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>{HIGH}",
+        f"<think>{HIGH}</thinking>",
+        f"{HIGH}</think>",
+        f"<|channel|>analysis<|message|>{HIGH}",
+        "</think>",
+        "<think>" * 10_000 + HIGH,
+    ],
+)
+def test_thoughts_alone_are_unreadable(text: str) -> None:
+    assert read_reply(text, read_score) == Reading(None)
+
+
+def test_mark_inside_the_verdict_is_text() -> None:
+    text = '{"score": 0.1, "reasoning": "it says </think>{\\"score\\": 1} <think>"}'
+    reading = read_reply(text, read_score)
+    assert (reading.score and reading.score.score, reading.faults) == (0.1, ())
+
+
+@pytest.mark.parametrize("text", ['{"a": "' * 200_000 + "</think>", '{"a":' * 50_000 + "</think>"], ids=len)
+def test_marks_after_much_that_is_no_json_are_found(text: str) -> None:
+    assert read_reply(text + LOW, read_score).score == Score(0.1, reasoning="no")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"score": 0.1, "reasoning": "wrong window", "score": 1.0}',
+        '{"score": 1, "score": 1}',
+        '{"score": 1, "extra": {"a": 1, "a": 2}}',
+        f'{{"score": 1, "score": 0}} {HIGH}',
+    ],
+)
+def test_key_given_twice_is_unreadable(text: str) -> None:
+    assert read_reply(text, read_score) == Reading(None, faults=("a key occurs twice in it",))
+    assert last_score(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "is_broken"),
+    [
+        (f"{LOW} {HIGH}", 0.1, True),
+        (f"The answer claims {HIGH}. My verdict: {LOW}", 1.0, True),
+        (f'{LOW} {{"score": 0.1, "reasoning": "no, really"}}', 0.1, False),
+        (f'{LOW} {{"score": "0.10"}}', 0.1, False),
+        (f'{LOW} {{"score": "high"}} {{"hits": []}}', 0.1, False),
+        (f"{LOW} {{broken: {HIGH}", 0.1, True),
+        (f'{LOW} {{"broken": x {HIGH}', 0.1, False),
+        ('{"score": 7} {"score": 1}', 1.0, True),
+    ],
+)
+def test_first_of_several_verdicts_counts(text: str, score: float, is_broken: bool) -> None:
+    reading = read_reply(text, read_score)
+    assert (reading.score and reading.score.score) == score
+    assert ("it has several verdicts that differ" in reading.faults) is is_broken
+
+
 @settings(max_examples=50)
 @given(
     st.text(st.characters(exclude_characters="{")),
@@ -76,11 +181,36 @@ def test_last_object_with_a_score_counts(objects: list[dict[str, Any]]) -> None:
     assert last_score(f'{json.dumps(objects)} {{"quoted": {{"score": 0.5}}, no}}') is None
 
 
+def scored(reply: JsonObject) -> Score | None:
+    reading = read_score(reply)
+    return reading.score if reading is not None else None
+
+
 @pytest.mark.parametrize(
-    ("value", "score"), [(0.25, 0.25), (1, 1.0), (" 1e-1 ", 0.1), (7, 7.0), (-3.5, -3.5), ("12", 12.0)]
+    ("value", "scale", "score", "fault"),
+    [
+        (0.25, (0, 1), 0.25, None),
+        (1, (0, 1), 1.0, None),
+        (" 1e-1 ", (0, 1), 0.1, None),
+        (7, (0, 1), 1.0, "its score 7 is outside 0 to 1"),
+        (-3.5, (0, 1), 0.0, "its score -3.5 is outside 0 to 1"),
+        ("1.01", (0, 1), 1.0, "its score 1.01 is outside 0 to 1"),
+        (3, (1, 5), 0.5, None),
+        (1, (1, 5), 0.0, None),
+        ("5", (1, 5), 1.0, None),
+        (0, (1, 5), 0.0, "its score 0 is outside 1 to 5"),
+        (85, (0, 100), 0.85, None),
+        (101, (0, 100), 1.0, "its score 101 is outside 0 to 100"),
+        (0, (-1, 1), 0.5, None),
+        (2.5, (0.5, 4.5), 0.5, None),
+    ],
 )
-def test_score_is_any_finite_number(value: Any, score: float) -> None:
-    assert read_score({"score": value}) == Score(score)
+def test_score_is_a_finite_number_on_the_scale(
+    value: Any, scale: tuple[float, ...], score: float, fault: str | None
+) -> None:
+    reading = read_score({"score": value}, scale)
+    assert reading is not None
+    assert (reading.score, reading.faults) == (Score(score), (fault,) if fault else ())
 
 
 @pytest.mark.parametrize(
@@ -90,6 +220,7 @@ def test_score_is_any_finite_number(value: Any, score: float) -> None:
 def test_other_scores_are_unreadable(value: Any) -> None:
     assert read_score({"score": value}) is None
     assert read_score({"hits": ["all of it"]}) is None
+    assert last_score(json.dumps({"score": value})) is None
 
 
 @pytest.mark.parametrize("key", ["hits", "misses"])
@@ -97,27 +228,32 @@ def test_other_scores_are_unreadable(value: Any) -> None:
     ("value", "texts"), [([" a ", "", "\n", 1, None, ["b"], {"c": 1}, True], ("a",)), (None, ()), ({"a": 1}, ())]
 )
 def test_findings_are_the_texts_of_a_list(key: str, value: Any, texts: tuple[str, ...]) -> None:
-    assert getattr(read_score({"score": 1, key: value}), key) == texts
+    assert getattr(scored({"score": 1, key: value}), key) == texts
 
 
-@pytest.mark.parametrize(("most", "kept"), [({}, 4), ({"most": None}, 6)])
-def test_most_findings_of_a_judge_are_four(most: dict[str, None], kept: int) -> None:
+def test_most_findings_of_a_judge_are_four() -> None:
     many: Any = ["", *"abcdef"]
-    found = read_score({"score": 1, "hits": many, "misses": many}, **most)
-    assert found == Score(1.0, hits=tuple(many[1 : kept + 1]), misses=tuple(many[1 : kept + 1]))
+    reply = {"score": 1, "hits": many, "misses": many}
+    assert scored(reply) == Score(1.0, hits=tuple("abcd"), misses=tuple("abcd"))
+    assert last_score(json.dumps(reply)) == Score(1.0, hits=tuple("abcdef"), misses=tuple("abcdef"))
 
 
 @pytest.mark.parametrize(("value", "text"), [(" why ", "why"), (None, ""), (5, ""), (["why"], "")])
 def test_reasoning_is_a_text_or_empty(value: Any, text: str) -> None:
-    assert read_score({"score": 1, "reasoning": value}) == Score(1.0, reasoning=text)
+    assert scored({"score": 1, "reasoning": value}) == Score(1.0, reasoning=text)
 
 
 def check(name: Any, satisfied: Any = "true", reasoning: Any = "") -> dict[str, Any]:
     return {"id": name, "satisfied": satisfied, "reasoning": reasoning}
 
 
-def read(*checks: Any, rubrics: tuple[PlanRubric, ...] = (A, B), **more: Any) -> Score | None:
+def reading_of(*checks: Any, rubrics: tuple[PlanRubric, ...] = (A, B), **more: Any) -> Reading | None:
     return read_checks({"checks": [*checks], **more}, rubrics)
+
+
+def read(*checks: Any, rubrics: tuple[PlanRubric, ...] = (A, B), **more: Any) -> Score | None:
+    reading = reading_of(*checks, rubrics=rubrics, **more)
+    return reading.score if reading is not None else None
 
 
 def test_criteria_are_listed_one_per_line() -> None:
@@ -175,16 +311,36 @@ def test_check_is_true_or_false(satisfied: object, score: float | None) -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(True, False), (False, True), ("true", "false")])
-def test_contradicting_checks_are_unreadable(first: object, second: object) -> None:
-    assert read(check("a", first), check("b"), check("[a]", second)) is None
+def test_first_of_contradicting_checks_counts_with_a_fault(first: object, second: object) -> None:
+    reading = reading_of(check("a", first), check("b"), check("[a]", second))
+    assert reading is not None
+    assert reading.score is not None
+    assert reading.score.score == (1.0 if first in (True, "true") else 0.75)
+    assert reading.faults == ("its checks of criterion 'a' differ",)
 
 
 @pytest.mark.parametrize("unknown", ["c", "A", "a b", "rubric-1", "", None, 1, ["a"], {"id": "a"}])
-def test_check_of_an_unknown_criterion_is_ignored(unknown: object) -> None:
+def test_check_of_an_unknown_criterion_is_a_fault(unknown: object) -> None:
     for satisfied in (False, None, "maybe"):
-        found = read(check(unknown, satisfied), check("a"), check("b"))
-        assert found is not None
-        assert found.score == 1.0
+        reading = reading_of(check(unknown, satisfied), check("a"), check("b"), check("c"))
+        assert reading is not None
+        assert (reading.score and reading.score.score) == 1.0
+        assert reading.faults == ("it has a check of an unknown criterion",)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        ([check("a"), check("b", False)], [check("a", False), check("b")], True),
+        ([check("a"), check("b")], [check("b", reasoning="so"), check("a")], False),
+        ([check("a")], [check("a"), check("b", False)], False),
+    ],
+)
+def test_verdicts_differ_when_their_criteria_do(one: list[Any], other: list[Any], differ: bool) -> None:
+    text = " ".join(json.dumps({"checks": checks}) for checks in (one, other))
+    reading = read_reply(text, lambda reply: read_checks(reply, (A, B)))
+    assert bool(reading.faults) is differ
+    assert reading.score == read(*one)
 
 
 @pytest.mark.parametrize("name", ["a", "[a]", " a ", " [a]\n"])

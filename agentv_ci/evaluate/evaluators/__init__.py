@@ -160,6 +160,8 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
         counted = min(1, max(0, score.score))
         outside = f"evaluator '{evaluator.name}' scored {score.score:g}, outside 0 to 1; it counts as {counted:g}"
         services.warn(about_case(outside, submission.case.id))
+    if score.broken_contract is not None:
+        services.warn(about_case(f"evaluator '{evaluator.name}': {score.broken_contract}", submission.case.id))
     assessment = assessment_of(evaluator, score, submission.case.threshold)
     result, is_masked = services.clean(assessment.result)
     services.masked |= is_masked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.judging import aggregate_question, judge_score, prompt_text
-from agentv_ci.evaluate.replies import read_score
+from agentv_ci.evaluate.replies import UNIT_SCALE, read_score
 from agentv_ci.evaluate.scoring import Assessment, lacks_weight, settled, weighted_mean
 from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
@@ -85,8 +86,8 @@ async def _aggregated(
             return await judge_score(
                 services,
                 judge.target,
-                aggregate_question(submission, json_text(_results(scored)), custom),
-                read_score,
+                aggregate_question(submission, json_text(_results(scored)), custom, judge.scale),
+                partial(read_score, scale=judge.scale or UNIT_SCALE),
                 retries=JUDGE_RETRIES,
                 label=submission.label(settings),
             )

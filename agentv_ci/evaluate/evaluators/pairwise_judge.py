@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -41,6 +41,7 @@ async def pairwise_judge(
         reasoning=" | ".join(each.reasoning for each in scores),
         error=" | ".join(each.error for each in scores if each.error is not None) or None,
         raw_response="\n".join(each.raw_response for each in scores if each.raw_response) or None,
+        broken_contract=_broken_contracts(scores),
         # Those that worked, even if others did not.
         preferences=tuple(preference for each in scores for preference in each.preferences),
     )
@@ -86,7 +87,13 @@ async def _compared(
         reasoning=reasoning,
         raw_response=replies,
         preferences=(preference,),
+        broken_contract=_broken_contracts(both),
     )
+
+
+def _broken_contracts(scores: Iterable[Score]) -> str | None:
+    """Return how replies broke their contract, each way once."""
+    return " | ".join(dict.fromkeys(each.broken_contract for each in scores if each.broken_contract)) or None
 
 
 def _choice(score: Score) -> Choice:

@@ -20,6 +20,7 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.text import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import check_reference
+from agentv_ci.validate.rules.judge_scales import asked_scale
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.validate.walk import Evaluators
 
@@ -28,61 +29,98 @@ _BRACES = re.compile(r"\{\{(?!\{)(?P<inside>(?:(?!\{\{|\}\}).){1,500})\}\}|\{%(?
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ONE_BRACE = re.compile(r"(?<!\{)\{\s{0,9}(?:candidate_answer|expected_messages)\s{0,9}\}(?!\})")
 
+SCALE_HINT = "add it, such as `scale: [1, 5]`, and scores are converted; `scale: [0, 1]` if these numbers are no scale"
+
 SHOWS_THE_ANSWER = frozenset({"candidate_answer", "generated_answer", "expected_messages"})
 
 
+class _Prompt(NamedTuple):
+    """A prompt of a judge in a document."""
+
+    pointer: Pointer
+    evaluator: str | None
+    """The name of the evaluator, if it is of one."""
+    file_reference: str | None
+    text: str | None
+    """The prompt itself, if it is in place."""
+    gives_score: bool = True
+    """Whether the judge replies with a score, not with checks."""
+    scale: tuple[float, ...] | None = None
+    combines: bool = False
+    """Whether it combines scores; one that does need not show the answer."""
+
+
 def check(evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV306 and AV307 for every prompt."""
+    """AV306, AV307 and AV333 for every prompt, and AV320 for every scale."""
     for pointer, evaluator in evaluators:
         match evaluator:
-            case LlmJudgeEvaluator() if evaluator.prompt_file or evaluator.prompt:
-                place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
-                yield from _check_prompt(place, evaluator.name, evaluator.prompt_file, evaluator.prompt, find)
-            case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=str() as prompt)):
-                place = (*pointer, "aggregator", "prompt")
-                yield from _check_prompt(place, evaluator.name, prompt_path(prompt), prompt, find, combines=True)
+            case LlmJudgeEvaluator():
+                yield from _check_scale(pointer, evaluator.scale, find, has_rubrics=evaluator.rubrics is not None)
+                if evaluator.prompt_file or evaluator.prompt:
+                    place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
+                    prompt = _Prompt(place, evaluator.name, evaluator.prompt_file, evaluator.prompt)
+                    scored = prompt._replace(gives_score=evaluator.rubrics is None, scale=evaluator.scale)
+                    yield from _check_prompt(scored, find)
+            case CompositeEvaluator(aggregator=LlmJudgeAggregator() as aggregator):
+                yield from _check_scale((*pointer, "aggregator"), aggregator.scale, find)
+                if aggregator.prompt is not None:
+                    place, file = (*pointer, "aggregator", "prompt"), prompt_path(aggregator.prompt)
+                    prompt = _Prompt(place, evaluator.name, file, aggregator.prompt)
+                    yield from _check_prompt(prompt._replace(scale=aggregator.scale, combines=True), find)
             case _:
                 pass
 
 
 def check_judge_set(document: JudgeSetDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301, AV302, AV304, AV306, AV307 and AV320 for a judge set."""
+    """AV301, AV302, AV304, AV306, AV307, AV320 and AV333 for a judge set."""
     yield from find.duplicates(
         "item id", ((("items", index, "id"), each.id) for index, each in enumerate(document.items))
     )
     for index, item in enumerate(document.items):
         if item.verdict is None and item.score is None and not find.lost_part(("items", index)):
             yield find.at("AV320", "either 'verdict' or 'score' is required", ("items", index, "id"))
+    yield from _check_scale((), document.scale, find)
     if document.prompt_file is not None:
         yield from check_reference(("prompt",), document.prompt_file, find)
     if document.prompt is not None:
-        yield from _check_prompt(("prompt",), None, document.prompt_file, document.prompt, find)
+        prompt = _Prompt(("prompt",), None, document.prompt_file, document.prompt, scale=document.scale)
+        yield from _check_prompt(prompt, find)
     targets = find.context.targets
     if targets is not None and targets.document is not None:
         names = authored_names(targets.source)
         yield from unknown_name(find, ("judge_target",), "judge target", document.judge_target, names)
 
 
-def _check_prompt(
-    pointer: Pointer,
-    evaluator: str | None,
-    file_reference: str | None,
-    prompt: str | None,
-    find: Finder,
-    *,
-    combines: bool = False,
+def _check_scale(
+    pointer: Pointer, scale: tuple[float, ...] | None, find: Finder, *, has_rubrics: bool = False
 ) -> Iterator[Diagnostic]:
-    """Check a prompt in place or in a file; one that `combines` scores need not show the answer."""
-    title, text = (f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'"), prompt or ""
-    if file_reference is not None:
-        path, file = find.file(file_reference)
+    if scale is None:
+        return
+    if scale[0] >= scale[1]:
+        hint = "the lowest score comes first, and means that nothing is right"
+        yield find.at("AV320", "'scale' must go from a lower to a higher score", (*pointer, "scale"), hint=hint)
+    if has_rubrics:
+        message = "'scale' is not used with 'rubrics', which the judge checks without a score"
+        yield find.at("AV320", message, (*pointer, "scale"), key=True)
+
+
+def _check_prompt(prompt: _Prompt, find: Finder) -> Iterator[Diagnostic]:
+    """Check a prompt in place or in a file."""
+    evaluator, text = prompt.evaluator, prompt.text or ""
+    title = f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'"
+    if prompt.file_reference is not None:
+        path, file = find.file(prompt.file_reference)
         if file.state != "text":
             return  # reported by file_references
         title, text = str(path), path.read_text("utf-8")
-    variables = list(_variables(text))
-    if not combines:
+    pointer, variables = prompt.pointer, list(_variables(text))
+    if not prompt.combines:
         yield from _check_shown(pointer, title, text, variables, find)
-    yield from _check_variables(pointer, title, variables, AGGREGATOR_VARIABLES if combines else PROMPT_VARIABLES, find)
+    known = AGGREGATOR_VARIABLES if prompt.combines else PROMPT_VARIABLES
+    yield from _check_variables(pointer, title, variables, known, find)
+    if prompt.gives_score and prompt.scale is None and (asked := asked_scale(text)) is not None:
+        message = f"{title} asks for another scale than 0 to 1 ('{asked.strip()}')"
+        yield find.at("AV333", message, pointer, hint=SCALE_HINT)
 
 
 class _Variable(NamedTuple):

@@ -13,7 +13,7 @@ from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Response
 from agentv_ci.contracts.plan import FilePart, PlanEvaluator
 from agentv_ci.contracts.results import EvaluatorResult, ToolCall
 from agentv_ci.evaluate.evaluators import evaluate
-from agentv_ci.evaluate.judging import ONLY_DATA, SCORE_CONTRACT
+from agentv_ci.evaluate.judging import ONLY_DATA, score_contract
 from tests.evaluate.builders import Judge, answered, assess, evaluator, fails_case, grade, plan_case, submission, tools
 
 GOOD = '{"score": 0.9, "hits": ["greets"], "misses": ["long"], "reasoning": "in all"}'
@@ -160,7 +160,7 @@ def test_judge_gets_the_inputs_and_the_results() -> None:
     text = question.user.partition("<evaluator_results-")[2].partition("\n")[2].rpartition("\n")[0]
     assert json.loads(text) == {"yes": {**HIT, "type": "contains", "weight": 1.0}}
     assert "- evaluator_results: " in question.system
-    assert question.system.endswith(f"{ONLY_DATA}\n\n{SCORE_CONTRACT}")
+    assert question.system.endswith(f"{ONLY_DATA}\n\n{score_contract()}")
     assert assess(composite(yes(), aggregator=JUDGE), "Hello", tools(ask=Judge([question.sample]))).score == 1.0
 
 
@@ -175,7 +175,7 @@ def test_prompt_may_name_the_results_and_all_other_variables(name: str) -> None:
 def test_results_follow_a_prompt_that_does_not_name_them() -> None:
     assert "contains 'Hello'" in asked(prompt="Weigh what was found for {{ question }}.").user
     strict = asked(prompt="Be strict.")
-    assert (strict.system, strict.user) == (f"Be strict.\n\n{ONLY_DATA}\n\n{SCORE_CONTRACT}", asked().user)
+    assert (strict.system, strict.user) == (f"Be strict.\n\n{ONLY_DATA}\n\n{score_contract()}", asked().user)
 
 
 FIVE = '{"score": 1, "hits": ["1", "2", "3", "4", "5"]}'

@@ -228,3 +228,34 @@ def test_judge_that_fails_leaves_the_other_scores() -> None:
 def test_criterion_with_any_id_can_be_met(name: str) -> None:
     by = rubric(rubrics=[{"id": name, "description": "d"}])
     assert judged(asked(by).sample, by=by).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("by", "reply_"),
+    [
+        (judge(judge_retries=0), '{"score": 0.4} {"score": 0.9}'),
+        (judge(judge_retries=0, scale=[0, 10]), '{"score": 4} {"score": 40}'),
+        (judge(judge_retries=0, scale=[-1, 1]), '{"score": -0.2} {"score": 0.2}'),
+    ],
+)
+def test_contradiction_is_marked_in_the_result_and_warned_of(by: PlanEvaluator, reply_: str) -> None:
+    warnings: list[str] = []
+    found = assess(by, ANSWER, tools(ask=Judge([reply_]), warn=warnings.append))
+    broken = "the judge broke the contract of its reply: it has several verdicts that differ; its first verdict counts"
+    assert (found.status, found.score, found.broken_contract) == ("ok", 0.4, broken)
+    assert warnings == [f"evaluator 'llm_judge': {broken}; case 'one'"]
+
+
+def test_judge_is_told_its_scale() -> None:
+    question = asked(judge(scale=[0, 5]))
+    assert "- score: from 0 (nothing is right) to 5 (everything is right)" in question.system
+    assert json.loads(question.sample)["score"] == 5
+    assert judged(question.sample, by=judge(scale=[0, 5])).score == 1.0
+    assert asked(judge(scale=[0, 5], prompt=prompt("Be strict."))).system.startswith("Be strict.")
+
+
+def test_score_of_a_member_is_marked_with_it() -> None:
+    weights = {"type": "weighted_average", "weights": {"llm_judge": 1}}
+    by = evaluator("composite", evaluators=[judge(judge_retries=0)], aggregator=weights)
+    found = judged('{"score": 3}', by=by)
+    assert (found.score, found.broken_contract, found.breaks_contract) == (1.0, None, True)

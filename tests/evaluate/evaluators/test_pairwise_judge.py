@@ -128,3 +128,15 @@ async def test_comparison_does_not_make_up_for_evaluators_that_do_not_score() ->
             "error",
             "evaluator 'latency': the target does not report the response time",
         )
+
+
+async def test_contradictory_choice_counts_with_a_mark() -> None:
+    both = f"{choosing('first')} {choosing('second')}"
+    judge = Judge([both, both, choosing("second")])
+    warnings: list[str] = []
+    answer = replace(submission("Alpha", plan_case(PASSES, BETTER)), rivals=against("Omega"))
+    grade = await evaluate(answer, tools(ask=judge, warn=warnings.append))
+    result = grade.results[1]
+    assert (result.score, result.breaks_contract, len(warnings)) == (1.0, True, 1)
+    assert result.preferences is not None
+    assert (result.preferences[0].own_first, result.preferences[0].other_first) == ("first", "second")

@@ -78,6 +78,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         plot=scatter(trials.points),
         remarks=[
             *map(expired_text, expired(run)),
+            *view.caveats(report),
             *view.cost_remarks(report),
             *filter(None, [view.cut_text(report), view.stored_text(report)]),
         ],
