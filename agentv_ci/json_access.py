@@ -20,15 +20,16 @@ _MAY_BE_ILL_FORMED = re.compile(r"[\ud800-\udfff]|\\u[dD]")
 """What lone surrogates look like in JSON; the text is searched much faster than its value."""
 
 
-def read_json(text: str, *, strict: bool = False) -> JsonValue:
+def read_json(text: str, *, strict: bool = False, names_constants: bool = False) -> JsonValue:
     """Return the well-formed value of a JSON text; raises ValueError, also if it is nested too deep.
 
-    NaN, Infinity and numbers beyond float become null; with `strict` they raise.
+    NaN, Infinity and numbers beyond float become null, with `names_constants` their names; with `strict` they raise.
     """
     if text.startswith("\ufeff"):
         raise ValueError("it begins with a byte order mark")
+    lenient = _NAMING if names_constants else _LENIENT
     try:
-        value: JsonValue = (_STRICT if strict else _LENIENT).decode(text)
+        value: JsonValue = (_STRICT if strict else lenient).decode(text)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     is_flat = text.count("[") + text.count("{") < MAX_DEPTH
@@ -72,8 +73,14 @@ def _finite_or_none(number: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _finite_or_text(number: str) -> float | str:
+    value = float(number)
+    return value if math.isfinite(value) else number
+
+
 # Made once: `json.loads` would make one for each text.
 _STRICT = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
+_NAMING = json.JSONDecoder(parse_constant=str, parse_float=_finite_or_text)
 _LENIENT = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite_or_none)
 
 

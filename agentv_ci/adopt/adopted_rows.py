@@ -6,65 +6,83 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from agentv_ci.adopt.values import slug
+from agentv_ci.adopt.case_ids import Named, case_keys
+from agentv_ci.adopt.values import name_of
 from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedResult
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, ResultRow, RowSource, Usage
 
 
-def adopted_rows(results: Iterable[AdoptedResult], *, path: str, tool: str, now: datetime) -> Iterator[ResultRow]:
+def adopted_rows(results: Iterable[tuple[str, AdoptedResult]], *, tool: str, now: datetime) -> Iterator[ResultRow]:
     """Yield a row for each result; several of a case and a target are its trials.
 
-    `path` is that of the results from the repository: the suite of results that name no file. The digest of a case is
-    that of its question, expected answer and checks, so that a comparison knows whether two runs had the same case.
+    Each result comes with the path of its file from the repository: the suite of results that name no file. The digest
+    of a case is that of its question, expected answer and checks, so that a comparison knows whether two runs had the
+    same case.
     """
-    found = list(results)
-    keys = [(each.suite or path, each.id, each.target) for each in found]
-    trials, seen = Counter(keys), Counter[tuple[str, str, str]]()
+    found = [(result.suite or path, result) for path, result in results]
+    keys = case_keys(found)
+    trials, seen = Counter(keys), Counter[Named]()
     time = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    for key, each in zip(keys, found, strict=True):
+    for key, (_, result) in zip(keys, found, strict=True):
         seen[key] += 1
-        yield _row(each, suite=key[0], tool=tool, time=time, trial=seen[key], trials=trials[key])
+        yield _row(result, key, tool=tool, time=time, trial=seen[key], trials=trials[key])
 
 
-def _row(result: AdoptedResult, *, suite: str, tool: str, time: str, trial: int, trials: int) -> ResultRow:
-    is_skipped = result.skip is not None
-    verdict = "skipped" if is_skipped else "error" if result.passed is None else "pass" if result.passed else "fail"
-    score = float(bool(result.passed)) if result.score is None else result.score
-    definition = [result.id, result.question, result.expected, sorted(result.definition.items())]
+def _verdict(result: AdoptedResult) -> Verdict:
+    if result.skip is not None:
+        return "skipped"
+    if result.passed is None:
+        return "error"
+    return "pass" if result.passed else "fail"
+
+
+def _score(result: AdoptedResult, verdict: Verdict) -> float | None:
+    if verdict == "skipped":
+        return None
+    if verdict == "error":
+        return 0.0
+    return float(verdict == "pass") if result.score is None else result.score
+
+
+def _row(result: AdoptedResult, key: Named, *, tool: str, time: str, trial: int, trials: int) -> ResultRow:
+    verdict = _verdict(result)
+    definition = [key.id, result.question, result.expected, sorted(result.definition.items())]
     checks = [(check.name, check.type, check.weight) for check in result.checks]
     return ResultRow.model_validate(
         {
             "timestamp": time,
-            "eval_id": result.id,
-            "dataset": suite.rpartition("/")[2].partition(".")[0] or suite,
-            "suite": suite,
-            "target": result.target,
+            "eval_id": key.id,
+            "dataset": key.suite.rpartition("/")[2].partition(".")[0] or key.suite,
+            "suite": key.suite,
+            "target": key.target,
             "provider": tool,
             "model": result.model,
             "trial": trial,
             "trials": trials,
+            "require": result.require,
             "digest": digest_of_value([*definition, checks]),
             "input_messages": tuple(InputMessageRecord(role=role, content=text) for role, text in result.question),
             "expected_outcome": result.outcome,
             "reference_answer": result.expected,
             "status": "ok" if verdict in {"pass", "fail"} else verdict,
             "verdict": verdict,
-            "score": None if is_skipped else 0.0 if verdict == "error" else score,
+            "score": _score(result, verdict),
             "hits": tuple(check.name for check in result.checks if check.passed),
             "misses": tuple(check.reasoning or check.name for check in result.checks if not check.passed),
             "reasoning": result.reasoning,
             "candidate_answer": result.answer,
             "evaluator_results": tuple(_evaluator_results(result.checks)),
             "error": result.error,
-            "error_kind": "evaluator" if verdict == "error" else None,
+            "error_kind": result.error_kind if verdict == "error" else None,
             "skip": result.skip,
-            "attempts": 0 if is_skipped else 1,
+            "attempts": 0 if verdict == "skipped" else 1,
             "requests": 0,
             "duration_ms": result.duration_ms,
             "usage": _usage(result),
             "cost_usd": result.cost_usd,
-            "source": RowSource(path=suite, line=result.line),
+            "source": RowSource(path=key.suite, line=result.line),
             "tags": result.tags,
             "metadata": result.metadata,
         }
@@ -80,7 +98,7 @@ def _usage(result: AdoptedResult) -> Usage:
 def _evaluator_results(checks: Iterable[AdoptedCheck]) -> Iterator[EvaluatorResult]:
     names = Counter[str]()
     for check in checks:
-        name = slug(check.name)
+        name = name_of(check.name)
         names[name] += 1
         yield EvaluatorResult(
             name=name if names[name] == 1 else f"{name}-{names[name]}",

@@ -2,61 +2,115 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentv_ci.adopt.values import mapping, messages, share, slug, text, whole
-from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedResult
+from agentv_ci.adopt.json_texts import json_in, text_in
+from agentv_ci.adopt.scores import Given, Scores, UnknownScore
+from agentv_ci.adopt.values import mapping, messages, objects, text, whole
+from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.json_access import count_at, json_or_none, objects_at, read_json, text_at
+from agentv_ci.json_access import count_at, objects_at, text_at, value_at
+from agentv_ci.text import counted
 
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's letters: correct, incorrect, partially correct, no answer."""
+HEADER = "header.json"
+START = "_journal/start.json"
+"""What an archive has from the first moment on."""
 
 
-def log_of(path: Path) -> JsonValue:
+def log_in(path: Path) -> JsonObject:
     """Return a log; raises OSError and ValueError for a file that is none."""
     if path.suffix != ".eval":
-        return read_json(path.read_text("utf-8"))
+        return mapping(json_in(text_in(path)))
     try:
         with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            header = json_or_none(archive.read("header.json").decode()) if "header.json" in names else None
-            samples = [json_or_none(archive.read(name).decode()) for name in names if name.startswith("samples/")]
+            return _log_of(archive)
     except NotImplementedError as error:
         raise ValueError(f"{error}; convert it with `inspect log convert --to json`") from error
     except zipfile.BadZipFile as error:
         raise ValueError(str(error)) from error
-    return {**mapping(header), "samples": samples}
 
 
-def results(data: JsonValue, threshold: float) -> Iterator[AdoptedResult]:
-    """Yield the samples of a log; a sample passes if all its scores reach `threshold`."""
-    task = text_at(data, "eval", "task")
-    model = text_at(data, "eval", "model")
-    for each in objects_at(data, "samples"):
-        yield _result(each, slug(model or "default"), threshold, task)
+def _log_of(archive: zipfile.ZipFile) -> JsonObject:
+    names = dict.fromkeys(archive.namelist())
+    samples: list[JsonValue] = [_part(archive, name) for name in names if name.startswith("samples/")]
+    header = next((_part(archive, name) for name in (HEADER, START) if name in names), {})
+    return {"status": f"without a {HEADER}", **mapping(header), "samples": samples}
 
 
-def _result(sample: JsonObject, target: str, threshold: float, task: str | None) -> AdoptedResult:
-    checks = tuple(_checks(sample, threshold))
-    error = text_at(sample, "error", "message") or (None if checks else "the sample has no scores")
+def _part(archive: zipfile.ZipFile, name: str) -> JsonValue:
+    try:
+        return json_in(archive.read(name).decode())
+    except ValueError as error:
+        raise ValueError(f"{name} is not JSON: {error}") from error
+
+
+def results(log: JsonObject, how: HowToRead) -> AdoptedFile:
+    """Return the samples of a log; a sample passes if all its scores reach the threshold."""
+    samples = objects(log.get("samples"), "sample")
+    scores = Scores(how, (given for sample in samples for given in _given(sample)), GRADES)
+    task, model = text_at(log, "eval", "task"), text_at(log, "eval", "model")
+    found = tuple(_result(sample, model or "default", scores, task) for sample in samples)
+    return AdoptedFile(found, tuple(_lost(log, len(samples))))
+
+
+def _lost(log: JsonObject, samples: int) -> Iterator[str]:
+    status, expected = log.get("status"), _expected(log)
+    counts = f"{samples} of {counted(expected, 'sample')}" if expected is not None else counted(samples, "sample")
+    if status != "success":
+        message = text_at(log, "error", "message")
+        reason = f" ({message})" if message else ""
+        yield f"the run did not finish: its status is {text(status) or 'missing'}{reason}; {counts} in the log"
+    elif expected is not None and samples < expected:
+        yield f"samples are missing: {counts} in the log"
+    if log.get("invalidated") is True:
+        yield "the log is invalidated"
+
+
+def _expected(log: JsonObject) -> int | None:
+    """Return how many samples the run has; None if the log does not say."""
+    total = count_at(log, "results", "total_samples")
+    if total is not None:
+        return total
+    ids = value_at(log, "eval", "dataset", "sample_ids")
+    number = len(ids) if isinstance(ids, list) and ids else count_at(log, "eval", "dataset", "samples")
+    limit = count_at(log, "eval", "config", "limit")
+    if number is None or (limit is None and value_at(log, "eval", "config", "limit") is not None):
+        return None
+    number = number if limit is None else min(number, limit)
+    return number * (count_at(log, "eval", "config", "epochs") or 1)
+
+
+def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -> AdoptedResult:
+    checks: tuple[AdoptedCheck, ...] = ()
+    error = text_at(sample, "error", "message") or ("the sample has an error" if sample.get("error") else None)
+    has_ended_badly = error is not None
+    if error is None:
+        try:
+            checks = tuple(scores.checks(_given(sample), "scorer"))
+            error = None if checks else "the sample has no scores"
+        except UnknownScore as unknown:
+            error = str(unknown)
     usage = mapping(next(iter(mapping(sample.get("model_usage")).values()), None))
-    expected = sample.get("target")
     seconds = sample.get("total_time")
     return AdoptedResult(
-        id=slug(text(sample.get("id")) or "sample"),
+        name=text(sample.get("id")) or "sample",
+        distinctions=(text(sample.get("input")), text(sample.get("target")), json.dumps(sample.get("id"))),
         passed=None if error else all(check.passed for check in checks),
         score=sum(check.score for check in checks) / len(checks) if checks else None,
         answer=text_at(sample, "output", "completion")
         or text(mapping(next(iter(objects_at(sample, "output", "choices")), {}).get("message")).get("content")),
         question=messages(sample.get("input")),
-        expected=text(expected) or None,
+        expected=text(sample.get("target")) or None,
         target=target,
         model=text_at(sample, "output", "model"),
         checks=checks,
         error=error,
+        error_kind="process" if has_ended_badly else "evaluator",
         duration_ms=round(seconds * 1000) if isinstance(seconds, (int, float)) else 0,
         input_tokens=count_at(usage, "input_tokens"),
         output_tokens=whole(usage.get("output_tokens")),
@@ -65,14 +119,10 @@ def _result(sample: JsonObject, target: str, threshold: float, task: str | None)
     )
 
 
-def _checks(sample: JsonObject, threshold: float) -> Iterator[AdoptedCheck]:
-    for name, given in mapping(sample.get("scores")).items():
-        value = mapping(given).get("value")
-        parts = mapping(value) or {name: value}
-        for part, each in parts.items():
-            score = GRADES.get(each, share(json_or_none(each))) if isinstance(each, str) else share(each)
-            score = float(each) if isinstance(each, bool) else score
-            if score is not None:
-                label = name if part == name else f"{name}.{part}"
-                reasoning = text(mapping(given).get("explanation"))
-                yield AdoptedCheck(label, "scorer", score, score >= threshold, reasoning)
+def _given(sample: JsonObject) -> Iterator[Given]:
+    for name, score in mapping(sample.get("scores")).items():
+        value, reasoning = mapping(score).get("value"), text(mapping(score).get("explanation"))
+        parts = mapping(value)
+        yield from (Given(f"{name}.{part}", each, reasoning) for part, each in parts.items())
+        if not parts:
+            yield Given(name, value, reasoning)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from agentv_ci.adopt.values import amount, mapping, messages, share, slug, text, whole
-from agentv_ci.contracts.adopted import AdoptedResult
+from agentv_ci.adopt.scores import WORDS, Given, Scores, UnknownScore
+from agentv_ci.adopt.values import amount, mapping, messages, text, whole
+from agentv_ci.contracts.adopted import AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import value_at
 
@@ -14,29 +15,31 @@ FIELDS = (
     *("model", "error", "skip", "duration_ms", "cost_usd", "input_tokens", "output_tokens", "metadata", "reasoning"),
 )
 """Fields that a column can have."""
-PASSES = frozenset({"pass", "passed", "true", "ok", "success", "correct", "yes", "1"})
-"""Texts that are a pass."""
+NO = frozenset({"", "false", "no", "none", "null", "0"})
+"""Texts that say that a result has no error, or was not skipped."""
 
 
-def results(lines: Sequence[JsonObject], columns: Mapping[str, str], threshold: float) -> Iterator[AdoptedResult]:
-    """Yield a result for each line; `columns` has the path of the column of each field."""
-    for number, line in enumerate(lines, 1):
-        row = {name: value_at(line, *columns.get(name, name).split(".")) for name in FIELDS}
-        yield _result(row, number, threshold)
+def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
+    """Return a result for each line."""
+    paths = {name: how.columns.get(name, name).split(".") for name in FIELDS}
+    rows = [{name: value_at(line, *path) for name, path in paths.items()} for line in lines]
+    scores = Scores(how, (Given("score", row["score"]) for row in rows))
+    return AdoptedFile(tuple(_result(row, number, scores, how) for number, row in enumerate(rows, 1)))
 
 
-def _result(row: Mapping[str, JsonValue], number: int, threshold: float) -> AdoptedResult:
-    score = share(row["score"])
-    error = text(row["error"]) or None
-    skip = text(row["skip"]) or None
-    passed = _passed(row["passed"])
-    if passed is None and score is not None:
-        passed = score >= threshold
-    if passed is None and skip is None and error is None:
-        error = "the line has neither a verdict nor a score"
+def _result(row: Mapping[str, JsonValue], number: int, scores: Scores, how: HowToRead) -> AdoptedResult:
+    error, skip = _reason(row["error"], "error"), _reason(row["skip"], "skipped")
+    passed, score = None, None
+    if error is None and skip is None:
+        try:
+            passed, score = _verdict(row, scores, how)
+        except UnknownScore as unknown:
+            error = str(unknown)
+    name, model = text(row["id"]), text(row["model"])
     return AdoptedResult(
-        id=slug(text(row["id"]) or f"line-{number}"),
-        passed=None if error or skip else passed,
+        name=name or f"line-{number}",
+        distinctions=(text(row["question"]), text(row["expected"]), text(row["outcome"]), model),
+        passed=passed,
         score=score,
         answer=text(row["answer"]),
         question=messages(row["question"]),
@@ -44,11 +47,11 @@ def _result(row: Mapping[str, JsonValue], number: int, threshold: float) -> Adop
         outcome=text(row["outcome"]) or None,
         suite=text(row["suite"]) or None,
         line=1 if row["suite"] else number,
-        target=slug(text(row["target"]) or "default"),
-        model=text(row["model"]) or None,
+        target=text(row["target"]) or model or "default",
+        model=model or None,
         reasoning=text(row["reasoning"]),
         error=error,
-        skip=skip,
+        skip=None if error else skip,
         duration_ms=whole(row["duration_ms"]) or 0,
         cost_usd=amount(row["cost_usd"]),
         input_tokens=whole(row["input_tokens"]),
@@ -57,9 +60,33 @@ def _result(row: Mapping[str, JsonValue], number: int, threshold: float) -> Adop
     )
 
 
-def _passed(value: JsonValue) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, (int, float)):
-        return value > 0
-    return value.strip().lower() in PASSES if isinstance(value, str) and value.strip() else None
+def _reason(value: JsonValue, default: str) -> str | None:
+    """Return why there is an error or a result was skipped; None for a value that says that it is not so."""
+    if value is True:
+        return default
+    if not value or (isinstance(value, str) and value.strip().lower() in NO):
+        return None
+    return text(value)
+
+
+def _verdict(row: Mapping[str, JsonValue], scores: Scores, how: HowToRead) -> tuple[bool, float | None]:
+    """Return whether a result passed, and its score; raises UnknownScore."""
+    score = None
+    if row["score"] not in (None, "") and "score" not in how.ignored:
+        score = scores.score(Given("score", row["score"]))
+    if row["passed"] not in (None, ""):
+        return _passed(row["passed"], how), score
+    if score is None:
+        raise UnknownScore("the line has neither a verdict nor a score")
+    return score >= how.threshold, score
+
+
+def _passed(value: JsonValue, how: HowToRead) -> bool:
+    """Return a verdict; raises UnknownScore for a value that is none."""
+    if isinstance(value, bool) or (isinstance(value, (int, float)) and value in (0, 1)):
+        return bool(value)
+    written = text(value).strip()
+    known = how.grades.get(written, WORDS.get(written.lower(), {"1": 1.0, "0": 0.0}.get(written)))
+    if known is None:
+        raise UnknownScore(f"'passed' is {written}: say what it is worth with --map '{written}=0'")
+    return known >= how.threshold

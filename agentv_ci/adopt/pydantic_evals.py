@@ -3,39 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
-from agentv_ci.adopt.values import mapping, messages, share, slug, text
-from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedResult
+from agentv_ci.adopt.scores import Given, Scores, UnknownScore
+from agentv_ci.adopt.values import mapping, messages, objects, text
+from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.json_access import amount_at, objects_at, text_at
+from agentv_ci.json_access import amount_at, text_at, value_at
 
 
-def results(data: JsonValue, threshold: float) -> Iterator[AdoptedResult]:
-    """Yield the cases of a report; one passes if its assertions hold and, without any, its scores reach `threshold`."""
-    target = slug(text_at(data, "name") or "default")
-    for each in objects_at(data, "cases"):
-        yield _result(each, target, threshold)
-    for each in objects_at(data, "failures"):
-        error = text(each.get("error_message")) or "the task failed"
-        yield AdoptedResult(
-            id=slug(text(each.get("name"))),
-            passed=None,
-            question=messages(each.get("inputs")),
-            expected=text(each.get("expected_output")) or None,
-            target=target,
-            error=error,
-        )
+def results(report: JsonValue, how: HowToRead) -> AdoptedFile:
+    """Return the cases of a report; one passes if its assertions hold and, without any, by its scores."""
+    target = text_at(report, "name") or "default"
+    cases = objects(value_at(report, "cases"), "case")
+    scores = Scores(how, (given for case in cases for given in _given(case, "scores")))
+    failures = objects(value_at(report, "failures"), "failure")
+    broken = objects(value_at(report, "report_evaluator_failures"), "failure of an evaluator")
+    found = chain(
+        (_result(case, target, scores) for case in cases),
+        (_failed(case, target) for case in failures),
+    )
+    lost = (f"evaluator '{text(each.get('name'))}' of the report: {text(each.get('error_message'))}" for each in broken)
+    return AdoptedFile(tuple(found), tuple(lost))
 
 
-def _result(case: JsonObject, target: str, threshold: float) -> AdoptedResult:
-    asserted = tuple(_checks(case, "assertions", threshold))
-    scored = tuple(_checks(case, "scores", threshold))
-    deciding = asserted or scored
-    failures = [text(each.get("error_message")) for each in objects_at(case, "evaluator_failures")]
-    error = "; ".join(failures) or (None if deciding else "the case has no assertions and no scores")
-    checks = asserted + scored
+def _failed(case: JsonObject, target: str) -> AdoptedResult:
     return AdoptedResult(
-        id=slug(text(case.get("name"))),
+        name=_name(case),
+        distinctions=_distinctions(case),
+        passed=None,
+        question=messages(case.get("inputs")),
+        expected=text(case.get("expected_output")) or None,
+        target=target,
+        error=text(case.get("error_message")) or "the task failed",
+        error_kind="process",
+    )
+
+
+def _result(case: JsonObject, target: str, scores: Scores) -> AdoptedResult:
+    asserted: tuple[AdoptedCheck, ...] = ()
+    scored: tuple[AdoptedCheck, ...] = ()
+    failures = objects(case.get("evaluator_failures"), "failure")
+    error = "; ".join(text(failure.get("error_message")) or "an evaluator failed" for failure in failures) or None
+    try:
+        asserted = tuple(scores.checks(_given(case, "assertions"), "assertion"))
+        scored = tuple(scores.checks(_given(case, "scores"), "score"))
+    except UnknownScore as unknown:
+        error = error or str(unknown)
+    deciding, checks = asserted or scored, asserted + scored
+    if error is None and not deciding:
+        error = "the case has no assertions and no scores"
+    return AdoptedResult(
+        name=_name(case),
+        distinctions=_distinctions(case),
         passed=None if error else all(check.passed for check in deciding),
         score=sum(check.score for check in checks) / len(checks) if checks else None,
         answer=text(case.get("output")),
@@ -49,9 +69,15 @@ def _result(case: JsonObject, target: str, threshold: float) -> AdoptedResult:
     )
 
 
-def _checks(case: JsonObject, key: str, threshold: float) -> Iterator[AdoptedCheck]:
-    for name, given in mapping(case.get(key)).items():
-        value = mapping(given).get("value")
-        score = float(value) if isinstance(value, bool) else share(value)
-        if score is not None:
-            yield AdoptedCheck(name, key[:-1], score, score >= threshold, text(mapping(given).get("reason")))
+def _name(case: JsonObject) -> str:
+    """Return the name of a case, which repetitions share."""
+    return text(case.get("source_case_name")) or text(case.get("name")) or "case"
+
+
+def _distinctions(case: JsonObject) -> tuple[str, ...]:
+    return text(case.get("inputs")), text(case.get("expected_output"))
+
+
+def _given(case: JsonObject, key: str) -> Iterator[Given]:
+    for name, result in mapping(case.get(key)).items():
+        yield Given(name, mapping(result).get("value"), text(mapping(result).get("reason")))

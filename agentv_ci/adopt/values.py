@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-import re
 
+from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
-_UNSAFE = re.compile(r"[^\w./\[\]:-]+")
+MAX_NAME = 120
+MARK = 8
+"""Digits of a digest that make a name unique."""
 
 
-def slug(text: str) -> str:
-    """Return a text as an id, on one line and without spaces."""
-    return _UNSAFE.sub("-", text.strip())[:120].strip("-") or "case"
+def name_of(text: str) -> str:
+    """Return a text as a name on one line; other texts have other names."""
+    if text and text == text.strip() and text.isprintable() and len(text) <= MAX_NAME:
+        return text
+    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
+    return f"{' '.join(words)[: MAX_NAME - MARK - 1].strip() or 'case'}-{mark_of(text)}"
 
 
-def share(value: JsonValue) -> float | None:
-    """Return a number as a score from 0 to 1; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return min(1.0, max(0.0, float(value)))
+def mark_of(text: str) -> str:
+    """Return a short text that other texts do not have."""
+    return digest_of(text)[:MARK]
 
 
 def text(value: JsonValue) -> str:
@@ -33,6 +36,18 @@ def text(value: JsonValue) -> str:
 def mapping(value: JsonValue) -> JsonObject:
     """Return a mapping; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
+
+
+def objects(value: JsonValue, noun: str) -> list[JsonObject]:
+    """Return the objects in a list; nothing is an empty list. Raises ValueError for anything else."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"the {noun}s are not a list")  # noqa: TRY004  # of the file
+    for number, item in enumerate(value, 1):
+        if not isinstance(item, dict):
+            raise ValueError(f"{noun} {number} is not an object")  # noqa: TRY004
+    return [mapping(item) for item in value]
 
 
 def amount(value: JsonValue) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from agentv_ci.analysis.run_report import run_report_of
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.report import Against, report_results
 from agentv_ci.app.report_files import Reports, RunFiles, RunOutcome, report_path
-from agentv_ci.contracts.adopted import AdoptedResult, AdoptKind
+from agentv_ci.contracts.adopted import AdoptedFile, AdoptedResult, AdoptKind, HowToRead
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.source import normal, relative
@@ -37,8 +37,7 @@ class AdoptWish:
     paths: Sequence[str]
     kind: AdoptKind
     out: Path
-    columns: Mapping[str, str] = field(default_factory=dict)
-    threshold: float = 0.8
+    how: HowToRead = field(default_factory=HowToRead)
     min_pass_rate: float | None = None
 
 
@@ -51,40 +50,46 @@ def adopted(
     """
     out = normal(cwd / wish.out)
     paths = [normal(cwd / each) for each in wish.paths]
+    if twice := [name for name, path in zip(wish.paths, paths, strict=True) if paths.count(path) > 1]:
+        raise UsageError(f"{twice[0]} is named twice")
     files = RunFiles(out, form_named(out), reports)
     files.require_writable([*paths, *filter(None, [baseline])])
-    rows: list[ResultRow] = []
+    found: list[tuple[str, AdoptedResult]] = []
+    lost: list[str] = []
     for path in paths:
-        found = _results(path, wish)
+        read = _read(path, wish)
         name = relative(path, find_root(path, cwd))
-        rows += adopted_rows(found, path=name, tool=wish.kind, now=now)
-    if not rows:
-        raise NothingToRun(f"no result of {wish.kind} in {', '.join(wish.paths)}")
+        found += ((name, result) for result in read.results)
+        lost += (f"{name}: {sentence}" for sentence in read.lost or ([] if read.results else ["it has no results"]))
+    if not found:
+        raise NothingToRun(f"no result of {wish.kind} in {', '.join(wish.paths)}", hint="; ".join(lost))
+    rows = list(adopted_rows(found, tool=wish.kind, now=now))
     with tempfile.TemporaryDirectory() as folder:
         unreported = Path(folder, out.name)
         encode = form(form_named(out)).encode
         unreported.write_text("".join(map(encode, rows)), encoding="utf-8", newline="\n")
-        report = _report(rows, 1.0 if wish.min_pass_rate is None else wish.min_pass_rate)
+        report = _report(rows, lost, 1.0 if wish.min_pass_rate is None else wish.min_pass_rate)
         report_path(unreported).write_text(json.dumps(report.model_dump(by_alias=True)), encoding="utf-8")
         against = Against(baseline, now) if baseline is not None else None
         outcome = report_results([str(unreported)], files, reports, cwd=cwd, expected_shards=None, against=against)
     return outcome, files
 
 
-def _report(rows: Sequence[ResultRow], min_pass_rate: float) -> RunReport:
-    """Return the run report of complete results, with the gate of every suite."""
+def _report(rows: Sequence[ResultRow], lost: Sequence[str], min_pass_rate: float) -> RunReport:
+    """Return the run report of results, with the gate of every suite, which does not pass if something is lost."""
     tally = Tally(row.target for row in rows)
     for row in rows:
         tally.add(row)
     outcomes = tally.outcomes()
     cases = Counter(each.case.suite for each in outcomes)
     settings = [GateSettings(suite=suite, cases=n, min_pass_rate=min_pass_rate) for suite, n in sorted(cases.items())]
-    return run_report_of(tally, outcomes, settings, Ending(), plan_digest=None, scenarios=(), comparison=None)
+    ending = Ending(incomplete=tuple(lost))
+    return run_report_of(tally, outcomes, settings, ending, plan_digest=None, scenarios=(), comparison=None)
 
 
-def _results(path: Path, wish: AdoptWish) -> list[AdoptedResult]:
+def _read(path: Path, wish: AdoptWish) -> AdoptedFile:
     try:
-        return list(results_in(path, wish.kind, columns=wish.columns, threshold=wish.threshold))
+        return results_in(path, wish.kind, wish.how)
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from error
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from agentv_ci.cli.options import (
     part,
     takes,
 )
+from agentv_ci.contracts.adopted import HowToRead, Scale
 from agentv_ci.errors import UsageError
 from agentv_ci.text import did_you_mean, listed
 
@@ -35,9 +37,19 @@ class AdoptOptions:
     out: str = option(
         "--out", "-o", type=FILE, default="results.jsonl", show_default=True, help="Write the rows to FILE."
     )
-    columns: tuple[str, ...] = option(
-        "--map", multiple=True, metavar="FIELD=PATH", help="For jsonl: the path of the column of a field."
+    maps: tuple[str, ...] = option(
+        "--map",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="FIELD=PATH: for jsonl, the path of the column of a field. TEXT=SCORE: the score that a text stands for.",
     )
+    scales: tuple[str, ...] = option(
+        "--scale",
+        multiple=True,
+        metavar="[NAME=]WORST:BEST",
+        help="State the scale of the score NAME, or of all scores, unless it is 0:1.",
+    )
+    ignored: tuple[str, ...] = option("--ignore", multiple=True, metavar="NAME", help="Leave out the score NAME.")
     threshold: float = option(
         "--threshold",
         type=SHARE,
@@ -60,11 +72,16 @@ def command(options: AdoptOptions) -> int:
     Prints the summary, applies the gate and writes reports, like `report`. Verdicts are the tool's own. The fields of
     `--map` are those of the lines by default; a path is a name, or names with dots: `--map id=case.name`.
 
+    A score that is no number from 0 to 1 is an error of its result, unless `--scale` or `--map` says how to read it.
+    The gate does not pass if the file lacks results that it counts, or if the run did not finish.
+
     \b
     Examples:
       agentv-ci adopt results.json --from promptfoo --html report.html
       agentv-ci adopt junit.xml --from junit --out results.jsonl --baseline main.jsonl
       agentv-ci adopt scores.jsonl --from jsonl --map id=name --map answer=output.text --threshold 0.7
+      agentv-ci adopt stars.jsonl --from jsonl --map score=rating --scale 1:5
+      agentv-ci adopt log.json --from inspect --map A=1 --map B=0.5 --scale risk=10:0 --ignore length
     """
     return adopt(options, Path.cwd())
 
@@ -75,8 +92,7 @@ def adopt(options: AdoptOptions, cwd: Path) -> int:
         options.results,
         next(kind for kind in KINDS if kind == options.kind),
         Path(options.out),
-        dict(_pair(each) for each in options.columns),
-        options.threshold,
+        _how(options),
         options.min_pass_rate,
     )
     baseline = cwd / options.baseline if options.baseline else None
@@ -85,10 +101,45 @@ def adopt(options: AdoptOptions, cwd: Path) -> int:
     return outcome.report.gate.exit_code
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, path = text.partition("=")
-    if not equals or not path:
-        raise UsageError(f"--map {text}: expected FIELD=PATH")
-    if name not in COLUMNS:
-        raise UsageError(f"--map {text}: unknown field '{name}'{did_you_mean(name, COLUMNS)}", hint=listed(COLUMNS))
-    return name, path
+def _how(options: AdoptOptions) -> HowToRead:
+    columns: dict[str, str] = {}
+    grades: dict[str, float] = {}
+    for written in options.maps:
+        name, equals, value = written.rpartition("=")
+        if not equals or not name or not value:
+            raise UsageError(f"--map {written}: expected FIELD=PATH or TEXT=SCORE")
+        share = _number(value)
+        if name in COLUMNS and options.kind == "jsonl":
+            columns[name] = value
+        elif share is not None and 0 <= share <= 1:
+            grades[name] = share
+        else:
+            raise _unusable(written, name, options.kind)
+    if options.kind == "junit" and (grades or options.scales or options.ignored):
+        raise UsageError("JUnit XML has no scores: --map, --scale and --ignore are of no use")
+    scales = dict(map(_scale, options.scales))
+    return HowToRead(options.threshold, columns, grades, scales, frozenset(options.ignored))
+
+
+def _unusable(written: str, name: str, kind: str) -> UsageError:
+    if kind != "jsonl":
+        message = f"--map {written}: expected TEXT=SCORE, with a score from 0 to 1"
+        return UsageError(message, hint="only jsonl has columns to map")
+    message = f"--map {written}: unknown field '{name}'{did_you_mean(name, COLUMNS)}"
+    return UsageError(message, hint=f"fields: {listed(COLUMNS)}; or TEXT=SCORE, with a score from 0 to 1")
+
+
+def _scale(written: str) -> tuple[str, Scale]:
+    name, _, limits = written.rpartition("=")
+    worst, best = map(_number, limits.partition(":")[::2])
+    if worst is None or best is None or worst == best:
+        raise UsageError(f"--scale {written}: expected WORST:BEST or NAME=WORST:BEST, such as 1:5 or risk=10:0")
+    return name, Scale(worst, best)
+
+
+def _number(written: str) -> float | None:
+    try:
+        number = float(written)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

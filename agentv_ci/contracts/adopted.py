@@ -4,12 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import ErrorKind, JsonObject, Require
 
 AdoptKind = Literal["promptfoo", "inspect", "junit", "openai-evals", "pydantic-evals", "jsonl"]
 """The tool whose results are adopted; `jsonl` is any table of lines, with a map of its columns."""
+
+
+class Scale(NamedTuple):
+    """The worst and the best value of a score; the worst may be the larger one."""
+
+    worst: float
+    best: float
+
+    def __str__(self) -> str:
+        return f"{self.worst:g}:{self.best:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class HowToRead:
+    """What the user says about the results of a tool."""
+
+    threshold: float = 0.8
+    """The score that passes where the tool has no verdict."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Field → path of its column, of `jsonl`."""
+    grades: Mapping[str, float] = field(default_factory=dict)
+    """Text in place of a score → score from 0 to 1."""
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+    """Name of a score → its scale; an empty name is that of all others."""
+    ignored: frozenset[str] = frozenset()
+    """Names of scores that do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +55,12 @@ class AdoptedCheck:
 class AdoptedResult:
     """One answer that another tool has judged."""
 
-    id: str
+    name: str
+    """What the tool calls the test."""
     passed: bool | None
     """None if it could not be judged, or was skipped."""
+    distinctions: tuple[str, ...] = ()
+    """What else differs between tests, the plainest first; results with equal ones are trials of one case."""
     score: float | None = None
     """From 0 to 1; by default 1 if it passed, else 0."""
     answer: str = ""
@@ -45,9 +74,12 @@ class AdoptedResult:
     line: int = 1
     target: str = "default"
     model: str | None = None
+    require: Require = "majority"
+    """Trials that must pass."""
     checks: tuple[AdoptedCheck, ...] = ()
     reasoning: str = ""
     error: str | None = None
+    error_kind: ErrorKind = "evaluator"
     skip: str | None = None
     duration_ms: int = 0
     cost_usd: float | None = None
@@ -57,3 +89,12 @@ class AdoptedResult:
     metadata: JsonObject = field(default_factory=dict)
     definition: Mapping[str, object] = field(default_factory=dict)
     """What else defines the case, besides its question and expected answer: part of its digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedFile:
+    """The results in a file."""
+
+    results: tuple[AdoptedResult, ...]
+    lost: tuple[str, ...] = ()
+    """What went wrong beside these results, as sentences: missing results, suites and runs that broke off."""

@@ -38,6 +38,7 @@ PROMPTFOO = {
     }
 }
 INSPECT = {
+    "status": "success",
     "eval": {"task": "sums", "model": "mockllm/model"},
     "samples": [
         {
@@ -84,7 +85,7 @@ OPENAI = [
     },
     {"sample_id": "s.1", "type": "match", "data": {"correct": True, "expected": "2"}},
     {"sample_id": "s.2", "type": "match", "data": {"correct": False, "expected": "4", "sampled": "5"}},
-    {"sample_id": "s.3", "type": "metrics", "data": {"f1": 0.9, "note": "x"}},
+    {"sample_id": "s.3", "type": "metrics", "data": {"f1": 0.9}},
     {"sample_id": "s.4", "type": "error", "data": {"message": "lost"}},
     {"final_report": {"accuracy": 0.5}},
 ]
@@ -154,7 +155,7 @@ def test_every_command_reads_them(kind: str, project: Project) -> None:
 
 def test_rows_say_what_the_tool_recorded(project: Project) -> None:
     row, *_ = adopt(project, "promptfoo")
-    assert row["eval_id"] == "Greets-Ada"
+    assert row["eval_id"] == "Greets Ada"
     assert (row["target"], row["candidate_answer"], row["duration_ms"], row["cost_usd"]) == ("luna", "Hello", 12, 0.5)
     assert [(each["role"], each["content"]) for each in row["input_messages"]] == [("system", "S"), ("user", "Q")]
     assert row["usage"]["total_tokens"] == 5
@@ -204,12 +205,12 @@ def test_columns_are_mapped(project: Project) -> None:
     done = project.run("adopt", "r.jsonl", "--from", "jsonl", "--out", "rows.jsonl", *maps, "--threshold", "0.7")
     assert done.code == 0, done
     row = project.rows("rows.jsonl")[0]
-    assert (row["eval_id"], row["score"], row["candidate_answer"]) == ("x-y", 0.75, "T")
+    assert (row["eval_id"], row["score"], row["candidate_answer"]) == ("x y", 0.75, "T")
 
 
 def test_archives_of_inspect_are_read(project: Project) -> None:
     with zipfile.ZipFile(project.path("log.eval"), "w") as archive:
-        archive.writestr("header.json", json.dumps({"eval": INSPECT["eval"]}))
+        archive.writestr("header.json", json.dumps({"status": "success", "eval": INSPECT["eval"]}))
         archive.writestr("samples/1.json", json.dumps(INSPECT["samples"][0]))  # type: ignore[index]
     assert project.run("adopt", "log.eval", "--from", "inspect", "--out", "rows.jsonl").code == 0
     assert project.rows("rows.jsonl")[0]["tags"] == ["sums"]

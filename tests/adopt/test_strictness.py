@@ -1,0 +1,459 @@
+"""`adopt` is as strict as our own rows: nothing is lost or guessed, and different tests are different cases."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.projects import Project
+
+Adopted = tuple[int, list[dict[str, Any]], str]
+"""The exit code, the rows, and what is printed."""
+
+
+@pytest.fixture
+def project(repository: Path) -> Project:
+    return Project(repository)
+
+
+def adopted(project: Project, kind: str, content: str | bytes, *flags: str, name: str = "theirs.json") -> Adopted:
+    project.path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = project.run("adopt", name, "--from", kind, "--out", "rows.jsonl", *flags)
+    rows = project.rows("rows.jsonl") if project.path("rows.jsonl").exists() else []
+    return done.code, rows, " ".join((done.out + done.err).split())
+
+
+def verdicts(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(row["eval_id"], row["verdict"]) for row in rows]
+
+
+def lines(*rows: Any) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+FAILS = '<failure message="boom"/>'
+LONG = "x" * 130
+
+
+def case(name: str, inside: str = "", group: str = "t", more: str = "") -> str:
+    return f'<testcase classname="{group}" name="{name}" {more}>{inside}</testcase>'
+
+
+def suite(*inside: str, **attributes: object) -> str:
+    written = " ".join(f'{key}="{value}"' for key, value in attributes.items())
+    return f"<testsuite {written}>{''.join(inside)}</testsuite>"
+
+
+def suites(*inside: str) -> str:
+    return f"<testsuites>{''.join(inside)}</testsuites>"
+
+
+def in_browser(name: str, inside: str = "") -> str:
+    return suite(case("login", inside), name="a.spec", hostname=name)
+
+
+ANSWERED = {"success": True, "failureReason": 0, "score": 1, "provider": {"id": "echo"}, "prompt": {"label": "p"}}
+FAILED = {"success": False, "failureReason": 1, "score": 0}
+
+
+def asked(variables: dict[str, Any], **more: Any) -> dict[str, Any]:
+    test = {"description": "Greets", "vars": variables, "assert": more.pop("asserts", [])}
+    return {**ANSWERED, "vars": variables, "testCase": test, **more}
+
+
+def promptfoo(*results: Any, **stats: int) -> str:
+    return json.dumps({"results": {"version": 3, "results": results, **({"stats": stats} if stats else {})}})
+
+
+def inspect(*samples: Any, **log: Any) -> str:
+    return json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}, "samples": samples, **log})
+
+
+def sample(name: object = "a", value: object = "C", **more: Any) -> dict[str, Any]:
+    scores = {"match": {"value": value}, "other": {"value": "C"}}
+    return {"id": name, "input": "q", "target": "a", "scores": scores, **more}
+
+
+SPEC: dict[str, Any] = {"spec": {"completion_fns": ["m"], "base_eval": "t", "run_id": "1"}}
+END: dict[str, Any] = {"final_report": {"accuracy": 1.0}}
+
+
+def event(kind: str, run: str = "1", name: str = "s", **data: Any) -> dict[str, Any]:
+    return {"run_id": run, "sample_id": name, "type": kind, "data": data}
+
+
+def scored(**more: Any) -> dict[str, Any]:
+    return {"name": "a", "inputs": "q", "scores": {"near": {"value": 0.9}}, **more}
+
+
+# Results of which one fails, and the ids of their cases: as many as there are tests, and the failed one fails the gate.
+DIFFERENT: list[tuple[str, str, list[str]]] = [
+    ("junit", suite(case("a &lt; 1"), case("a = 1"), case("a &gt; 1", FAILS)), ["t.a < 1", "t.a = 1", "t.a > 1"]),
+    ("junit", suite(case("😀"), case("😁"), case("🤖", FAILS)), ["t.😀", "t.😁", "t.🤖"]),
+    (
+        "junit",
+        suite(case(f"{LONG}1"), case(f"{LONG}2", FAILS)),
+        [f"t.{'x' * 109}-79abcd3f", f"t.{'x' * 109}-b70f52b8"],
+    ),
+    (
+        "junit",
+        suite(case("b.c", group="a"), case("c", FAILS, group="a.b")),
+        ["a.b.c [a::b.c]", "a.b.c [a.b::c]"],
+    ),
+    (
+        "junit",
+        suites(in_browser("chromium"), in_browser("firefox"), in_browser("webkit", FAILS)),
+        ["t.login [chromium]", "t.login [firefox]", "t.login [webkit]"],
+    ),
+    (
+        "junit",
+        suites(suite(case("x"), name="one"), suite(suite(case("x", FAILS), name="inner"), name="two")),
+        ["t.x [one]", "t.x [two > inner]"],
+    ),
+    (
+        "jsonl",
+        lines(*({"id": name, "passed": name != "x  y"} for name in ("x y", "x-y", "x  y"))),
+        ["x y", "x-y", "x  y"],
+    ),
+    (
+        "jsonl",
+        lines({"id": "a", "passed": 1, "question": "1"}, {"id": "a", "passed": 0, "question": "2"}),
+        ["a [1]", "a [2]"],
+    ),
+    (
+        "jsonl",
+        lines({"id": "a [1]", "passed": 0}, {"id": "a", "passed": 1, "question": "1"}, {"id": "a", "passed": 1}),
+        ["a [1]", "a [1]-b7af7c82", "a [-]"],
+    ),
+    ("promptfoo", promptfoo(asked({"q": "a"}), asked({"q": "b"}, **FAILED)), ["Greets [q=a]", "Greets [q=b]"]),
+    ("promptfoo", promptfoo(asked({"q": 1}), asked({"q": "1"}, **FAILED)), ['Greets [{"q":1}]', 'Greets [{"q":"1"}]']),
+    (
+        "promptfoo",
+        promptfoo(asked({"q": 1}, prompt={"label": "short"}), asked({"q": 1}, prompt={"label": "long"}, **FAILED)),
+        ["Greets [short]", "Greets [long]"],
+    ),
+    (
+        "promptfoo",
+        promptfoo(asked({}, asserts=[{"type": "equals"}]), asked({}, asserts=[{"type": "is-json"}], **FAILED)),
+        ['Greets [[{"type": "equals"}]]', 'Greets [[{"type": "is-json"}]]'],
+    ),
+    ("inspect", inspect(sample("a b"), sample("a-b", "I")), ["a b", "a-b"]),
+    ("inspect", inspect(sample(1), sample("1", "I")), ["1 [1]", '1 ["1"]']),
+    (
+        "pydantic-evals",
+        json.dumps({"cases": [scored(), scored(inputs="p", scores={"near": {"value": 0}})]}),
+        ["a [q]", "a [p]"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "ids"), DIFFERENT)
+def test_different_tests_are_different_cases(kind: str, content: str, ids: list[str], project: Project) -> None:
+    code, rows, _ = adopted(project, kind, content)
+    assert [row["eval_id"] for row in rows] == ids
+    assert {row["trials"] for row in rows} == {1}
+    assert (code, [row["verdict"] for row in rows].count("fail")) == (1, 1)
+
+
+# Results of tests with one name for several targets.
+COLUMNS = [
+    ("promptfoo", promptfoo(asked({}, promptIdx=0), asked({}, promptIdx=2, **FAILED)), ["echo", "echo-2"]),
+    ("promptfoo", promptfoo(asked({}, provider="a b"), asked({}, provider="a-b", **FAILED)), ["a b", "a-b"]),
+    ("jsonl", lines({"id": "a", "passed": 1, "model": "m"}, {"id": "a", "passed": 0, "model": "n"}), ["m", "n"]),
+    (
+        "openai-evals",
+        lines(
+            SPEC,
+            event("match", correct=True),
+            END,
+            {"spec": {"completion_fns": ["n"], "run_id": "2"}},
+            event("match", "2", correct=False),
+            END,
+        ),
+        ["m", "n"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "targets"), COLUMNS)
+def test_different_configurations_are_different_targets(
+    kind: str, content: str, targets: list[str], project: Project
+) -> None:
+    code, rows, _ = adopted(project, kind, content)
+    assert [row["target"] for row in rows] == targets
+    assert (code, [row["verdict"] for row in rows]) == (1, ["pass", "fail"])
+
+
+# Equal tests, the verdicts of their trials, and whether the case passes.
+EQUAL = [
+    # As pytest-rerunfailures writes a test that failed three times, and one that passed in the end.
+    ("junit", suite(case("x"), case("x"), case("x", FAILS), tests=3, failures=1), ["pass", "pass", "fail"], False),
+    ("junit", suite(case("x"), case("x")), ["pass", "pass"], True),
+    ("junit", suite(case("x"), case("x", '<error message="teardown"/>')), ["pass", "error"], False),
+    # As Surefire writes them.
+    ("junit", suite(case("x", '<flakyFailure message="boom"/>')), ["pass"], True),
+    ("junit", suite(case("x", f'{FAILS}<rerunFailure message="boom"/>')), ["fail"], False),
+    ("inspect", inspect(sample(), sample(epoch=2), sample(value="I", epoch=3)), ["pass", "pass", "fail"], True),
+    (
+        "pydantic-evals",
+        json.dumps({"cases": [scored(name=f"a [{n}/2]", source_case_name="a") for n in (1, 2)]}),
+        ["pass", "pass"],
+        True,
+    ),
+    (
+        "promptfoo",
+        promptfoo(*(asked({"q": 1, "sessionId": n}, testIdx=n) for n in range(2))),
+        ["pass", "pass"],
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "expected", "passes"), EQUAL)
+def test_equal_tests_are_trials(kind: str, content: str, expected: list[str], passes: bool, project: Project) -> None:
+    code, rows, _ = adopted(project, kind, content)
+    assert len({row["eval_id"] for row in rows}) == 1
+    assert [(row["verdict"], row["trial"]) for row in rows] == [*zip(expected, range(1, 9), strict=False)]
+    assert (code == 0) is passes
+
+
+def test_repeated_failures_of_surefire_are_named(project: Project) -> None:
+    _, (row,), _ = adopted(project, "junit", suite(case("x", '<flakyFailure message="boom"/>')))
+    assert row["reasoning"] == "passed after 1 failed attempt: boom"
+
+
+# What is lost, and the sentence of the gate, which does not pass.
+STARTED = {"eval": {"dataset": {"samples": 4, "sample_ids": ["a", "b", "c"]}, "config": {"limit": 3, "epochs": 2}}}
+LOST = [
+    ("junit", suites(suite(case("x"), name="a"), suite('<error message="no"/>', name="b")), "suite 'b': no"),
+    ("junit", suite(case("x"), FAILS, name="b"), "suite 'b': boom"),
+    ("junit", suite(case("x"), name="b", tests=3), "suite 'b' counts 3 tests, and 1 are in the file"),
+    (
+        "junit",
+        suite(case("x"), name="b", failures=1, errors=1),
+        "counts 1 failed and 1 with errors, and 0 are in the file",
+    ),
+    ("inspect", inspect(sample(), status="error", error={"message": "oom"}), "its status is error (oom); 1 sample"),
+    ("inspect", inspect(sample(), status="cancelled"), "its status is cancelled"),
+    ("inspect", inspect(sample(), status="started", **STARTED), "its status is started; 1 of 6 samples"),
+    ("inspect", inspect(sample(), status=None), "its status is missing"),
+    ("inspect", inspect(sample(), results={"total_samples": 2}), "samples are missing: 1 of 2 samples"),
+    ("inspect", inspect(sample(), invalidated=True), "the log is invalidated"),
+    ("openai-evals", lines(SPEC, event("match", correct=True)), "the run did not finish: 1 run, 0 final reports"),
+    (
+        "openai-evals",
+        lines(SPEC, event("match", correct=True), SPEC | {"spec": {"run_id": "2"}}, END),
+        "2 runs, 1 final",
+    ),
+    ("openai-evals", lines(event("match", correct=True), END), "its beginning is missing"),
+    ("openai-evals", lines(SPEC, {**event("match", correct=True), "event_id": 2}, END), "2 events missing"),
+    (
+        "promptfoo",
+        promptfoo(asked({}), successes=1, failures=1, errors=0),
+        "it counts 2 results, and 1 are in the file",
+    ),
+    ("promptfoo", promptfoo(asked({"q": 1}), asked({"q": 2}), successes=1, failures=1), "it counts 1 failed"),
+    (
+        "pydantic-evals",
+        json.dumps({"cases": [scored()], "report_evaluator_failures": [{"name": "f1", "error_message": "no"}]}),
+        "evaluator 'f1' of the report: no",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "sentence"), LOST)
+def test_gate_does_not_pass_if_something_is_lost(kind: str, content: str, sentence: str, project: Project) -> None:
+    code, rows, said = adopted(project, kind, content, "--min-pass-rate", "0")
+    assert {row["verdict"] for row in rows} == {"pass"}
+    assert (code, "theirs.json: " in said, sentence in said) == (1, True, True), said
+    again = project.run("report", "rows.jsonl")
+    assert (again.code, sentence in " ".join(again.out.split())) == (1, True)
+
+
+def test_a_file_without_results_beside_others_is_lost(project: Project) -> None:
+    project.write({"empty.xml": "<testsuites/>", "none.jsonl": "\n"})
+    code, _, said = adopted(project, "junit", suite(case("x")), "empty.xml")
+    assert (code, "empty.xml: it has no test cases" in said) == (1, True)
+    code, _, said = adopted(project, "jsonl", lines({"id": "a", "passed": True}), "none.jsonl")
+    assert (code, "none.jsonl: it has no results" in said) == (1, True)
+
+
+def archive(project: Project, files: dict[str, str]) -> bytes:
+    path = project.path("made.zip")
+    with zipfile.ZipFile(path, "w") as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return path.read_bytes()
+
+
+def test_an_archive_without_header_is_unfinished(project: Project) -> None:
+    start = {"eval": {"task": "sums", "model": "m", "dataset": {"samples": 3}}}
+    files = {"_journal/start.json": json.dumps(start), "samples/a_epoch_1.json": json.dumps(sample())}
+    code, (row,), said = adopted(project, "inspect", archive(project, files), name="log.eval")
+    assert (code, row["target"], row["tags"]) == (1, "m", ["sums"])
+    assert "its status is without a header.json; 1 of 3 samples" in said
+    files["samples/b_epoch_1.json"] = "{"
+    code, _, said = adopted(project, "inspect", archive(project, files), name="log.eval")
+    assert (code, "samples/b_epoch_1.json is not JSON" in said) == (2, True)
+
+
+# Values that are no scores: an error of the result, whatever else is good.
+NAN = float("nan")
+UNKNOWN = [
+    ("inspect", inspect(sample(value=NAN)), "score 'match' is NaN"),
+    ("inspect", inspect(sample(value=None)), "score 'match' is null"),
+    ("inspect", inspect(sample(value="A")), "score 'match' is A: say what it is worth with --map 'A=0'"),
+    ("inspect", inspect(sample(value=["C", "C"])), 'score \'match\' is ["C", "C"]: leave the score out'),
+    ("inspect", inspect(sample(value={"tone": "B"})), "score 'match.tone' is B"),
+    ("inspect", inspect(sample(value=7)), "score 'match' is 7, which is not from 0 to 1"),
+    ("inspect", inspect(sample(value=-0.5)), "score 'match' is -0.5"),
+    ("openai-evals", lines(SPEC, event("match", correct=True), event("match", correct=False), END), "contradict"),
+    ("openai-evals", lines(SPEC, event("metrics", f1=0.9), event("metrics", f1=0.1), END), "contradict"),
+    ("openai-evals", lines(SPEC, event("metrics", f1=0.9, grade="F"), END), "score 'grade' is F"),
+    ("openai-evals", lines(SPEC, event("metrics", choice="__invalid__", score=None), END), "score 'score' is null"),
+    ("openai-evals", lines(SPEC, event("match", correct="maybe"), END), "score 'match' is maybe"),
+    ("openai-evals", lines(SPEC, event("error", message="lost"), event("match", correct=True), END), "lost"),
+    ("pydantic-evals", json.dumps({"cases": [scored(assertions={"a": {"value": NAN}})]}), "score 'a' is NaN"),
+    ("pydantic-evals", json.dumps({"cases": [scored(scores={"length": {"value": 350}})]}), "'length' is 350"),
+    ("promptfoo", promptfoo(asked({}, score=5)), "score 'score' is 5"),
+    ("promptfoo", promptfoo(asked({}, success="yes")), "'success' is yes, not true or false"),
+    ("promptfoo", promptfoo(asked({}, gradingResult={"pass": False})), "'pass' of its grading is false"),
+    ("promptfoo", promptfoo({"vars": {"q": 1}, "success": False, "error": "no key"}), "no key"),
+    ("jsonl", lines({"id": "a", "passed": True, "score": NAN}), "score 'score' is NaN"),
+    ("jsonl", lines({"id": "a", "passed": "maybe"}), "'passed' is maybe"),
+    ("jsonl", lines({"id": "a", "passed": 0.5}), "'passed' is 0.5"),
+    ("jsonl", lines({"id": "a", "passed": ["yes"]}), "'passed' is"),
+    ("jsonl", lines({"id": "a", "score": "B"}), "score 'score' is B"),
+    ("jsonl", lines({"id": "a", "score": 1e999}), "score 'score' is Infinity"),
+    ("jsonl", lines({"id": "a", "passed": True, "error": True}), "error"),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "error"), UNKNOWN)
+def test_unknown_values_are_errors(kind: str, content: str, error: str, project: Project) -> None:
+    code, (row,), _ = adopted(project, kind, content, "--min-pass-rate", "0")
+    assert (row["verdict"], error in row["error"]) == ("error", True), row["error"]
+    assert code in {1, 4}
+
+
+def test_a_score_of_another_scale_is_never_full_marks(project: Project) -> None:
+    stars = lines(*({"id": str(number), "score": number} for number in (1, 2, 5)))
+    code, rows, said = adopted(project, "jsonl", stars)
+    assert (code, [row["verdict"] for row in rows]) == (4, ["error"] * 3)
+    assert "score 'score' is 1, and 2 elsewhere" in said
+    code, rows, _ = adopted(project, "jsonl", stars, "--scale", "1:5")
+    assert (code, [row["score"] for row in rows]) == (1, [0.0, 0.25, 1.0])
+
+
+# How the user says to read values: the scores of the first row.
+GRADED = inspect(sample(value={"grade": "B", "risk": 8, "length": 350}))
+HOW = ["--map", "B=0.5", "--scale", "match.risk=10:0", "--ignore", "match.length"]
+METRICS = lines(SPEC, event("metrics", f1=90, grade="F"), END)
+LENGTH = {"componentResults": [{"pass": True, "score": 5, "assertion": {"type": "javascript", "metric": "length"}}]}
+READ = [
+    ("inspect", GRADED, HOW, [0.5, 0.2, 1.0]),
+    ("inspect", inspect(sample(value=NAN)), ["--map", "NaN=0"], [0.0, 1.0]),
+    ("inspect", inspect(sample(value=["C"])), ["--ignore", "match"], [1.0]),
+    ("inspect", inspect(sample(value="P"), sample(value="N")), [], [0.5, 1.0]),
+    ("inspect", inspect(sample(value="yes")), [], [1.0, 1.0]),
+    ("openai-evals", METRICS, ["--scale", "f1=0:100", "--map", "F=0"], [0.9, 0.0]),
+    ("openai-evals", lines(SPEC, event("metrics", choice="A", score=1), END), [], [1.0]),
+    ("promptfoo", promptfoo(asked({}, score=5, gradingResult=LENGTH)), ["--scale", "length=0:10"], [0.5]),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "flags", "scores"), READ)
+def test_users_say_how_values_are_read(
+    kind: str, content: str, flags: list[str], scores: list[float], project: Project
+) -> None:
+    _, (row, *_), _ = adopted(project, kind, content, *flags)
+    assert [result["score"] for result in row["evaluator_results"]] == pytest.approx(scores)
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({"passed": False, "skip": False}, "fail"),
+        ({"passed": False, "skip": ""}, "fail"),
+        ({"passed": False, "skip": "no"}, "fail"),
+        ({"passed": False, "skip": 0}, "fail"),
+        ({"passed": False, "skip": []}, "fail"),
+        ({"passed": True, "skip": True}, "skipped"),
+        ({"passed": True, "skip": "no account"}, "skipped"),
+        ({"passed": True, "error": False}, "pass"),
+        ({"passed": True, "error": None, "skip": "later"}, "skipped"),
+        ({"skip": True, "error": "lost"}, "error"),
+        ({"passed": 0, "score": 1}, "fail"),
+        ({"score": "0.9"}, "pass"),
+        ({"passed": "FAILED"}, "fail"),
+    ],
+)
+def test_lines_mean_what_they_say(row: dict[str, Any], verdict: str, project: Project) -> None:
+    _, (adopted_row,), _ = adopted(project, "jsonl", lines({"id": "a", **row}))
+    assert adopted_row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("more", "inside", "verdict"),
+    [
+        ('status="run"', "", "pass"),
+        ('status="notrun" result="suppressed"', "", "skipped"),
+        ('status="disabled"', "<disabled/>", "skipped"),
+        ("", "<disabled/>", "skipped"),
+        ('status="failed"', "", "fail"),
+        ('status="error"', "", "error"),
+        ('status="notrun"', FAILS, "fail"),
+        ("", f"{FAILS}<skipped/>", "fail"),
+    ],
+)
+def test_states_of_test_cases(more: str, inside: str, verdict: str, project: Project) -> None:
+    _, rows, _ = adopted(project, "junit", suite(case("x", inside, more=more), case("ran")))
+    assert [row["verdict"] for row in rows] == [verdict, "pass"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("jsonl", lines({"id": "a", "passed": True})),
+        ("promptfoo", promptfoo(asked({}))),
+        ("promptfoo", lines(asked({"q": 1}), asked({"q": 2}))),
+        ("promptfoo", lines(asked({}))),
+        ("inspect", inspect(sample())),
+        ("openai-evals", lines(SPEC, event("match", correct=True), END)),
+        ("pydantic-evals", json.dumps({"cases": [scored()]})),
+        ("junit", suite(case("x"))),
+        ("junit", f'<testsuite xmlns="https://example.com/junit">{case("x")}</testsuite>'),
+    ],
+)
+def test_byte_order_marks_and_other_spellings_are_read(kind: str, content: str, project: Project) -> None:
+    code, rows, said = adopted(project, kind, b"\xef\xbb\xbf" + content.encode())
+    assert (code, {row["verdict"] for row in rows}) == (0, {"pass"}), said
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "flags", "error"),
+    [
+        ("jsonl", POINTER, [], "git lfs pull"),
+        ("promptfoo", json.dumps({"results": ["a"]}), [], "result 1 is not an object"),
+        ("inspect", json.dumps({"samples": {}}), [], "the samples are not a list"),
+        ("jsonl", "", ["theirs.json"], "is named twice"),
+        ("jsonl", "", ["--scale", "score"], "expected WORST:BEST"),
+        ("jsonl", "", ["--scale", "1:1"], "expected WORST:BEST"),
+        ("jsonl", "", ["--scale", "nan:5"], "expected WORST:BEST"),
+        ("jsonl", "", ["--map", "B=2"], "unknown field 'B'"),
+        ("inspect", "", ["--map", "id=name"], "expected TEXT=SCORE"),
+        ("junit", "", ["--scale", "1:5"], "JUnit XML has no scores"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(
+    kind: str, content: str, flags: list[str], error: str, project: Project
+) -> None:
+    code, _, said = adopted(project, kind, content, *flags)
+    assert (code, error in said) == (2, True), said
