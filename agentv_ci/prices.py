@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.targets import Target, model_name
+from agentv_ci.contracts.config import Price, Rates
+from agentv_ci.contracts.targets import HttpTarget, Target, model_name
 
 if TYPE_CHECKING:
     # Checking documents needs prices, but no answers.
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
 """The suffix of a dated model, which costs the same as the undated one."""
+WRITE_FACTOR = 1.25
+"""The usual price of input that is written to a cache, by the price of input; for an hour, see below."""
+HOUR_FACTOR = 2.0
 
 
 @lru_cache(maxsize=1_000)
@@ -69,17 +72,38 @@ def priced(expenses: Iterable[Expense], target: Target, prices: Mapping[str, Pri
 def _cost_of_tokens(usage: Usage, target: Target, model: str | None, prices: Mapping[str, Price]) -> float | None:
     names = [name for name in (model_name(target), model) if name]
     price = next((price for name in names if (price := price_of(name, prices)) is not None), None)
-    return None if price is None else cost_of(usage, price)
+    return None if price is None else cost_of(usage, price, is_one_request=isinstance(target, HttpTarget))
 
 
-def cost_of(usage: Usage, price: Price) -> float | None:
-    """Return the cost of tokens in US dollars; None when they are not counted."""
+def cost_of(usage: Usage, price: Price, *, is_one_request: bool = True) -> float | None:
+    """Return the cost of tokens in US dollars; None when they are not counted.
+
+    The sum of several requests says nothing of their lengths, so it has the prices of short ones.
+    """
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
-    cached = min(usage.cached_tokens or 0, usage.input_tokens)
-    rate = price.input_per_mtok if price.cached_input_per_mtok is None else price.cached_input_per_mtok
-    total = (usage.input_tokens - cached) * price.input_per_mtok + cached * rate
-    return round((total + usage.output_tokens * price.output_per_mtok) / 1e6, 9)
+    rates = rates_of(price, usage.input_tokens if is_one_request else 0)
+    left = usage.input_tokens
+    cached = min(usage.cached_tokens or 0, left)
+    left -= cached
+    written = min(usage.cache_write_tokens or 0, left)
+    left -= written
+    of_hour = min(usage.cache_write_1h_tokens or 0, written)
+    total = left * rates.input_per_mtok + usage.output_tokens * rates.output_per_mtok
+    total += cached * _rate(rates.cached_input_per_mtok, rates.input_per_mtok)
+    total += (written - of_hour) * _rate(rates.cache_write_per_mtok, WRITE_FACTOR * rates.input_per_mtok)
+    total += of_hour * _rate(rates.cache_write_1h_per_mtok, HOUR_FACTOR * rates.input_per_mtok)
+    return round(total / 1e6, 9)
+
+
+def rates_of(price: Price, input_tokens: float) -> Rates:
+    """Return the prices of a request with so many input tokens."""
+    long_context = price.long_context
+    return long_context if long_context is not None and input_tokens > long_context.above_tokens else price
+
+
+def _rate(given: float | None, default: float) -> float:
+    return default if given is None else given
 
 
 def unpriced_name(target: Target, model: str | None, usage: Usage | None) -> str:

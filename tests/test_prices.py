@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agentv_ci.contracts.config import Price
+from agentv_ci.contracts.config import LongContext, Price
 from agentv_ci.contracts.results import Usage
 from agentv_ci.prices import cost_of, price_of, prices_as_of
 
@@ -51,3 +51,40 @@ def test_cost_is_the_price_of_the_tokens(
     usage = Usage(input_tokens=tokens[0], output_tokens=tokens[1], cached_tokens=tokens[2])
     price = Price(input_per_mtok=3, output_per_mtok=15).model_copy(update={"cached_input_per_mtok": cached_rate})
     assert cost_of(usage, price) == cost
+
+
+LONG = Price(
+    input_per_mtok=3,
+    output_per_mtok=15,
+    cached_input_per_mtok=0.3,
+    long_context=LongContext(above_tokens=200_000, input_per_mtok=6, output_per_mtok=22.5, cache_write_per_mtok=9),
+)
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"input_tokens": 12_307, "output_tokens": 550, "cache_write_tokens": 12_304}, 0.054399),
+        ({"input_tokens": 1_000, "cache_write_tokens": 1_000, "cache_write_1h_tokens": 400}, 0.00465),
+        ({"input_tokens": 1_000, "cached_tokens": 600, "cache_write_tokens": 400}, 0.00168),
+        ({"input_tokens": 1_000, "cached_tokens": 900, "cache_write_tokens": 400}, 0.000645),
+        ({"input_tokens": 200_000, "output_tokens": 1_000}, 0.615),
+        ({"input_tokens": 200_001, "output_tokens": 1_000}, 1.222506),
+        ({"input_tokens": 300_000, "cached_tokens": 100_000, "cache_write_tokens": 200_000}, 2.4),
+    ],
+)
+def test_writes_to_the_cache_and_long_requests_have_prices_of_their_own(usage: dict[str, int], cost: float) -> None:
+    assert cost_of(Usage(**{"output_tokens": 0, **usage}), LONG) == cost
+
+
+def test_a_sum_of_requests_is_not_a_long_one() -> None:
+    usage = Usage(input_tokens=300_000, output_tokens=0)
+    assert [cost_of(usage, LONG), cost_of(usage, LONG, is_one_request=False)] == [1.8, 0.9]
+
+
+def test_the_table_has_prices_of_writes_and_of_long_requests() -> None:
+    price = price_of("claude-sonnet-4-5", {})
+    assert price is not None
+    assert (price.cache_write_per_mtok, price.cache_write_1h_per_mtok) == (3.75, 6)
+    assert price.long_context is not None
+    assert (price.long_context.above_tokens, price.long_context.cache_write_per_mtok) == (200_000, 7.5)

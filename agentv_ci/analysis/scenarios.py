@@ -43,7 +43,7 @@ def _status(row: ResultRow) -> str:
 
 def _metrics(row: ResultRow) -> JsonObject:
     """Return the metrics that were measured."""
-    tokens = row.usage.model_dump(exclude={"cached_tokens"})
+    tokens = row.usage.model_dump(include={"input_tokens", "output_tokens", "total_tokens"})
     score = row.score if row.status == "ok" else None
     measured: JsonObject = {"score": score, **tokens, "cost_usd": row.cost_usd}
     return {name: value for name, value in measured.items() if value is not None}

@@ -59,6 +59,8 @@ def plus(one: StoredUsage, two: AnyUsage) -> StoredUsage:
         sum_of_known(one.output_tokens, two.output_tokens),
         sum_of_known(one.total_tokens, two.total_tokens),
         sum_of_known(one.cached_tokens, two.cached_tokens),
+        sum_of_known(one.cache_write_tokens, two.cache_write_tokens),
+        sum_of_known(one.cache_write_1h_tokens, two.cache_write_1h_tokens),
     )
 
 

@@ -39,7 +39,7 @@ from agentv_ci.contracts.targets import (
     model_name,
     own_workers,
 )
-from agentv_ci.prices import price_of, prices_as_of
+from agentv_ci.prices import price_of, prices_as_of, rates_of
 
 IDEOGRAPHS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 ALPHABETS = re.compile("[\u0370-\u10ff\u1200-\u1fff]")
@@ -132,7 +132,8 @@ class _Use(Struct):
         if price is None:
             self.unpriced = True
         else:
-            self.dollars += times * (tokens_in * price.input_per_mtok + written * price.output_per_mtok) / 1e6
+            rates = rates_of(price, tokens_in)
+            self.dollars += times * (tokens_in * rates.input_per_mtok + written * rates.output_per_mtok) / 1e6
 
 
 Sizes = Mapping[str, float]

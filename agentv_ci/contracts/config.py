@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, Items, Maybe, meanings
+from agentv_ci.contracts.base import Authored, Integer, Items, Maybe, meanings
 from agentv_ci.contracts.diagnostics import RuleSetting
 from agentv_ci.contracts.schema_names import CONFIG_SCHEMA
 
@@ -18,12 +18,32 @@ SEVERITIES = meanings(
 Dollars = Annotated[float, Field(ge=0)]
 
 
-class Price(Authored):
-    """The price of a model, in US dollars per million tokens."""
+class Rates(Authored):
+    """US dollars per million tokens."""
 
     input_per_mtok: Dollars = Field(description="Input tokens.")
     output_per_mtok: Dollars = Field(description="Output tokens.")
     cached_input_per_mtok: Maybe[Dollars] = Field(None, description="Cached input tokens; default: as input tokens.")
+    cache_write_per_mtok: Maybe[Dollars] = Field(
+        None, description="Input tokens written to the cache; default: 1.25 times as input tokens."
+    )
+    cache_write_1h_per_mtok: Maybe[Dollars] = Field(
+        None, description="Input tokens written to the cache for an hour; default: twice as input tokens."
+    )
+
+
+class LongContext(Rates):
+    """The prices of requests with long input, for all of their tokens."""
+
+    above_tokens: Annotated[Integer, Field(gt=0)] = Field(description="A request with more input tokens is long.")
+
+
+class Price(Rates):
+    """The price of a model, in US dollars per million tokens."""
+
+    long_context: Maybe[LongContext] = Field(
+        None, description="Prices of requests with long input; default: as others. Agents' sums are never long."
+    )
 
 
 class ConfigDocument(Authored):

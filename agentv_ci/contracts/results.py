@@ -54,6 +54,12 @@ class Usage(Recorded):
     output_tokens: int | None = Field(None, description="Output tokens, including reasoning.")
     total_tokens: int | None = Field(None, description="All tokens.")
     cached_tokens: int | None = Field(None, description="Input tokens from the provider's cache.")
+    cache_write_tokens: int | None = Field(
+        None, exclude_if=is_none, description="Input tokens that were written to the provider's cache."
+    )
+    cache_write_1h_tokens: int | None = Field(
+        None, exclude_if=is_none, description="Of these, tokens that are kept for an hour."
+    )
 
     def plus(self, other: Self | None) -> Self:
         """Return the sum of both; null where both are unknown."""
@@ -64,6 +70,8 @@ class Usage(Recorded):
             output_tokens=sum_of_known(self.output_tokens, other.output_tokens),
             total_tokens=sum_of_known(self.total_tokens, other.total_tokens),
             cached_tokens=sum_of_known(self.cached_tokens, other.cached_tokens),
+            cache_write_tokens=sum_of_known(self.cache_write_tokens, other.cache_write_tokens),
+            cache_write_1h_tokens=sum_of_known(self.cache_write_1h_tokens, other.cache_write_1h_tokens),
         )
 
 

@@ -38,6 +38,8 @@ class StoredUsage(_Stored, frozen=True):
     output_tokens: int | None = None
     total_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
 
 
 class StoredExpense(_Stored, frozen=True):

@@ -40,6 +40,7 @@ def openai_usage(block: JsonValue, read: str, written: str) -> Usage | None:
         output_tokens=count_at(block, written),
         total_tokens=count_at(block, "total_tokens"),
         cached_tokens=count_at(block, f"{read}_details", "cached_tokens"),
+        cache_write_tokens=count_at(block, f"{read}_details", "cache_write_tokens"),
     )
 
 
@@ -48,8 +49,15 @@ def anthropic_usage(block: JsonValue) -> Usage | None:
     if not isinstance(block, dict):
         return None
     fresh, cached = count_at(block, "input_tokens"), count_at(block, "cache_read_input_tokens")
-    read = None if fresh is None else fresh + (cached or 0) + (count_at(block, "cache_creation_input_tokens") or 0)
-    return summed(read, count_at(block, "output_tokens"), cached)
+    stored = count_at(block, "cache_creation_input_tokens")
+    of_hour = count_at(block, "cache_creation", "ephemeral_1h_input_tokens")
+    if stored is None and value_at(block, "cache_creation"):
+        stored = (count_at(block, "cache_creation", "ephemeral_5m_input_tokens") or 0) + (of_hour or 0)
+    read = None if fresh is None else fresh + (cached or 0) + (stored or 0)
+    usage = summed(read, count_at(block, "output_tokens"), cached)
+    # Most answers write nothing to the cache.
+    writes = {"cache_write_tokens": stored or None, "cache_write_1h_tokens": of_hour or None}
+    return usage.model_copy(update=writes) if stored else usage
 
 
 def gemini_usage(block: JsonValue) -> Usage | None:

@@ -165,7 +165,7 @@ def _is_scratch(path: Path) -> bool:
 def _is_sound(response: Response) -> bool:
     """Whether no figure is negative: files can be edited by hand."""
     usage = response.usage
-    counts = [] if usage is None else [usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.cached_tokens]
+    counts: list[int | None] = [] if usage is None else list(usage.model_dump().values())
     return all(figure is None or figure >= 0 for figure in (response.duration_ms, response.cost_usd, *counts))
 
 

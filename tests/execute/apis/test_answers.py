@@ -173,3 +173,23 @@ COUNTS = {"promptTokenCount": 3, "toolUsePromptTokenCount": 4, "thoughtsTokenCou
 )
 def test_tokens_are_counts_with_thoughts_and_prompts_of_tools(body: JsonObject, expected: Usage | None) -> None:
     assert READERS["gemini" if "candidates" in body else "chat"](body).usage == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "read", "written", "of_hour"),
+    [
+        ({"cache_creation_input_tokens": 12}, 15, 12, None),
+        ({"cache_creation_input_tokens": 0, "cache_read_input_tokens": 5}, 8, None, None),
+        ({"cache_creation_input_tokens": 12, "cache_creation": {"ephemeral_1h_input_tokens": 4}}, 15, 12, 4),
+        ({"cache_creation": {"ephemeral_5m_input_tokens": 8, "ephemeral_1h_input_tokens": 4}}, 15, 12, 4),
+        ({"cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}}, 3, None, None),
+    ],
+)
+def test_what_anthropic_writes_to_its_cache_is_input_with_a_count_of_its_own(
+    counts: JsonObject, read: int, written: int | None, of_hour: int | None
+) -> None:
+    usage = READERS["anthropic"](
+        claude(text("42")) | {"usage": {"input_tokens": 3, "output_tokens": 1, **counts}}
+    ).usage
+    assert usage is not None
+    assert (usage.input_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens) == (read, written, of_hour)
