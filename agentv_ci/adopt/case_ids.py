@@ -23,7 +23,7 @@ class Named(NamedTuple):
 def case_keys(results: Sequence[tuple[str, AdoptedResult]]) -> list[Named]:
     """Return the key of the case of each result; each result comes with its suite.
 
-    Tests of one name get what tells them apart into their ids, as little of it as suffices: `login [chromium]`.
+    Ids of tests with one name get what differs between them, as little of it as suffices: `login [chromium]`.
     """
     names = [Named(suite, name_of(result.name), name_of(result.target)) for suite, result in results]
     tests: dict[Named, dict[tuple[str, ...], str]] = {}

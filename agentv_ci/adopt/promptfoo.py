@@ -83,7 +83,7 @@ def _provider(row: JsonObject) -> str:
 
 
 def _prompt(row: JsonObject) -> str:
-    """Return what tells the prompt of a result from others."""
+    """Return a text that differs between the prompts of results."""
     return canonical([row.get("promptId"), mapping(row.get("prompt")).get("label")])
 
 

@@ -22,7 +22,7 @@ WORDS: Mapping[str, float] = {
 
 
 class UnknownScore(ValueError):
-    """A value that is no score: its sentence says what to do."""
+    """A value that is not a score: its sentence says what to do."""
 
 
 class Given(NamedTuple):
@@ -38,7 +38,7 @@ class Scores:
     """Reads the scores of a file.
 
     A score whose values leave 0 to 1 anywhere in the file has another scale, so that none of its values is read without
-    one: 1 of 5 stars is no full mark.
+    one: 1 of 5 stars is not full marks.
     """
 
     def __init__(self, how: HowToRead, values: Iterable[Given], grades: Mapping[str, float] | None = None) -> None:

@@ -72,7 +72,7 @@ def command(options: AdoptOptions) -> int:
     Prints the summary, applies the gate and writes reports, like `report`. Verdicts are the tool's own. The fields of
     `--map` are those of the lines by default; a path is a name, or names with dots: `--map id=case.name`.
 
-    A score that is no number from 0 to 1 is an error of its result, unless `--scale` or `--map` says how to read it.
+    A score that is not a number from 0 to 1 is an error of its result, unless `--scale` or `--map` says how to read it.
     The gate does not pass if the file lacks results that it counts, or if the run did not finish.
 
     \b

@@ -11,7 +11,7 @@ from agentv_ci.contracts.base import JsonObject
 DATA_SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
 """File formats of rows."""
 ANY_LENGTH = 2**31 - 1
-"""Characters of the longest field that `csv` can be told to read; by default it refuses one of more than 128 KiB."""
+"""Characters of the longest field for `csv`, which refuses one of more than 128 KiB by default."""
 
 
 class DataRow(NamedTuple):

@@ -75,6 +75,8 @@ evalcases:
     vars: [{n: 1}, {n: 2}, {n: 3}, {n: 4}, {n: 5}, {n: 6}, {n: 7}, {n: 8}, {n: 9}, {n: 10}, {n: 11}, {n: 12}]
 """,
 }
+GRADES = {"style": {"value": "B"}, "risk": {"value": 8}, "length": {"value": 350}}
+LOG = {"status": "success", "eval": {"task": "t", "model": "m"}, "samples": [{"id": 1, "scores": GRADES}]}
 OF_OTHER_TOOLS = {
     "promptfooconfig.yaml": PROMPTFOO_CONFIG,
     "suites/desk.eval.yaml": SUITE,
@@ -82,6 +84,8 @@ OF_OTHER_TOOLS = {
     "questions.jsonl": '{"question": "Where?", "answer": "Here"}\n',
     "results.json": json.dumps(PROMPTFOO),
     "junit.xml": JUNIT,
+    "stars.jsonl": '{"id": "a", "rating": 1}\n',
+    "log.json": json.dumps(LOG),
     "scores.jsonl": '{"name": "a", "output": {"text": "Hello"}, "score": 0.2}\n',
 }
 NOT_PASSED = {"judge-check": 1, "adopt": 1}
