@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from msgspec import Struct
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+)
+from tenacity.stop import stop_base
+from tenacity.wait import wait_base
 
 from agentv_ci.contracts.exchange import ProviderError
 
@@ -38,15 +46,40 @@ class RetryPolicy(Struct, frozen=True):
             return False
         return error.retry_after_s is None or error.retry_after_s <= self.max_delay_s
 
-    def delay_s(self, retry: int, hint_s: float | None, uniform: Callable[[float, float], float]) -> float:
-        """Return the wait before retry number `retry` (from 0); the server's hint takes precedence."""
-        if hint_s is not None:
-            return hint_s
-        try:
-            computed = self.initial_delay_s * self.backoff_factor**retry
-        except OverflowError:
-            computed = self.max_delay_s
-        return min(self.max_delay_s, min(self.max_delay_s, computed) * uniform(0.75, 1.25))
+    def wait(self, uniform: Callable[[float, float], float]) -> wait_base:
+        """Return the wait before each retry."""
+        return wait_as_asked(self, uniform)
+
+
+class wait_as_asked(wait_base):  # noqa: N801  # named like tenacity's
+    """Waits as long as the server asks, else exponentially longer, as RetryPolicy says."""
+
+    def __init__(self, policy: RetryPolicy, uniform: Callable[[float, float], float]) -> None:
+        self._most_s = policy.max_delay_s
+        self._uniform = uniform
+        self._backoff = wait_exponential(policy.initial_delay_s, policy.max_delay_s, policy.backoff_factor)
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        """Return seconds."""
+        asked_s = _error(retry_state).retry_after_s
+        if asked_s is not None:
+            return asked_s
+        return min(self._most_s, self._backoff(retry_state) * self._uniform(0.75, 1.25))
+
+
+class stop_without_time(stop_base):  # noqa: N801  # named like tenacity's
+    """Stops before a wait that would exceed the time limit, and adds that to the error."""
+
+    def __init__(self, limit: asyncio.Timeout) -> None:
+        self._limit = limit
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        """Whether there is no time left."""
+        wait_s = retry_state.upcoming_sleep
+        if wait_s <= _left_s(self._limit):
+            return False
+        _error(retry_state).detail += f" (no time left to wait {wait_s:g} s)"
+        return True
 
 
 async def with_retries(
@@ -64,49 +97,81 @@ async def with_retries(
     error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. If it takes longer, to let
     other questions run, that time does not count.
     """
-    failures: list[ProviderError] = []
+    last: ProviderError | None = None
+    tries = 0
 
-    async def attempt() -> T:
-        try:
-            return await call()
-        except ProviderError as error:
-            failures.append(error)
-            error.requests = len(failures)
-            raise
+    def report(state: RetryCallState) -> None:
+        on_retry(_error(state), state.attempt_number, state.upcoming_sleep)
 
-    async def pause_before_retry(_: RetryCallState) -> None:
-        error, loop, deadline = failures[-1], asyncio.get_running_loop(), limit.when()
-        assert deadline is not None, "the limit is lifted only while this waits"
-        wait_s = policy.delay_s(len(failures) - 1, error.retry_after_s, uniform)
-        left_s = deadline - loop.time()
-        if wait_s > left_s:
-            error.detail += f" (no time left to wait {wait_s:g} s)"
-            raise error
-        on_retry(error, len(failures), wait_s)
+    async def pause_outside_limit(wait_s: float) -> None:
+        assert last is not None, "only after an error is there a wait"
+        left_s = _left_s(limit)
         limit.reschedule(None)
-        await pause(error, wait_s)
-        limit.reschedule(loop.time() + left_s - wait_s)
+        await pause(last, wait_s)
+        limit.reschedule(asyncio.get_running_loop().time() + left_s - wait_s)
 
     try:
         async with asyncio.timeout(timeout_s) as limit:
-            try:
-                # Without tenacity, whose overhead is a tenth of a request; most succeed at once.
-                return await attempt(), 1
-            except ProviderError as error:
-                if policy.max_retries == 0 or not policy.retries(error):
-                    raise
-            retrying = AsyncRetrying(
-                before=pause_before_retry,
+            async for attempt in AsyncRetrying(
                 retry=retry_if_exception(policy.retries),
-                stop=stop_after_attempt(policy.max_retries),
-                sleep=asyncio.sleep,
+                wait=policy.wait(uniform),
+                stop=stop_after_attempt(policy.max_retries + 1) | stop_without_time(limit),
+                before_sleep=report,
+                sleep=pause_outside_limit,
                 reraise=True,
-            )
-            return await retrying(attempt), len(failures) + 1
+            ):
+                with attempt:
+                    tries = attempt.retry_state.attempt_number
+                    try:
+                        return await call(), tries
+                    except ProviderError as error:
+                        error.requests = tries
+                        last = error
+                        raise
     except TimeoutError as error:
-        before = f"; before that: {failures[-1].detail}" if failures else ""
+        before = f"; before that: {last.detail}" if last is not None else ""
         detail = f"no answer within {timeout_s:g} s{before}"
-        raise ProviderError("timeout", detail, requests=len(failures) + 1) from error
+        raise ProviderError("timeout", detail, requests=tries) from error
+    raise AssertionError("the last try returns or raises")
+
+
+async def with_attempts(
+    call: Callable[[int], Awaitable[T]],
+    *,
+    repeats: Callable[[ProviderError], bool],
+    stops: Callable[[ProviderError], bool],
+    max_retries: int,
+) -> T:
+    """Return what `call` returns in the first attempt (from 0) that does not fail; raises its last ProviderError.
+
+    After an error that `repeats`, the next attempt begins at once, unless it was the last one or the error `stops`.
+    """
+    has_no_retries_left = stop_after_attempt(max_retries + 1)
+
+    def is_over(state: RetryCallState) -> bool:
+        return has_no_retries_left(state) or stops(_error(state))
+
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception(lambda error: isinstance(error, ProviderError) and repeats(error)),
+        stop=is_over,
+        reraise=True,
+    ):
+        with attempt:
+            return await call(attempt.retry_state.attempt_number - 1)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _error(state: RetryCallState) -> ProviderError:
+    """Return the error of a call that is about to be retried."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    assert isinstance(error, ProviderError), "no other errors are retried"
+    return error
+
+
+def _left_s(limit: asyncio.Timeout) -> float:
+    deadline = limit.when()
+    assert deadline is not None, "the limit is lifted only during a pause"
+    return deadline - asyncio.get_running_loop().time()
 
 
 def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tenacity import AsyncRetrying, RetryCallState
 
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import ProviderError
@@ -167,6 +168,15 @@ def test_a_pause_that_takes_longer_than_its_wait_does_not_count(waits: FakeClock
     assert found == ("ok", 3)
 
 
+def wait_of(policy: RetryPolicy, retry: int, hint_s: float | None, uniform: Callable[[float, float], float]) -> float:
+    """Return the wait before a retry, which counts from 0."""
+    state = RetryCallState(AsyncRetrying(), None, (), {})
+    state.attempt_number = retry + 1
+    error = ProviderError("server", "HTTP 503", retryable=True, retry_after_s=hint_s)
+    state.set_exception((ProviderError, error, None))
+    return policy.wait(uniform)(state)
+
+
 @given(
     st.builds(
         RetryPolicy,
@@ -178,16 +188,16 @@ def test_a_pause_that_takes_longer_than_its_wait_does_not_count(waits: FakeClock
     st.floats(0, 1),
 )
 def test_a_wait_is_spread_by_a_quarter_and_never_above_the_cap(policy: RetryPolicy, retry: int, chance: float) -> None:
-    wait_s = policy.delay_s(retry, None, lambda low, high: low + chance * (high - low))
+    wait_s = wait_of(policy, retry, None, lambda low, high: low + chance * (high - low))
     try:
         nominal = min(policy.max_delay_s, policy.initial_delay_s * policy.backoff_factor**retry)
     except OverflowError:
         nominal = policy.max_delay_s
     assert 0 <= wait_s <= policy.max_delay_s
     assert nominal * 0.75 <= wait_s <= nominal * 1.25 or math.isclose(wait_s, nominal * 1.25)
-    assert DEFAULT.delay_s(2, None, lambda low, _: low) == 3.0
-    assert DEFAULT.delay_s(2, None, lambda _, high: high) == 5.0
-    assert DEFAULT.delay_s(2, 7.5, lambda _, high: high) == 7.5
+    assert wait_of(DEFAULT, 2, None, lambda low, _: low) == 3.0
+    assert wait_of(DEFAULT, 2, None, lambda _, high: high) == 5.0
+    assert wait_of(DEFAULT, 2, 7.5, lambda _, high: high) == 7.5
 
 
 def http_date(seconds: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
-from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -34,6 +33,7 @@ from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.results.expenses import in_all, of_attempt, paid
 from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
+from agentv_ci.retry import with_attempts
 from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Workspaces
@@ -202,36 +202,44 @@ class LocalTrials:
 
     async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response | ProviderError, Effort]:
         """Return the answer, or the failure of the last attempt, and the effort."""
-        monotonic, requests = self._services.environment.monotonic, 0
-        expenses: tuple[Expense, ...] = ()
-        for attempt in count():
+        monotonic = self._services.environment.monotonic
+        failures: list[ProviderError] = []
+        expenses: list[Expense] = []
+        took_ms = 0
+
+        async def ask(attempt: int) -> Response:
+            nonlocal took_ms
             self._services.log(f"{label}: asking {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
+            self._state.progress.retries += attempt > 0
             begun = monotonic()
             try:
-                response = await self._targets.answer(trial, replace(request, attempt=attempt) if attempt else request)
+                return await self._targets.answer(trial, replace(request, attempt=attempt) if attempt else request)
             except (ProviderError, OSError) as failure:
                 error = failure if isinstance(failure, ProviderError) else self._unwritable(failure)
-                requests += error.requests
-                expenses += of_attempt(error, attempt + 1)
                 took_ms = round((monotonic() - begun) * 1000)
                 self._services.log(f"{label}: {error.kind}: {error.detail}")
-                if not self._repeats(trial, error, attempt):
-                    return error, Effort(attempt + 1, requests, took_ms, expenses)
-                self._state.progress.retries += 1
-            else:
-                requests += response.requests
-                response = in_all(response, expenses, attempt + 1)
-                effort = Effort(attempt + 1, requests, response.duration_ms or 0, paid(response))
-                return response, effort
-        raise AssertionError("the last attempt ends the loop")
+                failures.append(error)
+                expenses.extend(of_attempt(error, attempt + 1))
+                raise error from None
 
-    def _repeats(self, trial: Trial, error: ProviderError, attempt: int) -> bool:
-        """Whether another attempt follows a failed one; the error says so if the budget forbids it."""
-        if error.kind not in REPEATED or attempt == trial.case.max_retries:
+        try:
+            response = await with_attempts(
+                ask,
+                repeats=lambda error: error.kind in REPEATED,
+                stops=lambda error: self._is_unaffordable(trial, error),
+                max_retries=trial.case.max_retries,
+            )
+        except ProviderError as error:
+            return error, Effort(len(failures), _requests(failures), took_ms, tuple(expenses))
+        attempts, requests = len(failures) + 1, _requests(failures) + response.requests
+        response = in_all(response, tuple(expenses), attempts)
+        return response, Effort(attempts, requests, response.duration_ms or 0, paid(response))
+
+    def _is_unaffordable(self, trial: Trial, error: ProviderError) -> bool:
+        """Whether the budget forbids another attempt; the error then says so."""
+        if not self._state.budget.is_exhausted(trial.case.suite):
             return False
-        if self._state.budget.is_exhausted(trial.case.suite):
-            error.detail += "; not repeated: the budget is used up"
-            return False
+        error.detail += "; not repeated: the budget is used up"
         return True
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
@@ -297,3 +305,7 @@ class LocalTrials:
             return replace(response, cost_usd=0.0) if response.cached else response
 
         return ask
+
+
+def _requests(failures: Iterable[ProviderError]) -> int:
+    return sum(failure.requests for failure in failures)

@@ -13,6 +13,7 @@ from agentv_ci import __version__
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.json_access import count_at, objects_at, read_json, text_at
+from agentv_ci.proxies import ThroughProxies
 from agentv_ci.publish.refusals import NotPermitted, NotPublished
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
@@ -81,7 +82,11 @@ def _client(token: str) -> httpx.AsyncClient:
         "X-GitHub-Api-Version": "2022-11-28",
     }
     return httpx.AsyncClient(
-        headers=headers, timeout=REQUEST_TIMEOUT_S, follow_redirects=True, max_redirects=MAX_REDIRECTS
+        headers=headers,
+        transport=ThroughProxies(),
+        timeout=REQUEST_TIMEOUT_S,
+        follow_redirects=True,
+        max_redirects=MAX_REDIRECTS,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from agentv_ci.proxies import ThroughProxies
 from agentv_ci.publish import api
 from agentv_ci.publish.comment import Comment
 from agentv_ci.publish.comment_posting import comment_on
@@ -285,8 +285,10 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], list[httpx.
             requests.append(request)
             return answer(request)
 
-        transport = httpx.MockTransport(respond)
-        monkeypatch.setattr(httpx, "AsyncClient", functools.partial(httpx.AsyncClient, transport=transport))
+        mocked = httpx.MockTransport(respond)
+        monkeypatch.setattr(
+            ThroughProxies, "handle_async_request", lambda _, request: mocked.handle_async_request(request)
+        )
         return requests
 
     return install

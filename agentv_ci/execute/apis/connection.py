@@ -1,181 +1,235 @@
-"""HTTP/1.1 on asyncio's loop, for plain addresses without a proxy; the door to httptools, Node's parser.
+"""A transport for httpx that has one connection; the door to httpcore.
 
-A shared httpx client does work proportional to its number of connections on every request, and even a client with a
-single connection takes several times as long as the protocol itself. So each question has a connection of its own.
-
-Nothing yields to the loop between an answer and the next question. Where something does, such as the locks of a
-connection pool, all answers that arrived together are processed before any of the next questions is sent.
+httpx's own transport has a pool, which does work for all its connections on every request, and the sockets of anyio,
+which take half as long again as those of asyncio. HTTP stays with httpcore and h11; this module moves their bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 import select
 import ssl
-from collections.abc import Mapping
-from urllib.parse import quote, urlsplit
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-import httptools
-
-from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.execute.apis.wire import (
-    ACCEPTED_PACKINGS,
-    CONNECT_TIMEOUT_S,
-    MAX_BODY_BYTES,
-    USER_AGENT,
-    Answer,
-    network_error,
-    require_bounds,
-    unpacked,
-    unsendable_header,
-)
+import httpcore
+import httpx
 
 HAPPY_EYEBALLS_S = 0.25
 """Wait before another address of a host is tried too (RFC 8305, section 8)."""
 KEEPALIVE_S = 5.0
 """Servers may close connections that are idle for longer."""
-
-PLAIN = re.compile(
-    r"https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:]+\])(?::[1-9][0-9]{0,4})?(?:/[A-Za-z0-9._~!$&'()*+,;=:@/%-]*)?"
-)
-SENDABLE = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: (?:[!-~](?:[\t -~]*[!-~])?)?\r\n)+")
-"""Header lines of RFC 9110, section 5, in ASCII."""
-UNQUOTED = "/?:@!$&'()*+,;=%~"
-
-MOST_QUIET_BYTES = 100 * 1024
-"""The most bytes of headers, trailers and framing without any of the body."""
-PIECE_BYTES = 64 * 1024
+STALE_S = 2.0
+"""Within this time, a question learns that the server had closed its connection."""
+LAST_PORT = 65_535
+MOST_UNREAD_BYTES = 256 * 1024
+"""Where the server has to wait until some are read."""
 
 
-def is_plain(url: str) -> bool:
-    """Whether an address can be sent as written, without normalisation."""
-    try:
-        return PLAIN.fullmatch(url) is not None and urlsplit(url).port != 0
-    except ValueError:
-        return False
+class OneConnection(httpx.AsyncBaseTransport):
+    """Carries one request at a time, on a connection that later requests to the same server reuse."""
 
-
-class Direct:
-    """See Wire: each question borrows a connection, which later questions reuse."""
-
-    def __init__(self, base_url: str, context: ssl.SSLContext | None) -> None:
-        self._base_url = base_url
+    def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
-        self._path = urlsplit(base_url).path
-        self._own_headers = {
-            "host": urlsplit(base_url).netloc,
-            "accept": "*/*",
-            "accept-encoding": ACCEPTED_PACKINGS,
-            "user-agent": USER_AGENT,
-        }
-        self._idle: list[Connection] = []
+        self._network = AsyncioNetwork()
+        self._connection: httpcore.AsyncHTTPConnection | None = None
 
-    async def post(self, path: str, *, headers: Mapping[str, str], content: bytes) -> Answer:
-        """See Wire."""
-        all_headers = {**self._own_headers, **headers, "content-length": str(len(content))}
-        target = self._path + quote(path, safe=UNQUOTED)
-        connection = self._idle_connection() or await connect(self._base_url, self._context)
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """See httpx. A reused connection that turns out to be closed is replaced, and the request sent again."""
+        sent = _for_httpcore(request)
+        with _errors_of_httpx():
+            response = await self._answer_on_old_connection(sent)
+            if response is None:
+                response = await self._answer_on_new_connection(sent)
+        return httpx.Response(
+            response.status,
+            headers=response.headers,
+            stream=_Body(response),
+            extensions=response.extensions,
+        )
+
+    async def _answer_on_old_connection(self, sent: httpcore.Request) -> httpcore.Response | None:
+        """Return the answer; None if there is no connection, or the server closed it before it could answer."""
+        connection = self._connection
+        if connection is None or not connection.is_idle() or connection.has_expired():
+            return None
+        stream, loop = self._network.stream, asyncio.get_running_loop()
+        stale_until = loop.time() + STALE_S
         try:
-            reply = await connection.post(target, all_headers, content)
-        finally:
-            if connection.is_idle():
-                self._idle.append(connection)
-            else:
-                connection.close()
-        return Answer(reply.status, reply.headers, unpacked(reply.take_body(), reply.headers, self._base_url))
+            response = await connection.handle_async_request(sent)
+        except (httpcore.NetworkError, httpcore.RemoteProtocolError):
+            if stream.is_answered or loop.time() > stale_until:
+                raise
+            return None
+        # Otherwise these bytes followed the answer before: the request was not even sent.
+        return response if stream.is_answered else None
 
-    def _idle_connection(self) -> Connection | None:
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.is_ready():
-                return connection
-            connection.close()
-        return None
+    async def _answer_on_new_connection(self, sent: httpcore.Request) -> httpcore.Response:
+        await self.aclose()
+        self._connection = httpcore.AsyncHTTPConnection(
+            sent.url.origin,
+            ssl_context=self._context,
+            keepalive_expiry=KEEPALIVE_S,
+            network_backend=self._network,
+        )
+        return await self._connection.handle_async_request(sent)
 
-    async def close(self) -> None:
-        """Close all connections."""
-        while self._idle:
-            self._idle.pop().close()
-        # The loop closes them in its next iteration, which may be its last.
-        await asyncio.sleep(0)
+    async def aclose(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            await self._connection.aclose()
+            self._connection = None
 
 
-async def connect(url: str, context: ssl.SSLContext | None) -> Connection:
-    """Return an open connection to the server of an address; raises ProviderError."""
-    parts = urlsplit(url)
-    assert parts.hostname is not None, "a plain address has a host"
-    is_encrypted = parts.scheme == "https"
+def _for_httpcore(request: httpx.Request) -> httpcore.Request:
+    url = request.url
+    if url.scheme not in ("http", "https") or not url.host:
+        raise httpx.UnsupportedProtocol("only addresses with http:// or https:// can be asked")
+    if url.port is not None and url.port > LAST_PORT:
+        raise httpx.InvalidURL(f"there is no port {url.port}")
+    return httpcore.Request(
+        request.method,
+        httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=request.headers.raw,
+        content=request.stream,
+        extensions=request.extensions,
+    )
+
+
+@contextmanager
+def _errors_of_httpx() -> Iterator[None]:
+    """Raise httpx's errors for httpcore's, which have the same names."""
     try:
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Connection(url),
-                parts.hostname,
-                parts.port or (443 if is_encrypted else 80),
-                ssl=context if is_encrypted else None,
-                server_hostname=parts.hostname if is_encrypted else None,
-                happy_eyeballs_delay=HAPPY_EYEBALLS_S,
-            )
+        yield
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
+        raise getattr(httpx, type(error).__name__)(str(error)) from error
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of a response, as it arrives."""
+
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _errors_of_httpx():
+            async for piece in self._response.aiter_stream():
+                yield piece
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+class AsyncioNetwork(httpcore.AsyncNetworkBackend):
+    """Opens connections on asyncio's loop."""
+
+    stream: AsyncioStream
+    """The connection that was opened last."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """See httpcore."""
+        del local_address, socket_options
+        loop = asyncio.get_running_loop()
+        with _failed_connects():
+            async with asyncio.timeout(timeout):
+                _, self.stream = await loop.create_connection(
+                    AsyncioStream, host, port, happy_eyeballs_delay=HAPPY_EYEBALLS_S
+                )
+        return self.stream
+
+
+@contextmanager
+def _failed_connects() -> Iterator[None]:
+    try:
+        yield
     except TimeoutError as error:
-        raise network_error("ConnectTimeout", url) from error
+        raise httpcore.ConnectTimeout(str(error)) from error
     except (OSError, UnicodeError) as error:
         # UnicodeError: an invalid host name.
-        raise network_error("ConnectError", url, error) from error
-    return connection
+        raise httpcore.ConnectError(str(error)) from error
 
 
-class Connection(asyncio.Protocol):
-    """A connection that carries one question at a time."""
+class AsyncioStream(httpcore.AsyncNetworkStream, asyncio.Protocol):
+    """A connection: what was received and not yet read, and what was written and not yet sent."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
-        self._reply: Reply | None = None
-        """The reply to the last question."""
-        self._end: asyncio.Future[ProviderError | None] | None = None
-        """Done when that reply is complete; its result is the reason when it never will be."""
-        self._last_data_at = 0.0
+        self._unsent: list[bytes] = []
+        self._unread = bytearray()
+        self._arrival: asyncio.Future[None] | None = None
+        """Done when there is something to read, or never will be."""
         self._is_over = False
+        self._failure: Exception | None = None
+        self.is_answered = False
+        """Whether anything was received since the last request was sent."""
 
-    async def post(self, target: str, headers: Mapping[str, str], content: bytes) -> Reply:
-        """Return the complete reply to a question; raises ProviderError."""
-        head = _head(target, headers)
-        reply = self._reply = Reply(self._url)
-        end = self._end = self._loop.create_future()
-        if self._is_over:
-            self.connection_lost(None)
-        self._transport.write(head + content)
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  # httpcore's
+        """Keep bytes until an answer is read: so a request's head and body are sent at once."""
+        del timeout
+        self._unsent.append(buffer)
+        self.is_answered = False
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's
+        """Send what was written; return what was received, empty at the end. The caller sets a time limit."""
+        del timeout
+        if self._unsent:
+            self._transport.write(b"".join(self._unsent))
+            self._unsent.clear()
+        if not self._unread and not self._is_over:
+            self._arrival = self._loop.create_future()
+            await self._arrival
+        if not self._unread and self._failure is not None:
+            raise httpcore.ReadError(str(self._failure)) from self._failure
+        data = bytes(self._unread[:max_bytes])
+        del self._unread[:max_bytes]
+        self._transport.resume_reading()
+        self.is_answered = self.is_answered or bool(data)
+        return data
+
+    async def aclose(self) -> None:
+        """Abort the connection; the loop closes it in its next iteration."""
+        self._transport.abort()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's
+    ) -> httpcore.AsyncNetworkStream:
+        """See httpcore."""
         try:
-            failure = await end
-        finally:
-            reply.close()
-            self._end = None
-        if failure is not None:
-            raise failure
-        return reply
+            with _failed_connects():
+                async with asyncio.timeout(timeout):
+                    encrypted = await self._loop.start_tls(
+                        self._transport, self, ssl_context, server_hostname=server_hostname
+                    )
+        except BaseException:
+            self._transport.abort()
+            raise
+        assert encrypted is not None, "the connection was open"
+        self._transport = encrypted
+        return self
 
-    def is_idle(self) -> bool:
-        """Whether the last question is answered and the connection open."""
-        reply = self._reply
-        is_answered = reply is not None and reply.is_complete and reply.keeps_connection
-        is_open = not self._is_over and not self._transport.is_closing()
-        return is_answered and is_open and self._transport.get_write_buffer_size() == 0
-
-    def is_ready(self) -> bool:
-        """Whether the next question can use this connection: it is idle, and nothing follows the last answer."""
-        is_fresh = self._loop.time() - self._last_data_at < KEEPALIVE_S
-        return is_fresh and self.is_idle() and not self._has_events()
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401  # httpcore's
+        """See httpcore, which asks for `is_readable` before it reuses a connection."""
+        return self._has_events() if info == "is_readable" else self._transport.get_extra_info(info)
 
     def _has_events(self) -> bool:
-        """Whether the server has sent data or closed the connection, which the loop does not know yet."""
+        """Whether the server has sent more or closed the connection, which the loop may not know yet."""
+        if self._unread or self._is_over or self._transport.is_closing():
+            return True
         poll = select.poll()
         poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
         return bool(poll.poll(0))
-
-    def close(self) -> None:
-        """Abort the connection; the loop closes it in its next iteration."""
-        self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
@@ -184,154 +238,22 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        self._last_data_at = self._loop.time()
-        if self._reply is None or self._end is None or self._end.done():
-            # No question is under way.
-            self.close()
-            return
-        try:
-            self._reply.feed(data)
-        except ProviderError as error:
-            self._finish(error)
-        if self._reply.is_complete:
-            self._finish(None)
+        self._unread += data
+        if len(self._unread) > MOST_UNREAD_BYTES:
+            self._transport.pause_reading()
+        self._wake()
 
     def eof_received(self) -> None:
         """See asyncio.Protocol."""
-        self.connection_lost(None)
+        self._is_over = True
+        self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._is_over = True
-        if self._reply is None or self._reply.is_complete:
-            return
-        if exc is not None:
-            self._finish(network_error("ReadError", self._url, exc))
-            return
-        try:
-            self._reply.end()
-        except ProviderError as error:
-            self._finish(error)
-        else:
-            self._finish(None)
+        self._failure = exc
+        self._wake()
 
-    def _finish(self, failure: ProviderError | None) -> None:
-        if failure is not None:
-            self.close()
-        if self._end is not None and not self._end.done():
-            self._end.set_result(failure)
-
-
-def _head(target: str, headers: Mapping[str, str]) -> bytes:
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    if SENDABLE.fullmatch(lines) is None:
-        raise unsendable_header("LocalProtocolError")
-    return f"POST {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii")
-
-
-class Reply:
-    """A reply that is being received."""
-
-    def __init__(self, url: str, most_bytes: int = MAX_BODY_BYTES) -> None:
-        self._url = url
-        self.status = 0
-        self.headers: dict[str, str] = {}
-        """Names are lower case; of repeated headers the last one counts."""
-        self.is_complete = False
-        self.keeps_connection = False
-        """Whether the server accepts another question on this connection."""
-        self._most_bytes = most_bytes
-        self._body: list[bytes] = []
-        self._size = 0
-        self._quiet_bytes = 0
-        self._has_headers = False
-        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
-        # Small servers send bare line feeds, and gateways send both a length and chunks.
-        self._parser.set_dangerous_leniencies(
-            lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True, lenient_chunked_length=True
-        )
-
-    def take_body(self) -> bytes:
-        """Return the body, and release it."""
-        body, self._body = b"".join(self._body), []
-        return body
-
-    def close(self) -> None:
-        """Release the parser, which refers to the reply: otherwise only the garbage collector would free them."""
-        self._parser = None
-
-    def feed(self, data: bytes) -> None:
-        """Parse bytes; raises ProviderError for an invalid reply or a body of more than `most_bytes`."""
-        for start in range(0, len(data), PIECE_BYTES):
-            self._feed(data[start : start + PIECE_BYTES])
-
-    def _feed(self, piece: bytes) -> None:
-        if self.is_complete or self._parser is None:
-            self.keeps_connection = False
-            return
-        self._quiet_bytes += len(piece)
-        try:
-            self._parser.feed_data(piece)
-        except httptools.HttpParserUpgrade as error:
-            raise self._invalid_reply("the server switched to another protocol") from error
-        except httptools.HttpParserError as error:
-            self.keeps_connection = False
-            # Bytes after a complete answer only end the connection.
-            if not self.is_complete:
-                raise self._invalid_reply(error) from error
-        if self._quiet_bytes > MOST_QUIET_BYTES:
-            raise self._invalid_reply(f"more than {MOST_QUIET_BYTES // 1024} KiB of headers")
-        require_bounds(self._size, self._most_bytes)
-        if self.is_complete:
-            self.close()
-
-    def end(self) -> None:
-        """Handle the end of the connection; raises ProviderError unless that completes the answer."""
-        self.keeps_connection = False
-        if self.is_complete:
-            return
-        if not self._has_headers:
-            raise self._invalid_reply("server disconnected without sending a response")
-        if "content-length" in self.headers or "transfer-encoding" in self.headers:
-            raise self._invalid_reply("server disconnected in the middle of its response")
-        # RFC 9112, section 6.3: without either, an answer ends with its connection.
-        self.is_complete = True
-
-    def on_message_begin(self) -> None:
-        """See httptools; another answer, or the final one after an interim one."""
-        if self.is_complete:
-            self.keeps_connection = False
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """See httptools; called for trailers too."""
-        if not self._has_headers:
-            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
-
-    def on_headers_complete(self) -> None:
-        """See httptools."""
-        if self.is_complete or self._parser is None:
-            return
-        self.status = self._parser.get_status_code()
-        if self.status < 100:
-            raise self._invalid_reply(f"invalid status {self.status}")
-        if self.status < 200:
-            self.headers.clear()
-            return
-        self._has_headers = True
-        self._quiet_bytes = 0
-        self.keeps_connection = self._parser.should_keep_alive()
-
-    def on_body(self, body: bytes) -> None:
-        """See httptools."""
-        if not self.is_complete:
-            self._body.append(body)
-            self._size += len(body)
-            self._quiet_bytes = 0
-
-    def on_message_complete(self) -> None:
-        """See httptools."""
-        if self._has_headers:
-            self.is_complete = True
-
-    def _invalid_reply(self, reason: object) -> ProviderError:
-        return network_error("RemoteProtocolError", self._url, reason)
+    def _wake(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)

@@ -148,7 +148,7 @@ class CliProvider:
 
     async def _probe_url(self, probe: HttpHealthcheck) -> None:
         timeout_s = number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
-        from agentv_ci.execute.apis.through_httpx import probe_status  # httpx only where a URL is probed
+        from agentv_ci.execute.apis.http_client import probe_status  # httpx only where a URL is probed
 
         try:
             status = await probe_status(probe.url, timeout_s=timeout_s)

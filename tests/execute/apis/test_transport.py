@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,10 +20,9 @@ from msgspec.structs import replace
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn
-from agentv_ci.execute.apis.connection import connect
-from agentv_ci.execute.apis.through_httpx import probe_status
+from agentv_ci.execute.apis import http_client
+from agentv_ci.execute.apis.http_client import probe_status, trusted_certificates
 from agentv_ci.execute.apis.transport import Transport
-from agentv_ci.execute.apis.wire import MAX_BODY_BYTES, unpacked
 from tests.servers.chat_api import chat_api, fails, says
 from tests.servers.http import Asked, Reply, answers, serve
 from tests.support import FakeClock
@@ -140,10 +139,16 @@ def test_a_reply_is_read_as_json_in_utf_8(body: bytes, headers: dict[str, str], 
     assert reply is None or found == reply
 
 
-def test_a_reply_is_decompressed_up_to_its_limit() -> None:
-    for size, is_fine in ((MAX_BODY_BYTES, True), (MAX_BODY_BYTES + 1, False)):
-        with nullcontext() if is_fine else pytest.raises(ProviderError, match="the answer is larger than 32 MiB"):
-            assert len(unpacked(gzip.compress(b" " * size, 1), {"content-encoding": "gzip"}, "http://a")) == size
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_reply_is_decompressed_up_to_its_limit(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = 1024 * 1024
+    monkeypatch.setattr(http_client, "MAX_BODY_BYTES", limit)
+    for size, failure in ((limit, "is not a JSON object"), (limit + 1, "is larger than 1 MiB")):
+        body = b'"' + b" " * (size - 2) + b'"'
+        for _ in range(times):
+            body = gzip.compress(body)
+        with chat_api(Reply(200, body, {"content-encoding": ", ".join(["gzip"] * times)})) as api:
+            assert failure in failure_of(api.base_url).detail
 
 
 ELSEWHERE = {"location": "https://elsewhere.example/v1"}
@@ -216,7 +221,18 @@ async def test_a_proxy_is_asked_for_all_other_addresses(monkeypatch: pytest.Monk
     assert [each.path for each in requests] == ["http://models.example/v1/ask"]
 
 
-@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "gopher://127.0.0.1:1"])
+@pytest.mark.parametrize("no_proxy", ["localhost,fd00::/8", "10.0.0.0/8,::1,[::1]:80,.example.com,*.local,[,:"])
+async def test_networks_that_are_exempt_do_not_break_a_run(no_proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as (url, requests):
+        monkeypatch.setenv("HTTP_PROXY", url)
+        monkeypatch.setenv("NO_PROXY", no_proxy)
+        async with transport("http://models.example/v1") as opened:
+            await post(opened)
+        assert await probe_status("http://models.example/health", timeout_s=60) == 200
+    assert [each.path for each in requests] == ["http://models.example/v1/ask", "http://models.example/health"]
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "gopher://127.0.0.1:1", "http://[::1", "http://x:port"])
 def test_a_proxy_that_cannot_be_used_is_an_error(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     error = failure_of("http://models.example/v1")
@@ -270,30 +286,7 @@ async def test_a_server_is_trusted_if_its_authority_is(
 
 def test_the_usual_authorities_are_trusted_whatever_the_case_of_the_scheme() -> None:
     for url in ("https://example.com", "HTTPS://example.com"):
-        opened = Transport(url, ca_bundle=None, environment=FakeClock().environment())
-        context = opened._ssl_context(None)  # noqa: SLF001  # only seen here
-        assert context is not None
-        assert context.get_ca_certs()
-
-
-@pytest.mark.parametrize(
-    ("url", "port", "is_encrypted"),
-    [("http://a.example", 80, False), ("https://a.example", 443, True), ("https://a.example:8443", 8443, True)],
-)
-async def test_a_connection_has_the_port_of_its_scheme_unless_the_address_has_one(
-    url: str, port: int, is_encrypted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[tuple[str, int, object]] = []
-    context = ssl.create_default_context()
-
-    async def refuse(_: object, __: object, host: str, port: int, **given: object) -> None:
-        seen.append((host, port, given["ssl"]))
-        raise ConnectionRefusedError
-
-    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", refuse)
-    with pytest.raises(ProviderError, match=f"ConnectError at {url}"):
-        await connect(url, context)
-    assert seen == [("a.example", port, context if is_encrypted else None)]
+        assert trusted_certificates(url, None).get_ca_certs()
 
 
 @pytest.mark.parametrize("content", [None, "not a certificate"])
