@@ -10,13 +10,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from msgspec import Struct
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_exponential,
-)
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
