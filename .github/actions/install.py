@@ -1,7 +1,8 @@
 """Install this checkout of agentv-ci into its own environment, separate from the job's Python and workspace.
 
-Run it with `python -I`, so that nothing in the workspace, such as an argparse.py of a pull request, is imported. Sets
-the step's outputs `command`, a program that runs agentv-ci, and `folder`, the environment.
+Run it with `python -I -S`, so that nothing in the workspace, such as an argparse.py of a pull request, is imported, and
+nothing of what agents of an earlier use have installed into this Python. Sets the step's outputs `command`, a program
+that runs agentv-ci, and `folder`, the environment.
 
 The wheels in pylock.toml are downloaded, compared with their hashes, unpacked and compiled by several processes. pip
 installs them, with the same hashes, where the job has its own package index, or if the download fails. A job installs
@@ -18,6 +19,7 @@ import shutil
 import ssl
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import tomllib
 import urllib.request
@@ -105,6 +107,19 @@ def install_wheels(pool: ProcessPoolExecutor, site: Path) -> str | None:
     return None
 
 
+def pip_of_python() -> Path:
+    """Return what pip is imported from: the wheel in the standard library, which is watched while agents run.
+
+    Without it, that of the installed packages, which could be an agent's: raises OSError where one may have run.
+    """
+    bundled = sorted(Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled").glob("pip-*.whl"))
+    if bundled:
+        return bundled[-1]
+    if VARIABLE in os.environ:
+        raise OSError("the installed agentv-ci was changed, and this Python has no pip of its own (ensurepip)")
+    return Path(sysconfig.get_path("purelib"))
+
+
 def own_index() -> bool:
     """Whether the job's settings of pip name another package index."""
     if INDEX_VARIABLES & os.environ.keys():
@@ -128,6 +143,7 @@ def locked_packages() -> list[dict[str, Any]]:
 def locked_wheels() -> Iterator[dict[str, Any]]:
     """Yield the wheel of each locked package for this interpreter; raises ValueError if there is none."""
     # Of all Pythons only that of setup-python is sure to have pip, and pip has these.
+    sys.path.append(str(pip_of_python()))
     from pip._vendor.packaging.markers import Marker
     from pip._vendor.packaging.tags import sys_tags
     from pip._vendor.packaging.utils import parse_wheel_filename
@@ -192,7 +208,8 @@ def install_with_pip(folder: Path) -> None:
         for name, value in os.environ.items()
         if name not in others and (not name.startswith("PIP_") or name in allowed)
     }
-    pip = [sys.executable, "-I", "-m", "pip", "--python", str(interpreter(folder / "venv")), "--quiet"]
+    pip = [sys.executable, "-I", "-S", str(pip_of_python() / "pip")]
+    pip += ["--python", str(interpreter(folder / "venv")), "--quiet"]
     options = ("--no-deps", "--only-binary=:all:", "--require-hashes", "--disable-pip-version-check", "--no-color")
     if subprocess.run([*pip, "install", *options, "-r", str(requirements)], env=environment, check=False).returncode:
         raise OSError("pip failed; see the log")

@@ -15,7 +15,6 @@ import os
 import secrets
 import signal
 import sys
-import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,8 +26,9 @@ from typing import NoReturn
 import click
 from msgspec import Struct
 
+from agentv_ci.cli.loaded_files import Watched, loaded_files
 from agentv_ci.errors import BUG, NotContained
-from agentv_ci.file_states import State, file_states
+from agentv_ci.file_states import State
 from agentv_ci.process import children
 
 SUBREAPER, DUMPABLE = 36, 4
@@ -41,8 +41,8 @@ MATCHER = "::remove-matcher owner=python::"
 
 INSTALLER = (".github/actions", "pylock.toml", "agentv_ci", "schemas")
 """What a later use of the action runs or installs, in the action's folder."""
-BESIDE_THE_LIBRARY = frozenset({"site-packages", "dist-packages", "test"})
-"""Folders of Python that the tool does not import from; agents may install packages there."""
+UNSAFE = "agentv-ci.unsafe"
+"""A file in RUNNER_TEMP while agents run, and after them if they may have changed what later steps use."""
 
 
 class Kept(Struct, frozen=True):
@@ -50,8 +50,10 @@ class Kept(Struct, frozen=True):
 
     runner_files: Mapping[Path, bytes]
     """Restored if they change: the content of each file through which a step commands the runner."""
+    watched: Watched
+    """What must not change."""
     states: Mapping[str, State]
-    """The state of each file that must not change."""
+    """The state of each of its files."""
 
 
 def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -60,7 +62,11 @@ def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mappi
     Raises NotContained if agents have changed what later steps use, or cannot be ended.
     """
     _close_process()
-    kept = Kept({Path(file): _read(Path(file)) for file in runner_files}, _watched(environ))
+    watched = _watched(environ)
+    kept = Kept({Path(file): _read(Path(file)) for file in runner_files}, watched, watched.states())
+    unsafe = Path(environ["RUNNER_TEMP"], UNSAFE) if environ.get("RUNNER_TEMP") else None
+    if unsafe is not None:
+        unsafe.touch()
     child, ready = _start(work)
     with _no_imports():
         # The child has no copy of the token: agents may read its memory where that cannot be closed.
@@ -74,7 +80,9 @@ def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mappi
         click.echo(f"::{token}::")
         for path, content in kept.runner_files.items():
             _restore(path, content)
-        _compare(kept.states, _watched(environ))
+        _compare(kept.states, kept.watched.states())
+        if unsafe is not None:
+            unsafe.unlink(missing_ok=True)
     return code
 
 
@@ -189,20 +197,19 @@ def _restore(path: Path, content: bytes) -> None:
         raise NotContained(f"an agent changed '{path}', and it cannot be restored: {error.strerror}") from error
 
 
-def _watched(environ: Mapping[str, str]) -> dict[str, State]:
-    """Return the state of what later steps trust.
+def _watched(environ: Mapping[str, str]) -> Watched:
+    """Return what later steps trust.
 
-    That is the event and, where the action has installed the tool, it and its Python, and what installs it again. The
-    rest of the action's folder is left out: in its own repository (`uses: ./`) it is the workspace.
+    That is the event and, where the action has installed the tool, it and all that its Python loads, and what installs
+    it again. The rest of the action's folder is left out: in its own repository (`uses: ./`) it is the workspace.
     """
     named = [environ.get("GITHUB_EVENT_PATH")]
-    if installed := environ.get("AGENTV_INSTALLED"):
-        stdlib = sysconfig.get_path("stdlib", vars={"base": sys.base_prefix})
-        named += [installed, environ.get("AGENTV_CI")]
-        named += [f"{action}/{each}" for each in INSTALLER] if (action := environ.get("GITHUB_ACTION_PATH")) else []
-        # What belongs to another user cannot be changed by agents, either.
-        named += [path for path in (os.path.realpath(sys.executable), stdlib) if os.access(path, os.W_OK)]
-    return file_states([Path(path) for path in named if path], without=BESIDE_THE_LIBRARY)
+    if not (installed := environ.get("AGENTV_INSTALLED")):
+        return Watched(tuple(Path(path) for path in named if path), ())
+    named += [installed, environ.get("AGENTV_CI")]
+    named += [f"{action}/{each}" for each in INSTALLER] if (action := environ.get("GITHUB_ACTION_PATH")) else []
+    loaded = loaded_files(environ)
+    return Watched((*(Path(path) for path in named if path), *loaded.paths), loaded.folders)
 
 
 def _compare(before: Mapping[str, State], after: Mapping[str, State]) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.action.conftest import Once
 from tests.action.evals import mock, suite
@@ -89,7 +93,7 @@ def installed(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the installer, as a step with these variables does."""
     runner = {"RUNNER_TEMP": str(folder), "GITHUB_OUTPUT": str(folder / "output"), "GITHUB_ENV": str(folder / "env")}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    command = [sys.executable, "-I", str(REPOSITORY / ".github/actions/install.py")]
+    command = [sys.executable, "-I", "-S", str(REPOSITORY / ".github/actions/install.py")]
     return subprocess.run(command, env=kept | runner | env, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -130,3 +134,35 @@ def test_changed_environment_is_not_used_again(tmp_path: Path) -> None:
     assert installed(tmp_path, **{name: value, "PIP_CONFIG_FILE": os.devnull}).returncode == 0
     first, same, other = re.findall("^folder=(.*)$", (tmp_path / "output").read_text(), re.MULTILINE)
     assert first == same != other
+
+
+def test_nothing_that_agents_installed_runs_in_a_later_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start files of a Python's packages name no program for the step with the token."""
+    venv.create(tmp_path / "python", symlinks=True)
+    (packages,) = (tmp_path / "python").glob("lib/*/site-packages")
+    (packages / "agent.pth").write_text(f"import pathlib; pathlib.Path({str(tmp_path)!r}, 'ran').touch()\n")
+    for action in ("action.yml", ".github/actions/setup/action.yml"):
+        (flags,) = re.findall(r'exec "\$PYTHON" (.*) "\$GITHUB_ACTION_PATH', (REPOSITORY / action).read_text())
+        subprocess.run([str(tmp_path / "python/bin/python"), *flags.split(), "-c", ""], check=True)
+    assert not (tmp_path / "ran").exists()
+    installer = runpy.run_path(str(REPOSITORY / ".github/actions/install.py"))
+    monkeypatch.setenv("AGENTV_CI_INSTALLED", "x")
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
+    with pytest.raises(OSError, match="was changed"):
+        installer["pip_of_python"]()
+    wheel = tmp_path / "stdlib/ensurepip/_bundled/pip-1.whl"
+    wheel.parent.mkdir(parents=True)
+    wheel.touch()
+    assert installer["pip_of_python"]() == wheel
+
+
+def test_action_refuses_to_start_what_agents_may_have_changed(tmp_path: Path) -> None:
+    (tmp_path / "agentv-ci.unsafe").touch()
+    script = next(
+        step["run"]
+        for step in yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))["runs"]["steps"]
+        if step.get("id") == "install"
+    )
+    env = {"PYTHON": "/bin/true", "RUNNER_TEMP": str(tmp_path), "PATH": "/usr/bin:/bin", "GITHUB_ACTION_PATH": "/"}
+    done = subprocess.run(["bash", "-e", "-c", script], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, "use another job" in done.stdout) == (1, True)

@@ -211,6 +211,19 @@ class TestAgents:
         env = {"AGENTV_INSTALLED": str(job.path("tool")), "GITHUB_ACTION_PATH": str(job.folder)}
         assert self.step(job, known, script, **env).code == code
 
+    @pytest.mark.parametrize(
+        ("script", "is_unsafe"),
+        [("echo", False), ("echo >> ../tool/a.py", True), (f"{TOOL}; kill -9 $(ps -o ppid= -p $tool) $tool", True)],
+        ids=["honest", "changes the tool", "kills the tool"],
+    )
+    def test_later_uses_in_the_job_know_that_agents_may_have_changed_the_tool(
+        self, script: str, is_unsafe: bool, job: Job, known: Path
+    ) -> None:
+        job.write({"tool/a.py": "hallo\n", "temp/x": ""})
+        env = {"AGENTV_INSTALLED": str(job.path("tool")), "RUNNER_TEMP": str(job.path("temp"))}
+        self.step(job, known, script, **env)
+        assert job.path("temp/agentv-ci.unsafe").exists() is is_unsafe
+
     def test_killed_tool_fails_the_step(self, job: Job, known: Path) -> None:
         """Unlike the end of its child process, in which the evals run."""
         assert self.step(job, known, f"{TOOL}; kill -9 $(ps -o ppid= -p $tool) $tool").code == -9

@@ -147,7 +147,7 @@ def test_python_versions_are_those_of_the_package() -> None:
         assert f">={first}" == str(required)
         assert Version(last) in required
         assert step["with"]["update-environment"] is False
-        assert [each for each in scripts(read(path)) if "install.py" in each and '\nexec "$PYTHON" -I ' in each]
+        assert [each for each in scripts(read(path)) if "install.py" in each and '\nexec "$PYTHON" -I -S ' in each]
 
 
 def test_dependencies_are_locked() -> None:
