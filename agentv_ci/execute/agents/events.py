@@ -36,15 +36,23 @@ class Spent(Struct, frozen=True):
 NOTHING_REPORTED = Spent()
 
 
-class EventTypes(Struct, frozen=True):
-    """The types of an agent's events."""
+class Progress:
+    """Follows the events of a run, up to the one with which its answer is complete."""
 
-    known: AbstractSet[str]
-    """All that are read."""
-    final: AbstractSet[str]
-    """Those with which an answer is complete."""
-    working: AbstractSet[str]
-    """Those which show that it works on, also after a final one."""
+    def __init__(self, final: AbstractSet[str], working: AbstractSet[str]) -> None:
+        """`final` are the types of events that complete an answer, `working` those of an agent that works on."""
+        self._final = final
+        self._working = working
+        self._is_complete = False
+
+    def is_complete_after(self, event: JsonObject) -> bool:
+        """Whether the answer is complete, given one more event."""
+        kind = text_at(event, "type")
+        if kind in self._final:
+            self._is_complete = True
+        elif kind in self._working:
+            self._is_complete = False
+        return self._is_complete
 
 
 Write = Callable[[int, bytes], None]
@@ -54,14 +62,16 @@ Write = Callable[[int, bytes], None]
 class FinalEvent:
     """A listener that notices the event with which its answer is complete."""
 
-    def __init__(self, types: EventTypes, monotonic: Callable[[], float]) -> None:
+    def __init__(self, known: AbstractSet[str], progress: Progress, monotonic: Callable[[], float]) -> None:
+        """`known` are the types of the agent's events."""
         self.done = Event()
         """See Listener."""
         self.log: Write | None = None
         """Gets the output, too."""
         self.at_s: float | None = None
         """When the answer was complete."""
-        self._types = types
+        self._known = known
+        self._progress = progress
         self._monotonic = monotonic
         self._rest = b""
 
@@ -81,13 +91,14 @@ class FinalEvent:
             self._read(self._rest)
 
     def _read(self, line: bytes) -> None:
-        for piece in pieces_of(line.decode("utf-8", "replace"), self._types.known):
-            kind = text_at(piece, "type")
-            if kind in self._types.final:
+        for piece in pieces_of(line.decode("utf-8", "replace"), self._known):
+            if isinstance(piece, str):
+                continue
+            if not self._progress.is_complete_after(piece):
+                self.done.clear()
+            elif not self.done.is_set():
                 self.at_s = self._monotonic()
                 self.done.set()
-            elif kind in self._types.working:
-                self.done.clear()
 
 
 class AgentFailed(Exception):

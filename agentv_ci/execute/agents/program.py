@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, ProviderError, Request, Response
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
-from agentv_ci.execute.agents.events import AgentFailed, EventTypes, FinalEvent, NotEvents, Spent, Write, all_pieces
+from agentv_ci.execute.agents.events import AgentFailed, FinalEvent, NotEvents, Progress, Spent, Write, all_pieces
 from agentv_ci.execute.agents.workspace import Workspace, prompt_document, workspace
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
 from agentv_ci.process import ProcessFailed, ProgramNotStarted, child_environment, run
@@ -48,7 +49,10 @@ class Agent(Struct, frozen=True):
     """Returns the answer, or None without one; raises AgentFailed, or NotEvents for output without events."""
     spent: Callable[[Sequence[JsonObject]], Spent]
     """Returns what it has used by its events so far."""
-    events: EventTypes
+    known: AbstractSet[str]
+    """The types of its events that are read."""
+    progress: Callable[[], Progress]
+    """Follows the events of one run."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Default values of environment variables."""
 
@@ -100,7 +104,7 @@ class AgentProvider:
             except OSError as error:
                 raise unwritable(error) from error
             monotonic = self._services.environment.monotonic
-            begun_s, final = monotonic(), FinalEvent(self._agent.events, monotonic)
+            begun_s, final = monotonic(), FinalEvent(self._agent.known, self._agent.progress(), monotonic)
             finished = await self._run(prompt, place, request, final)
             response = self._response(finished)
         self._services.warn_if_cut(response, self._target.name, request.case_id)
@@ -157,7 +161,7 @@ class AgentProvider:
 
     def _with_expense(self, failure: ProviderError, stdout: str) -> ProviderError:
         """Return a failure with what the agent has used."""
-        pieces = all_pieces(stdout, self._agent.events.known)
+        pieces = all_pieces(stdout, self._agent.known)
         spent = self._agent.spent([piece for piece in pieces if not isinstance(piece, str)])
         failure.model, failure.usage, failure.cost_usd = spent.model, spent.usage, spent.cost_usd
         return failure

@@ -15,7 +15,7 @@ from agentv_ci.contracts.exchange import ProcessResult, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import (
     AgentFailed,
-    EventTypes,
+    Progress,
     Spent,
     Turns,
     kind_of_reported,
@@ -29,7 +29,6 @@ from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import amount_at, count_at, json_or_none, objects_at, text_at, value_at
 
 KNOWN = frozenset({"system", "assistant", "user", "result"})
-EVENTS = EventTypes(KNOWN, final={"result"}, working={"assistant", "user"})
 
 STOPPED = frozenset(
     {
@@ -38,6 +37,9 @@ STOPPED = frozenset(
     }
 )
 """Values of `terminal_reason` of a run that did not end by itself."""
+
+AGENT_TASK = "local_agent"
+ENDED = frozenset({"completed", "failed", "killed", "stopped"})
 
 NO_REASON = frozenset({"success", "completed"})
 """What a result is called that ended by itself."""
@@ -58,10 +60,37 @@ BY_MODEL = {
 """Anthropic's name of a count → that of Claude Code by model."""
 
 
+class ClaudeProgress(Progress):
+    """Waits for agents in the background, too: their ends are turns of their own."""
+
+    def __init__(self) -> None:
+        super().__init__(final={"result"}, working={"assistant", "user"})
+        self._running: set[str | None] = set()
+
+    def is_complete_after(self, event: JsonObject) -> bool:
+        """See Progress; commands in the background, such as servers, are not waited for."""
+        task = text_at(event, "task_id")
+        match text_at(event, "subtype"):
+            case "init":
+                # A turn begins; its first message may take long.
+                self._is_complete = False
+            case "task_started" if text_at(event, "subagent_type") or text_at(event, "task_type") == AGENT_TASK:
+                self._running.add(task)
+            case "task_notification":
+                self._running.discard(task)
+            case "task_updated" if text_at(event, "patch", "status") in ENDED:
+                self._running.discard(task)
+            case _:
+                pass
+        return super().is_complete_after(event) and not self._running
+
+
 def open_provider(target: ClaudeCodeTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target."""
     arguments = usual_arguments(target, "-p", "--output-format", "stream-json", "--verbose")
-    return AgentProvider(target, Agent("claude", arguments, read_output, spent, EVENTS, ENVIRONMENT), services)
+    return AgentProvider(
+        target, Agent("claude", arguments, read_output, spent, KNOWN, ClaudeProgress, ENVIRONMENT), services
+    )
 
 
 def read_output(finished: ProcessResult) -> Response | None:

@@ -21,7 +21,7 @@ from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProcessResult, Request, Response
 from agentv_ci.execute.agents.events import (
     AgentFailed,
-    EventTypes,
+    Progress,
     Spent,
     Turns,
     Write,
@@ -40,7 +40,7 @@ LOGS_SWITCH = "AGENTV_CODEX_STREAM_LOGS"
 OFF = frozenset({"false", "0", "off"})
 
 KNOWN = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed", "item.completed", "error"})
-EVENTS = EventTypes(KNOWN, final={"turn.completed", "turn.failed"}, working={"turn.started", "item.completed"})
+PROGRESS = partial(Progress, final={"turn.completed", "turn.failed"}, working={"turn.started", "item.completed"})
 PASSING = "Reconnecting"
 """Codex continues after an error that begins like this."""
 STATUS = re.compile(r"\b(?:unexpected status|last status:) (\d{3})\b")
@@ -65,7 +65,10 @@ def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvi
         return run_log(folder, target.name, request, argv, services=services, summarize=summarize)
 
     return AgentProvider(
-        target, Agent("codex", partial(_arguments, target), read_output, spent, EVENTS), services, open_log=open_log
+        target,
+        Agent("codex", partial(_arguments, target), read_output, spent, KNOWN, PROGRESS),
+        services,
+        open_log=open_log,
     )
 
 

@@ -6,13 +6,14 @@ https://docs.github.com/copilot/how-tos/copilot-cli. It does not report tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from agentv_ci.contracts.agent_targets import CopilotCliTarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, Response
 from agentv_ci.execute.agents.events import (
     AgentFailed,
-    EventTypes,
+    Progress,
     Spent,
     Turns,
     kind_of_reported,
@@ -30,13 +31,15 @@ KNOWN = frozenset(
         *("tool.execution_start", "tool.execution_complete"),
     }
 )
-EVENTS = EventTypes(KNOWN, final={"result"}, working={"assistant.turn_start", "assistant.message"})
+PROGRESS = partial(Progress, final={"result"}, working={"assistant.turn_start", "assistant.message"})
 
 
 def open_provider(target: CopilotCliTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target; all tools are allowed, as permission cannot be given in a run."""
     arguments = usual_arguments(target, "--output-format", "json", "--no-color", "--allow-all-tools")
-    return AgentProvider(target, Agent("copilot", arguments, read_output, spent, EVENTS, {"CI": "1"}), services)
+    return AgentProvider(
+        target, Agent("copilot", arguments, read_output, spent, KNOWN, PROGRESS, {"CI": "1"}), services
+    )
 
 
 def read_output(finished: ProcessResult) -> Response | None:
@@ -66,7 +69,8 @@ def spent(events: Sequence[JsonObject]) -> Spent:
 def _read_event(turns: Turns, event: JsonObject) -> None:
     call_id = text_at(event, "data", "toolCallId")
     match text_at(event, "type"):
-        case "assistant.message" if text := text_at(event, "data", "content"):
+        # What a subagent says is the output of a tool.
+        case "assistant.message" if (text := text_at(event, "data", "content")) and not _is_of_subagent(event):
             turns.say(text)
         case "tool.execution_start":
             turns.call(text_at(event, "data", "toolName"), value_at(event, "data", "arguments"), call_id=call_id)
@@ -75,3 +79,7 @@ def _read_event(turns: Turns, event: JsonObject) -> None:
             turns.output(call_id, returned or value_at(event, "data", "error", "message"))
         case _:
             pass
+
+
+def _is_of_subagent(event: JsonObject) -> bool:
+    return text_at(event, "agentId") is not None or text_at(event, "data", "parentToolCallId") is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from agentv_ci.contracts.agent_targets import GeminiCliTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
@@ -16,8 +17,8 @@ from agentv_ci.contracts.exchange import ProcessResult, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import (
     AgentFailed,
-    EventTypes,
     NotEvents,
+    Progress,
     Spent,
     Turns,
     kind_of_reported,
@@ -36,14 +37,14 @@ STOPPED = re.compile(r"stopping execution|session turns exceeded", re.IGNORECASE
 MAX_FAILURE = 64 * 1024
 """Characters at the end of standard error in which a failure is searched."""
 KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "error"})
-EVENTS = EventTypes(KNOWN, final={"result"}, working={"message", "tool_use"})
+PROGRESS = partial(Progress, final={"result"}, working={"message", "tool_use"})
 
 
 def open_provider(target: GeminiCliTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target; `--skip-trust` because trust cannot be confirmed in a run."""
     first = ("-o", "stream-json", "--skip-trust")
     arguments = usual_arguments(target, *first, model="-m", folder="--include-directories")
-    return AgentProvider(target, Agent("gemini", arguments, read_output, spent, EVENTS, ENVIRONMENT), services)
+    return AgentProvider(target, Agent("gemini", arguments, read_output, spent, KNOWN, PROGRESS, ENVIRONMENT), services)
 
 
 def read_output(finished: ProcessResult) -> Response | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from agentv_ci.contracts.exchange import ProcessResult, Response
-from agentv_ci.execute.agents.events import AgentFailed, EventTypes, FinalEvent, NotEvents, read_events
+from agentv_ci.execute.agents.events import AgentFailed, FinalEvent, NotEvents, Progress, read_events
 from agentv_ci.execute.providers import claude_code, codex, copilot_cli, gemini_cli
 
 STREAMS = Path(__file__).parent / "streams"
@@ -20,11 +21,11 @@ READERS: Mapping[str, Callable[[ProcessResult], Response | None]] = {
     "copilot": copilot_cli.read_output,
     "gemini": gemini_cli.read_output,
 }
-EVENTS: Mapping[str, EventTypes] = {
-    "claude": claude_code.EVENTS,
-    "codex": codex.EVENTS,
-    "copilot": copilot_cli.EVENTS,
-    "gemini": gemini_cli.EVENTS,
+PROGRESS: Mapping[str, tuple[AbstractSet[str], Callable[[], Progress]]] = {
+    "claude": (claude_code.KNOWN, claude_code.ClaudeProgress),
+    "codex": (codex.KNOWN, codex.PROGRESS),
+    "copilot": (copilot_cli.KNOWN, copilot_cli.PROGRESS),
+    "gemini": (gemini_cli.KNOWN, gemini_cli.PROGRESS),
 }
 WITH_TOOLS = {
     "claude": "claude/stream-tool",
@@ -117,7 +118,8 @@ def test_a_long_line_of_braces_is_not_searched_for_long() -> None:
 def heard(agent: str, *chunks: bytes) -> tuple[bool, float | None]:
     """Return whether an answer is complete after some output, and when it was."""
     times = iter(range(100))
-    final = FinalEvent(EVENTS[agent], lambda: next(times))
+    known, progress = PROGRESS[agent]
+    final = FinalEvent(known, progress(), lambda: next(times))
     for chunk in chunks:
         final(1, chunk)
     return final.done.is_set(), final.at_s
@@ -134,7 +136,7 @@ def test_the_final_event_is_noticed_whatever_the_output_is_cut_into(agent: str, 
 
 
 def test_only_standard_output_has_events() -> None:
-    final = FinalEvent(claude_code.EVENTS, lambda: 0.0)
+    final = FinalEvent(claude_code.KNOWN, claude_code.ClaudeProgress(), lambda: 0.0)
     final(2, b'{"type": "result"}\n')
     assert not final.done.is_set()
 
@@ -157,3 +159,35 @@ def test_an_agent_that_works_on_is_not_done(agent: str, after: object, is_done: 
     more = json.dumps(after).encode() + b"\n"
     assert heard(agent, data, more) == (is_done, 0)
     assert heard(agent, data, more, data) == (True, 1)
+
+
+def task(subtype: str, **more: object) -> dict[str, object]:
+    return {"type": "system", "subtype": subtype, "task_id": "t1", **more}
+
+
+STARTED = task("task_started", task_type="local_agent")
+COMMAND = task("task_started", task_type="local_bash")
+NOTIFIED = task("task_notification", status="completed")
+UPDATED = task("task_updated", patch={"status": "completed"})
+INIT = {"type": "system", "subtype": "init"}
+SAID = {"type": "assistant", "message": {"content": []}}
+RESULT = {"type": "result", "subtype": "success"}
+
+
+@pytest.mark.parametrize(
+    ("printed", "is_done"),
+    [
+        ([INIT, SAID, RESULT], True),
+        ([INIT, SAID, STARTED, RESULT], False),
+        ([INIT, SAID, STARTED, RESULT, NOTIFIED], True),
+        ([INIT, SAID, STARTED, RESULT, UPDATED], True),
+        ([INIT, SAID, STARTED, RESULT, task("task_updated", patch={"status": "running"})], False),
+        ([INIT, SAID, STARTED, NOTIFIED, RESULT], True),
+        ([INIT, SAID, STARTED, RESULT, NOTIFIED, INIT], False),
+        ([INIT, SAID, STARTED, RESULT, NOTIFIED, INIT, SAID, RESULT], True),
+        ([INIT, SAID, COMMAND, RESULT], True),
+        ([INIT, SAID, task("task_started", subagent_type="Explore"), RESULT], False),
+    ],
+)
+def test_claude_is_not_done_before_its_agents_in_the_background(printed: list[object], is_done: bool) -> None:
+    assert heard("claude", *(json.dumps(event).encode() + b"\n" for event in printed))[0] is is_done

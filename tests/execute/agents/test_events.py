@@ -174,6 +174,12 @@ def test_output_without_events_is_recognised(agent: str, text: str) -> None:
         read(agent, text)
 
 
+@pytest.mark.parametrize("mark", [{"agentId": "a"}, {"data": {"content": "no", "parentToolCallId": "c"}}])
+def test_what_a_subagent_of_copilot_says_is_not_the_answer(mark: dict[str, Any]) -> None:
+    said, end = events("copilot", "42")
+    assert read("copilot", lines([said, {**events("copilot", "no")[0], **mark}, end])).answer == "42"
+
+
 CODEX_TOOLS: list[dict[str, Any]] = [
     {"type": "mcp_tool_call", "server": "s", "tool": "t", "arguments": {"a": 1}, "result": "r"},
     {"type": "mcp_tool_call", "server": "s", "tool": "t", "error": "broken"},
