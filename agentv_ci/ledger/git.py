@@ -10,23 +10,12 @@ from msgspec import Struct
 
 from agentv_ci.contracts.exchange import ProcessResult
 from agentv_ci.errors import LedgerUnavailable
+from agentv_ci.guarded_git import git_command, with_credentials
 from agentv_ci.process import ProcessFailed, run
 from agentv_ci.text import on_one_line, shortened
 
 TIMEOUT_S = 120.0
-ELSEWHERE = frozenset(
-    {
-        *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_PREFIX"),
-        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
-    }
-)
-"""Variables of hooks that would lead to another repository."""
-SETTINGS = (
-    # In a container the checkout belongs to another user, which git refuses to read by default.
-    *("safe.directory=*", "safe.bareRepository=explicit"),
-    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"),
-    *("user.name=agentv-ci", "user.email=agentv-ci@noreply.invalid"),
-)
+SETTINGS = ("user.name=agentv-ci", "user.email=agentv-ci@noreply.invalid")
 
 
 class Git(Struct, frozen=True):
@@ -50,13 +39,11 @@ class Git(Struct, frozen=True):
         self, *words: str, stdin: bytes = b"", index: Path | None = None, out: Path | None = None
     ) -> ProcessResult:
         """Run a command that may fail; raises LedgerUnavailable if it cannot start or takes too long."""
-        settings = (each for setting in SETTINGS for each in ("-c", setting))
-        command = ("git", *settings, "-C", str(self.folder), *words)
+        command = git_command("-C", str(self.folder), *words, settings=SETTINGS)
         # Output is kept in memory up to a limit.
         redirected = ("/bin/sh", "-c", f"exec {shlex.join(command)} > {shlex.quote(str(out))}")
         # Credential helpers may need the tokens, which agents do not get.
-        env = {name: value for name, value in self.variables.items() if name not in ELSEWHERE}
-        env |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"} | ({"GIT_INDEX_FILE": str(index)} if index else {})
+        env = with_credentials(self.variables) | ({"GIT_INDEX_FILE": str(index)} if index else {})
         argv = redirected if out is not None else command
         try:
             return await run(argv, cwd=self.folder, env=env, timeout_s=TIMEOUT_S, stdin=stdin)

@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agentv_ci.errors import UsageError
+from agentv_ci.guarded_git import git_command, with_credentials
 from agentv_ci.process import ProcessFailed, child_environment, run
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.redaction import MIN_LENGTH
@@ -110,9 +111,9 @@ async def commit_of(folder: Path, environ: Mapping[str, str]) -> str | None:
     """Return the commit of a checkout, with `-dirty` if files have changed since; None for other folders."""
     if not (folder / ".git").exists():
         return None
-    # A monitor of files is a program, which an agent may have set.
-    quietly = ("-c", "core.fsmonitor=false", "--no-optional-locks")
-    return await _git(folder, environ, *quietly, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    return await _git(
+        folder, environ, "--no-optional-locks", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"
+    )
 
 
 async def credentials(folder: Path, environ: Mapping[str, str]) -> set[str]:
@@ -132,12 +133,13 @@ async def credentials(folder: Path, environ: Mapping[str, str]) -> set[str]:
 
 
 async def _git(folder: Path, environ: Mapping[str, str], *words: str) -> str | None:
-    # In a container the checkout belongs to another user, which git refuses to read by default. Files that look like a
-    # bare repository could claim any commit.
-    trusting = ("-c", "safe.directory=*", "-c", "safe.bareRepository=explicit")
-    env = {name: value for name, value in child_environment(environ).items() if not name.startswith("GIT_")}
+    # A program on PATH could be an agent's, in the step that has the token.
+    known = child_environment(environ)
+    path = {"PATH": f"{os.defpath}:{known.get('PATH', '')}"}
+    env = with_credentials({name: value for name, value in known.items() if not name.startswith("GIT_")}) | path
+    command = git_command("-C", str(folder), *words)
     try:
-        done = await run(("git", *trusting, "-C", str(folder), *words), cwd=folder, env=env, timeout_s=GIT_TIMEOUT_S)
+        done = await run(command, cwd=folder, env=env, timeout_s=GIT_TIMEOUT_S)
     except (ProcessFailed, OSError):
         return None
     return done.stdout.strip() if done.status == 0 else None

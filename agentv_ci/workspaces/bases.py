@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agentv_ci.contracts.plan import PlanCommit, PlanFile, PlanFolder, PlanWorkspace
 from agentv_ci.contracts.results import Change
+from agentv_ci.guarded_git import NO_REPOSITORY, git_command, without_settings
 from agentv_ci.process import ProcessFailed, run
 from agentv_ci.text import shortened
 from agentv_ci.workspaces.trees import (
@@ -87,15 +88,15 @@ async def _check_out(commit: PlanCommit, tree: Path, root: Path, environ: Mappin
     # The default refuses commits that are no branch.
     pack = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
     pack_options = ("--upload-pack", pack) if place.exists() else ()
-    await git(("init", "--quiet", "."), tree, environ)
+    await git(("init", "--quiet", "--template=", "."), tree, environ)
     await git(("fetch", "--quiet", "--no-tags", *pack_options, "--", origin, commit.commit), tree, environ)
     await git(("checkout", "--quiet", "-B", "main", commit.commit), tree, environ)
     (tree / ".git" / "FETCH_HEAD").unlink(missing_ok=True)
 
 
 async def apply_patch(patch: bytes, tree: Path, environ: Mapping[str, str]) -> None:
-    """Apply a patch to a tree; raises UnusableWorkspace."""
-    await git(("apply", "--whitespace=nowarn", "-"), tree, environ, stdin=patch)
+    """Apply a patch to a tree, which is not read as a repository; raises UnusableWorkspace."""
+    await git(("apply", "--whitespace=nowarn", "-"), tree, environ, stdin=patch, variables=NO_REPOSITORY)
 
 
 async def changes_by(patch: bytes, base: Base, environ: Mapping[str, str]) -> tuple[Change, ...]:
@@ -113,19 +114,18 @@ def _copied(base: Base, scratch: str) -> Path:
     return tree
 
 
-async def git(arguments: tuple[str, ...], tree: Path, environ: Mapping[str, str], *, stdin: bytes = b"") -> None:
+async def git(
+    arguments: tuple[str, ...],
+    tree: Path,
+    environ: Mapping[str, str],
+    *,
+    stdin: bytes = b"",
+    variables: Mapping[str, str] | None = None,
+) -> None:
     """Run Git in a tree of our own, without hooks and without anyone's settings; raises UnusableWorkspace."""
-    env = {
-        "PATH": environ.get("PATH", ""),
-        "HOME": "/nonexistent",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_CEILING_DIRECTORIES": str(tree.parent),
-    }
-    settings = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.directory=*")
+    env = {**without_settings(environ), "GIT_CEILING_DIRECTORIES": str(tree.parent), **(variables or {})}
     try:
-        ended = await run(("git", *settings, *arguments), cwd=tree, env=env, timeout_s=GIT_TIMEOUT_S, stdin=stdin)
+        ended = await run(git_command(*arguments), cwd=tree, env=env, timeout_s=GIT_TIMEOUT_S, stdin=stdin)
     except ProcessFailed as error:
         raise UnusableWorkspace(f"git {arguments[0]}: {error}") from error
     if ended.status != 0:

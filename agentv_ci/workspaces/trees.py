@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.lfs_pointers import MAX_POINTER_BYTES, is_lfs_pointer
 from agentv_ci.contracts.results import Change
+from agentv_ci.left_files import open_left
 from agentv_ci.text import well_formed_text
 from agentv_ci.workspaces.globs import matches
 
@@ -45,11 +46,13 @@ class Entry(Struct, frozen=True):
     """Of a file's content; None for a link."""
     link: str | None = None
     """Target of a link."""
+    size: int = 0
+    """Bytes of a file."""
 
 
 def entries(root: Path) -> dict[str, Entry]:
     """Return path → entry of every file and link, sorted; raises OSError."""
-    return dict(sorted((_relative(path, root), entry) for path, entry in _entries(str(root))))
+    return dict(sorted((_relative(each.path, root), _entry(each)) for each in _walk(str(root))))
 
 
 def files_in(root: Path, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> list[str]:
@@ -172,7 +175,7 @@ def _exists(name: str, folder: int) -> bool:
 
 def changes(before: Mapping[str, Entry], tree: Path) -> tuple[Change, ...]:
     """Return what has changed in a tree, by path; raises OSError, and TooMuchChanged."""
-    after = dict(_changeable(entries(tree)))
+    after = _entries_now(before, tree)
     known = dict(_changeable(before))
     found: list[Change] = []
     size = 0
@@ -185,8 +188,7 @@ def changes(before: Mapping[str, Entry], tree: Path) -> tuple[Change, ...]:
             content = None if now.link is not None else _content(str(tree / path))
             size += len(content or b"")
             if size > MAX_CHANGED_BYTES:
-                limit = MAX_CHANGED_BYTES // 1024 // 1024
-                raise TooMuchChanged(f"the agent changed files of more than {limit} MiB")
+                raise _too_much()
             encoded = None if content is None else b64encode(content).decode("ascii")
             kind: Literal["added", "modified"] = "added" if was is None else "modified"
             link = None if now.link is None else well_formed_text(now.link)
@@ -228,16 +230,6 @@ def cleared(tree: Path, path: str) -> Path:
     return place
 
 
-def read_file(path: Path, most: int) -> bytes | None:
-    """Return the content of a file that a command wrote; None for a link, a special or a larger file, or none."""
-    try:
-        with open(_open(str(path)), "rb") as file:
-            content = file.read(most + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
-    except OSError:
-        return None
-    return content if content is None or len(content) <= most else None
-
-
 def _changeable(found: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
     for path, entry in found.items():
         if not path.endswith(BYTECODE):
@@ -271,31 +263,44 @@ def _listing(folder: str) -> os._ScandirIterator[str]:
         return os.scandir(folder)
 
 
-def _entries(folder: str) -> Iterator[tuple[str, Entry]]:
-    for each in _walk(folder):
-        if each.is_symlink():
-            yield each.path, Entry(0, None, os.readlink(each.path))  # noqa: PTH115
-        else:
-            mode = stat.S_IMODE(each.stat(follow_symlinks=False).st_mode)
-            yield each.path, Entry(mode, _sha256(each.path))
+def _entry(found: os.DirEntry[str]) -> Entry:
+    if found.is_symlink():
+        return Entry(0, None, os.readlink(found.path))  # noqa: PTH115
+    state = found.stat(follow_symlinks=False)
+    return Entry(stat.S_IMODE(state.st_mode), _sha256(found.path), size=state.st_size)
 
 
-def _open(path: str) -> int:
-    """Open a file of an agent: no link, and never waiting for the other end of a pipe."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        return os.open(path, flags)
-    except PermissionError:
-        # Of an agent that has closed it.
-        os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)  # noqa: PTH101
-        return os.open(path, flags)
+def _entries_now(before: Mapping[str, Entry], tree: Path) -> dict[str, Entry]:
+    """Return path → entry of what may have changed, without reading more than may change: files can be all holes."""
+    found: dict[str, Entry] = {}
+    size = 0
+    for each in _walk(str(tree)):
+        path = _relative(each.path, tree)
+        if path.endswith(BYTECODE):
+            continue
+        was = before.get(path)
+        now = each.stat(follow_symlinks=False).st_size
+        size += 0 if was is not None and was.size == now else now
+        if size > MAX_CHANGED_BYTES:
+            raise _too_much()
+        found[path] = _entry(each)
+    return found
+
+
+def _too_much() -> TooMuchChanged:
+    return TooMuchChanged(f"the agent changed files of more than {MAX_CHANGED_BYTES // 1024 // 1024} MiB")
+
+
+def _open(path: str) -> BinaryIO:
+    folder, _, name = path.rpartition("/")
+    return open_left(Path(folder), name)
 
 
 def _sha256(path: str) -> str:
-    with open(_open(path), "rb", buffering=0) as file:  # a descriptor
+    with _open(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _content(path: str) -> bytes:
-    with open(_open(path), "rb") as file:
+    with _open(path) as file:
         return file.read(MAX_CHANGED_BYTES + 1)

@@ -13,12 +13,13 @@ from agentv_ci.contracts.exchange import ProcessResult, Score
 from agentv_ci.contracts.plan import PlanCommandEvaluator, PlanJunitEvaluator
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
+from agentv_ci.left_files import read_left
 from agentv_ci.patterns import InvalidPattern, compiled, occurs
 from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProgramNotStarted
 from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import TrialPlace, Work
-from agentv_ci.workspaces.trees import cleared, read_file
+from agentv_ci.workspaces.trees import cleared
 
 REPORT = "{REPORT}"
 MAX_SHOWN = 300
@@ -133,10 +134,11 @@ async def _run(settings: PlanCommandEvaluator | PlanJunitEvaluator, submission: 
 
 async def _in(place: TrialPlace, settings: PlanCommandEvaluator | PlanJunitEvaluator, timeout_s: float) -> _Ended:
     # A name that the submitted code cannot know in advance.
-    report = place.scratch / f"{token_hex(8)}.xml"
-    argv = [word.replace(REPORT, str(report)) for word in settings.argv]
+    folder, name = place.scratch, f"{token_hex(8)}.xml"
+    argv = [word.replace(REPORT, str(folder / name)) for word in settings.argv]
     if isinstance(settings, PlanJunitEvaluator) and REPORT not in " ".join(settings.argv):
-        report = cleared(place.folder, settings.report)
+        folder, name = place.folder, settings.report
+        cleared(folder, name)
     result, problem = None, None
     try:
         result = await place.run(argv, env={}, timeout_s=timeout_s)
@@ -144,7 +146,11 @@ async def _in(place: TrialPlace, settings: PlanCommandEvaluator | PlanJunitEvalu
         raise
     except ProcessFailed as error:
         problem = str(error)
-    return _Ended(result, problem, read_file(report, MAX_XML_BYTES))
+    try:
+        report = await asyncio.to_thread(read_left, folder, name, MAX_XML_BYTES)
+    except OSError:
+        report = None
+    return _Ended(result, problem, report)
 
 
 def _last_line(text: str) -> str:

@@ -20,8 +20,10 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import read_json, text_at, value_at
+from agentv_ci.left_files import read_left
 
 STALE_S = 24 * 60 * 60
+MAX_LOCK_BYTES = 64 * 1024
 """The age from which a lock is ignored."""
 
 TOOL = "agentv-ci"
@@ -123,7 +125,7 @@ def _is_free(place: Subagent, now: datetime) -> bool:
 
 def _owner(lock: Path) -> JsonValue:
     try:
-        return read_json(lock.read_text(encoding="utf-8", errors="replace"))
+        return read_json(read_left(lock.parent, lock.name, MAX_LOCK_BYTES).decode("utf-8", "replace"))
     except (OSError, ValueError):
         return None
 

@@ -6,6 +6,7 @@ become part of the command.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
@@ -24,6 +25,7 @@ from agentv_ci.execute.input_files import mirrored
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
 from agentv_ci.json_access import json_or_none, text_at
+from agentv_ci.left_files import read_left
 from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
 from agentv_ci.source_files import names_of
 
@@ -100,7 +102,7 @@ class CliProvider:
             self._services.log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
         text = finished.stdout
         if "OUTPUT_FILE" in placeholders(self._target.command_template):
-            text = _read_output(output_file)
+            text = await _read_output(output_file)
         return _response(text, prompt)
 
     def _prompt(self, request: Request) -> str:
@@ -180,13 +182,16 @@ def _files(files: Sequence[InputFile], form: str | None) -> str:
     return " ".join(one(file) for file in files)
 
 
-def _read_output(path: Path) -> str:
+async def _read_output(path: Path) -> str:
+    """Return what the command has written, wherever it ran: outside of its isolation, nothing may lead elsewhere."""
+    folder = path.parent
     try:
-        if path.stat().st_size > MAX_OUTPUT_BYTES:
-            raise ProviderError("process", f"the output file is larger than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB")
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
+        content = await asyncio.to_thread(read_left, folder.parent, f"{folder.name}/{path.name}", MAX_OUTPUT_BYTES)
+    except FileNotFoundError as error:
         raise ProviderError("process", f"the command did not write its output file: {error.strerror}") from error
+    except OSError as error:
+        raise ProviderError("process", f"the output file cannot be read: {error.strerror}") from error
+    return content.decode("utf-8", "replace")
 
 
 def _response(text: str, prompt: str) -> Response:

@@ -6,6 +6,7 @@ complete. See docs/providers.md for the steps.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import uuid
@@ -25,7 +26,8 @@ from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
 from agentv_ci.execute.agents.workspace import guidelines_of, prompt_document, proof_request, take_proofs
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.process import ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.left_files import read_left
+from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
 from agentv_ci.text import counted
 
 POLL_S = 1.0
@@ -174,7 +176,7 @@ class VsCodeProvider:
             complete = counted(len(exchanges) - len(missing), "response")
             raise ProviderError("timeout", f"VS Code produced {complete} for {len(exchanges)} requests")
         try:
-            return [self._response(each) for each in exchanges]
+            return await asyncio.to_thread(lambda: [self._response(each) for each in exchanges])
         except OSError as error:
             raise ProviderError("process", f"cannot read the response of VS Code: {error}") from error
 
@@ -191,7 +193,8 @@ class VsCodeProvider:
         return True
 
     def _response(self, exchange: Exchange) -> Response:
-        text = exchange.answered.read_text(encoding="utf-8-sig", errors="replace").replace("\r\n", "\n")
+        content = read_left(exchange.answered.parent, exchange.answered.name, MAX_OUTPUT_BYTES)
+        text = content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
         answer, proofs = take_proofs(text, exchange.guidelines)
         for proof in proofs:
             if not proof["ok"]:

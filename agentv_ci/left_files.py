@@ -1,0 +1,71 @@
+"""Read files that an agent, or a grader with its code, has left: through no link, without waiting, and not too much."""
+
+from __future__ import annotations
+
+import os
+import stat
+from errno import EFBIG, EINVAL
+from pathlib import Path
+from typing import BinaryIO
+
+FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def read_left(root: Path, name: str, most: int) -> bytes:
+    """Return the content of a file below a folder of the tool; raises OSError if it is a link, special or larger.
+
+    No folder on the way to it may be a link, either.
+    """
+    with open_left(root, name) as file:
+        return _bounded(file, most)
+
+
+def open_left(root: Path, name: str) -> BinaryIO:
+    """Open a file below a folder of the tool; see `read_left`."""
+    folder = os.open(root, FLAGS | os.O_DIRECTORY)
+    try:
+        *folders, last = name.split("/")
+        for each in folders:
+            inner = os.open(each, FLAGS | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return _regular(_opened(last, folder))
+    finally:
+        os.close(folder)
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """Return the content of a file that somebody named, perhaps a link; raises OSError if it is special or larger."""
+    with open_regular(path) as file:
+        return _bounded(file, most)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file that somebody has named; see `read_regular`."""
+    return _regular(os.open(path, FLAGS))
+
+
+def _opened(name: str, folder: int) -> int:
+    if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
+        raise OSError(EINVAL, "it is a link")
+    try:
+        return os.open(name, FLAGS | os.O_NOFOLLOW, dir_fd=folder)
+    except PermissionError:
+        # Of an agent that has closed it.
+        os.chmod(name, stat.S_IRUSR | stat.S_IWUSR, dir_fd=folder)
+        return os.open(name, FLAGS | os.O_NOFOLLOW, dir_fd=folder)
+
+
+def _regular(descriptor: int) -> BinaryIO:
+    """Return a file of a descriptor: a pipe would never end, and a device has no end."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(EINVAL, "it is not a regular file")
+    return open(descriptor, "rb")  # the caller closes it
+
+
+def _bounded(file: BinaryIO, most: int) -> bytes:
+    content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(EFBIG, f"it is larger than {most // 1024 // 1024} MiB")
+    return content
