@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from errno import EFBIG, EINVAL
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -20,7 +20,7 @@ def read_left(root: Path, name: str, most: int) -> bytes:
         return _bounded(file, most)
 
 
-def open_left(root: Path, name: str) -> BinaryIO:
+def open_left(root: Path, name: str) -> BufferedReader:
     """Open a file below a folder of the tool; see `read_left`."""
     folder = os.open(root, FLAGS | os.O_DIRECTORY)
     try:
@@ -40,7 +40,7 @@ def read_regular(path: Path, most: int) -> bytes:
         return _bounded(file, most)
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a file that somebody has named; see `read_regular`."""
     return _regular(os.open(path, FLAGS))
 
@@ -56,7 +56,7 @@ def _opened(name: str, folder: int) -> int:
         return os.open(name, FLAGS | os.O_NOFOLLOW, dir_fd=folder)
 
 
-def _regular(descriptor: int) -> BinaryIO:
+def _regular(descriptor: int) -> BufferedReader:
     """Return a file of a descriptor: a pipe would never end, and a device has no end."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -64,7 +64,7 @@ def _regular(descriptor: int) -> BinaryIO:
     return open(descriptor, "rb")  # the caller closes it
 
 
-def _bounded(file: BinaryIO, most: int) -> bytes:
+def _bounded(file: BufferedReader, most: int) -> bytes:
     content = file.read(most + 1)
     if len(content) > most:
         raise OSError(EFBIG, f"it is larger than {most // 1024 // 1024} MiB")

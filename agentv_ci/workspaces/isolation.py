@@ -27,6 +27,8 @@ SETTINGS = (
 )
 """Files of /etc that programs need; not those with passwords or keys."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
+KERNEL = ("sys", "sysrq-trigger", "bus", "fs", "irq", "acpi", "mtrr", "scsi", "pressure", "timer_list")
+"""What in /proc is of the kernel and not of a process: root may write it without any capability."""
 PROBE_S = 10.0
 
 FOLDERS = ("HOME", "TMPDIR")
@@ -39,7 +41,7 @@ GIVES: Mapping[Isolation, str] = {
 }
 NEEDED: Mapping[Backend, tuple[str, ...]] = {
     "bubblewrap": ("bwrap",),
-    "unshare": ("unshare", "setpriv", "mount", "pivot_root"),
+    "unshare": ("unshare", "setpriv", "mount", "mountpoint", "pivot_root"),
 }
 """Backend of namespaces → its programs, the first choice first."""
 ENGINES: tuple[Backend, ...] = ("docker", "podman")
@@ -52,31 +54,46 @@ set -e
 path=$PATH
 PATH=$PATH:{":".join(ADMINISTRATION)}
 setpriv=$(command -v setpriv)
-root=$1; shift
+seal() {{ mount -o remount,bind,ro,nosuid,nodev "$1"; }}
+root=$1
 mount -t tmpfs tmpfs "$root"
-mkdir -p "$root/proc" "$root/dev" "$root/tmp"
-chmod 1777 "$root/tmp"
+mkdir -p "$root/proc" "$root/dev/shm" "$root/tmp"
+mount --bind "$2/tmp" "$root/tmp"
+mount --bind "$2/shm" "$root/dev/shm"
+shift 2
 while [ "$1" != -- ]; do
   if [ -d "$2" ]; then mkdir -p "$root$2"; else mkdir -p "$(dirname "$root$2")"; : > "$root$2"; fi
   if [ "$1" = no ]; then mount -t tmpfs tmpfs "$root$2"; else mount --rbind "$2" "$root$2"; fi
-  if [ "$1" = ro ]; then mount -o remount,bind,ro,nosuid,nodev "$root$2"; fi
+  if [ "$1" = ro ]; then
+    seal "$root$2"
+    while read -r _ _ _ _ point _; do
+      case $point in *\\\\*) point=$(printf %b "$point");; esac
+      case $point in "$root$2"/*) if mountpoint -q "$point"; then seal "$point"; fi;; esac
+    done < /proc/self/mountinfo
+  fi
   shift 2
 done
 shift
 mount -t proc proc "$root/proc"
+for each in {" ".join(KERNEL)}; do
+  if [ -e "$root/proc/$each" ]; then mount --bind "$root/proc/$each" "$root/proc/$each"; seal "$root/proc/$each"; fi
+done
 for each in null zero full random urandom; do : > "$root/dev/$each"; mount --bind "/dev/$each" "$root/dev/$each"; done
 cd "$root"
 mkdir .before
 pivot_root . .before
 umount -l /.before
 rmdir /.before
+seal /
 cd "$1"
 shift
 PATH=$path
 exec "$setpriv" --no-new-privs --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- "$@"
 """
-"""Makes a root of the given folders, and runs a command there without capabilities. Arguments: an empty folder; `ro`,
-`rw` or `no` and a path, for each; `--`; the working directory; the command."""
+"""Makes a root of the given folders, and runs a command there without capabilities. Arguments: an empty folder; that of
+/tmp and /dev/shm; `ro`, `rw` or `no` and a path, for each; `--`; the working directory; the command.
+
+What is mounted below a folder stays as it is when that becomes read-only, and root may write settings of the kernel."""
 
 
 class Means(Struct, frozen=True):
@@ -111,6 +128,8 @@ class Box(Struct, frozen=True):
     """Folders among the system's programs that it must not see."""
     root: Path | None = None
     """An empty folder."""
+    shared: Path | None = None
+    """A folder with `tmp` and `shm`, which are /tmp and /dev/shm inside: on disk, where they can be counted."""
     name: str = ""
     """The name of its container."""
     engine_env: Mapping[str, str] = {}
@@ -136,26 +155,30 @@ class Box(Struct, frozen=True):
             yield "--unshare-net"
         for path in _system():
             yield from ("--ro-bind-try", path, path)
-        yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")  # noqa: S108  # a folder of its own
+        yield from ("--proc", "/proc", "--dev", "/dev")
+        yield from ("--bind", f"{self.shared}/tmp", "/tmp", "--bind", f"{self.shared}/shm", "/dev/shm")  # noqa: S108
+        for name in KERNEL:
+            yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
         for path in map(str, self.masked):
             yield from ("--tmpfs", path)
         for path in map(str, self.visible):
             yield from ("--ro-bind-try", path, path)
         for path in map(str, self.writable):
             yield from ("--bind", path, path)
-        yield from ("--chdir", str(cwd), "--")
+        yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(cwd), "--")
 
     def _unshare(self, cwd: Path) -> Iterator[str]:
         yield from ("setpriv", "--pdeathsig", "KILL", "unshare", "--user", "--map-root-user", "--mount", "--pid")
         yield from ("--fork", "--kill-child", "--ipc", "--uts")
         if not self.network:
             yield "--net"
-        yield from ("--", "/bin/sh", "-c", UNSHARE, "sh", str(self.root))
+        yield from ("--", "/bin/sh", "-c", UNSHARE, "sh", str(self.root), str(self.shared))
         for path in filter(_exists, _system()):
             yield from ("ro", path)
         for path in map(str, self.masked):
             yield from ("no", path)
-        for path in filter(_exists, map(str, self.visible)):
+        # A folder after those in it would cover what is mounted there.
+        for path in sorted(filter(_exists, map(str, self.visible))):
             yield from ("ro", path)
         for path in map(str, self.writable):
             yield from ("rw", path)
@@ -265,9 +288,10 @@ async def _try(means: Means, environ: Mapping[str, str]) -> str | None:
     """Return why a command does not run in namespaces."""
     with TemporaryDirectory(prefix="agentv-ci-") as scratch:
         folder = Path(scratch)
-        for name in ("tree", "root"):
-            (folder / name).mkdir()
-        box = Box(means, network=False, writable=(folder / "tree",), visible=(), root=folder / "root")
+        for name in ("tree", "root", "shared/tmp", "shared/shm"):
+            (folder / name).mkdir(parents=True)
+        tree, root, shared = (folder / name for name in ("tree", "root", "shared"))
+        box = Box(means, network=False, writable=(tree,), visible=(), root=root, shared=shared)
         env = {"PATH": environ.get("PATH", "")}
         try:
             ended = await run(box.confined(("true",), env, folder / "tree"), cwd=folder, env=env, timeout_s=PROBE_S)

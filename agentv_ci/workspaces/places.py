@@ -30,7 +30,7 @@ from agentv_ci.workspaces.bases import Base, UnusableWorkspace, base_in, fill, l
 from agentv_ci.workspaces.contents import key_of
 from agentv_ci.workspaces.isolation import Box, Means, means_of
 from agentv_ci.workspaces.leftovers import LOCK, PREFIX, remove_run, sweep
-from agentv_ci.workspaces.programs import is_system, needed_by, program_of, toolchains
+from agentv_ci.workspaces.programs import Hidden, is_system, needed_by, program_of, toolchains
 from agentv_ci.workspaces.submission import submitted
 from agentv_ci.workspaces.trees import apply, changes, content_of, copy_tree, copying, remove_tree
 from agentv_ci.workspaces.watching import watch
@@ -42,6 +42,8 @@ SETUP_TIMEOUT_S = 1800.0
 COPY_TIMEOUT_S = 1800.0
 MAX_DETAIL = 500
 LANGUAGE = "C.UTF-8"
+COUNTED = ("work", "home", "tmp", "shared")
+"""Folders whose files count as those of a trial."""
 
 
 class TrialPlace(Struct, frozen=True):
@@ -52,6 +54,7 @@ class TrialPlace(Struct, frozen=True):
     path: str
     """PATH."""
     repository: Path
+    hidden: Hidden
 
     @property
     def folder(self) -> Path:
@@ -62,6 +65,13 @@ class TrialPlace(Struct, frozen=True):
     def scratch(self) -> Path:
         """See Place."""
         return self.at / "scratch"
+
+    def make(self, *names: str) -> None:
+        """Make folders beside the copy; raises OSError."""
+        for name in names:
+            (self.at / name).mkdir(parents=True)
+            if name.startswith("shared/"):
+                (self.at / name).chmod(0o1777)
 
     async def run(
         self,
@@ -89,9 +99,9 @@ class TrialPlace(Struct, frozen=True):
             "TMPDIR": str(self.at / "tmp"),
         }
         program = Path(argv[0])
-        own = [*reads, *((program,) if program.is_absolute() and not is_system(program) else ())]
-        box = replace(self.box, visible=tuple(dict.fromkeys((*self.box.visible, *needed_by(own, self.repository)))))
-        watching = watch(box.limits, (self.folder, self.at / "home", self.at / "tmp")) if box.limits else None
+        own = needed_by(reads, program if program.is_absolute() and not is_system(program) else None, self.hidden)
+        box = replace(self.box, visible=tuple(dict.fromkeys((*self.box.visible, *own))))
+        watching = watch(box.limits, [self.at / name for name in COUNTED]) if box.limits else None
         try:
             return await run(
                 box.confined(argv, whole, self.folder),
@@ -212,8 +222,7 @@ class Workspaces:
 
     async def _make(self, workspace: PlanWorkspace) -> Base:
         place = self._place(workspace, network=True)
-        for each in ("work", "home", "tmp", "scratch", "root"):
-            (place.at / each).mkdir(parents=True)
+        place.make("work", "home", "tmp", "scratch", "root", "shared/tmp", "shared/shm")
         await fill(place.folder, workspace, self.files, self.root, self.environ)
         for argv in workspace.setup:
             try:
@@ -270,8 +279,7 @@ class Workspaces:
         """Copy a base, and remove the copy, unless it may be kept for a trial; raises OSError, UnusableWorkspace."""
         place = self._place(workspace, network=network)
         try:
-            for each in ("home", "tmp", "scratch", "root"):
-                (place.at / each).mkdir(parents=True)
+            place.make("home", "tmp", "scratch", "root", "shared/tmp", "shared/shm")
             await self._copy(base.folder, place.folder)
             yield place
         finally:
@@ -299,7 +307,7 @@ class Workspaces:
         at = self._open() / str(number)
         path = self.environ.get("PATH", "")
         home = self.environ.get("HOME", "")
-        hidden = (self.root, at, *((Path(home),) if home.startswith("/") else ()))
+        hidden = Hidden(self.root, (at, *((Path(home),) if home.startswith("/") else ())))
         box = Box(
             # Never less than what was asked for: what is not required first is an error.
             means=self._means[workspace.isolation],
@@ -313,7 +321,8 @@ class Workspaces:
             limits=workspace.limits,
             masked=(self.root,) if is_system(self.root) else (),
             root=at / "root",
+            shared=at / "shared",
             name=f"{at.parent.name}-{number}",
             engine_env=child_environment(self.environ) if workspace.isolation == "container" else {},
         )
-        return TrialPlace(at, box, path, self.root)
+        return TrialPlace(at, box, path, self.root, hidden)

@@ -5,16 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 PACKAGES = "node_modules"
+VENV = "pyvenv.cfg"
+CONDA = "conda-meta"
+"""What virtual environments have, and those of conda."""
 
 
-def toolchains(path: str, hidden: Iterable[Path]) -> Iterator[Path]:
-    """Yield what the folders of PATH need outside the system: themselves, or the installation that they belong to.
+class Hidden(Struct, frozen=True):
+    """What must not appear with a program."""
 
-    `hidden` are folders that must not appear, such as the repository; none of their parents is yielded.
-    """
-    hidden = tuple(hidden)
+    repository: Path
+    """Nothing in it belongs to a program, but for environments."""
+    folders: tuple[Path, ...] = ()
+    """Other folders that must not appear as a whole, such as HOME."""
+
+    def hides(self, folder: Path) -> bool:
+        """Whether something hidden is or may be in a folder."""
+        if any(other == folder or folder in other.parents for other in (self.repository, *self.folders)):
+            return True
+        return folder.is_relative_to(self.repository) and not any((folder / name).exists() for name in (VENV, CONDA))
+
+
+def toolchains(path: str, hidden: Hidden) -> Iterator[Path]:
+    """Yield what the folders of PATH need outside the system: themselves, or the installation that they belong to."""
     for each in dict.fromkeys(path.split(":")):
         folder = Path(each)
         if not each.startswith("/") or is_system(folder) or not folder.is_dir():
@@ -26,17 +42,17 @@ def toolchains(path: str, hidden: Iterable[Path]) -> Iterator[Path]:
                 yield from installation(real.parent, hidden)
 
 
-def installation(folder: Path, hidden: Iterable[Path]) -> Iterator[Path]:
+def installation(folder: Path, hidden: Hidden) -> Iterator[Path]:
     """Yield the folder of an installation: the parent of `bin`, unless something hidden may be in it."""
     parent = folder.parent
     # `~/.local` and its like hold far more than programs.
-    is_named = not parent.name.startswith(".") or (parent / "pyvenv.cfg").exists()
+    is_named = not parent.name.startswith(".") or (parent / VENV).exists()
     # Shims of pyenv and its like start programs of `versions` beside them.
     is_whole = (folder.name == "bin" and is_named) or folder.name == "shims"
-    for each in (parent, folder) if is_whole else (folder,):
-        if not any(other == each or each in other.parents for other in hidden):
-            yield each
-            return
+    if is_whole and not hidden.hides(parent):
+        yield parent
+    elif not any(other == folder or folder in other.parents for other in (hidden.repository, *hidden.folders)):
+        yield folder
 
 
 def packages_of(program: Path) -> list[Path]:
@@ -56,11 +72,12 @@ def is_system(path: Path) -> bool:
     return any(path.is_relative_to(each) for each in SYSTEM)
 
 
-def needed_by(files: Iterable[Path], repository: Path) -> Iterator[Path]:
-    """Yield files, what they link to, and the installations of those that are programs."""
-    for each in files:
+def needed_by(files: Iterable[Path], program: Path | None, hidden: Hidden) -> Iterator[Path]:
+    """Yield files and what they link to, and a program with the installation that it belongs to."""
+    for each in (*files, *((program,) if program is not None else ())):
         real = each.resolve()
         yield from (each, real)
         if not is_system(real):
             yield from packages_of(real)
-            yield from installation(real.parent, (repository,)) if real.parent.name == "bin" else ()
+    if program is not None and not is_system(real := program.resolve()) and real.parent.name == "bin":
+        yield from installation(real.parent, hidden)

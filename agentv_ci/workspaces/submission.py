@@ -15,8 +15,10 @@ GUARDED = (
     "**/.*",
     "**/.*/**",
     # Executed when Python starts, or pytest.
-    *("**/conftest.py", "**/sitecustomize.py", "**/usercustomize.py", "**/*.pth", "**/*.egg-link"),
+    *("**/conftest.py", "**/{site,user}customize.py", "**/{site,user}customize/**", "**/*.pth", "**/*.egg-link"),
     *("**/*.{dist,egg}-info/**", "**/pyvenv.cfg", "**/*._pth"),
+    # Installed packages, test runners among them.
+    *("**/{site,dist}-packages/**", "**/{venv,virtualenv}/**", "**/node_modules/**"),
     # Settings of test runners and builds.
     *("**/pytest.{ini,toml}", "**/tox.{ini,toml}", "**/setup.{cfg,py}", "**/pyproject.toml", "**/noxfile.py"),
     *("**/package.json", "**/{jest,vitest,babel,mocha}.config.*", "**/{GNU,}[Mm]akefile", "**/*.mk"),
@@ -25,7 +27,11 @@ GUARDED = (
 )
 """Globs of the paths that graders get only if `submit_guarded` names them."""
 TEST_TOOLS = frozenset(
-    {"pytest", "_pytest", "pluggy", "py", "iniconfig", "packaging", "nose", "hypothesis", "coverage"}
+    {
+        *("pytest", "_pytest", "pluggy", "py", "iniconfig", "packaging", "nose", "hypothesis", "coverage", "xdist"),
+        *("execnet", "exceptiongroup", "tomli", "colorama", "pygments", "attr", "attrs", "typing_extensions"),
+        *("setuptools", "pkg_resources", "_distutils_hack"),
+    }
 )
 SHADOWED = frozenset(sys.stdlib_module_names) | TEST_TOOLS
 """Names of Python modules that the interpreter or a test runner imports."""
@@ -51,9 +57,18 @@ def _refusal(change: Change, workspace: PlanWorkspace) -> str | None:
         return None
     if workspace.submit and not matches(change.path, workspace.submit):
         return "not in submit"
-    if matches(change.path, GUARDED):
+    if any(matches(name, GUARDED) for name in _names(change)):
         return "guarded"
-    return "named like a module of Python" if change.kind == "added" and _shadows(change.path) else None
+    if change.kind == "added" or change.link is not None:
+        return "named like a module of Python" if any(map(_shadows, _names(change))) else None
+    return None
+
+
+def _names(change: Change) -> Iterator[str]:
+    """Yield the paths by which a change may be found: what a link leads to may be a folder of modules."""
+    yield change.path
+    if change.link is not None:
+        yield f"{change.path}/__init__.py"
 
 
 def _stays_inside(path: str, target: str) -> bool:

@@ -10,9 +10,10 @@ import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from io import BufferedReader
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -291,7 +292,7 @@ def _too_much() -> TooMuchChanged:
     return TooMuchChanged(f"the agent changed files of more than {MAX_CHANGED_BYTES // 1024 // 1024} MiB")
 
 
-def _open(path: str) -> BinaryIO:
+def _open(path: str) -> BufferedReader:
     folder, _, name = path.rpartition("/")
     return open_left(Path(folder), name)
 

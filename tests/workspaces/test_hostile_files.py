@@ -100,13 +100,13 @@ def test_git_executes_nothing_of_a_tree(origin: str, at: str, agent: Agent, tmp_
         commit = (project.path("up") / ".git/refs/heads/master").read_text().strip()
         workspace = {"from": {"git": "../up", "ref": commit}, "patch": "../golden.patch"}
     if origin == "setup":
-        files = {path: {"file": f"../up/{path}"} for path in map(str, _files(project.path("up")))}
+        listed = {path: {"file": f"../up/{path}"} for path in map(str, _files(project.path("up")))}
         # Only confined commands have made it look like a repository.
-        moved = {f"later/{path}": text for path, text in files.items() if path != "src/a.py"}
+        moved = {f"later/{path}": named for path, named in listed.items() if path != "src/a.py"}
         setup = [["sh", "-c", "cp -r later/. .; rm -r later"]]
-        workspace = {"from": "empty", "files": {**moved, "src/a.py": files["src/a.py"]}, "setup": setup, **CONFINED}
+        workspace = {"from": "empty", "files": {**moved, "src/a.py": listed["src/a.py"]}, "setup": setup, **CONFINED}
     golden = {"type": "diff", "golden": "../golden.patch", "weight": 0}
-    evaluators = [{"type": "contains", "value": "F"}, *([golden] if origin == "setup" else [])]
+    evaluators: list[dict[str, Any]] = [{"type": "contains", "value": "F"}, *([golden] if origin == "setup" else [])]
     row = agent.row("echo Fixed", *evaluators, **workspace)
     assert row["verdict"] == "pass", row["error"]
     assert not mark.exists()

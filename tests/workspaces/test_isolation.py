@@ -11,13 +11,16 @@ import pytest
 
 from agentv_ci.process import run
 from agentv_ci.workspaces.isolation import Box, Means, means_of
-from agentv_ci.workspaces.programs import installation, packages_of, program_of
+from agentv_ci.workspaces.programs import Hidden, installation, needed_by, packages_of, program_of
 from tests.support import write
-from tests.workspaces.builders import PATH, Agent, isolated
+from tests.workspaces.builders import CONFINED, PATH, Agent, isolated
 
 LOOKS = (
     "cat /proc/self/status | grep -E '^(CapEff|NoNewPrivs)'; ls /proc | grep -c '^[0-9]'; ls {hidden} 2>&1; "
-    "touch {seen}/x 2>&1; echo written > {tree}/out; touch /usr/x 2>&1; grep -c : /proc/net/dev; "
+    "touch {seen}/x 2>&1; echo written > {tree}/out; touch /usr/x 2>&1; "
+    "for each in / /dev /dev/shm /tmp; do touch $each/x 2>&1 && echo wrote $each; done; "
+    "for each in $(find /proc -maxdepth 1 -type f -perm /u+w) /proc/sys/kernel/core_pattern; do "
+    "(: >> $each) 2>/dev/null && echo wrote $each; done; grep -c : /proc/net/dev; "
     "mount -t tmpfs x /tmp 2>&1 | head -n 1"
 )
 
@@ -27,12 +30,14 @@ LOOKS = (
 async def test_namespaces_give_the_same_with_either_backend(backend: str, tmp_path: Path) -> None:
     if backend == "bubblewrap" and (await means_of("namespaces", os.environ)).backend != "bubblewrap":
         pytest.skip("bubblewrap does not work here")
-    write(tmp_path, {"tree/a": "", "seen/b": "", "hidden/c": "", "root/x": ""})
-    (tmp_path / "root" / "x").unlink()
+    write(tmp_path, {"tree/a": "", "seen/b": "", "hidden/c": ""})
+    for name in ("root", "shared/tmp", "shared/shm"):
+        (tmp_path / name).mkdir(parents=True)
     tree, seen, hidden = (tmp_path / name for name in ("tree", "seen", "hidden"))
     means = Means("namespaces", backend)  # type: ignore[arg-type]
-    box = Box(means, network=False, writable=(tree,), visible=(seen,), root=tmp_path / "root")
-    env = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"}
+    root, shared = tmp_path / "root", tmp_path / "shared"
+    box = Box(means, network=False, writable=(tree,), visible=(seen,), root=root, shared=shared)
+    env = {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "LC_ALL": "C"}
     looks = LOOKS.format(hidden=hidden, seen=seen, tree=tree)
     ended = await run(box.confined(("sh", "-c", looks), env, tree), cwd=tmp_path, env=env, timeout_s=20)
     lines = ended.stdout.splitlines()
@@ -42,10 +47,40 @@ async def test_namespaces_give_the_same_with_either_backend(backend: str, tmp_pa
     assert f"ls: cannot access '{hidden}': No such file or directory" in lines
     assert f"touch: cannot touch '{seen}/x': Read-only file system" in lines
     assert "touch: cannot touch '/usr/x': Read-only file system" in lines
+    assert [each for each in lines if each.startswith("wrote ")] == ["wrote /dev/shm", "wrote /tmp"]
+    assert sorted(each.name for each in shared.rglob("x")) == ["x", "x"]
     assert lines[-2] == "1"
     assert "denied" in lines[-1] or "must be superuser" in lines[-1] or "not permitted" in lines[-1]
     assert (tree / "out").read_text() == "written\n"
     assert list((tmp_path / "root").iterdir()) == []
+
+
+@isolated
+@pytest.mark.parametrize("name", ["sub", "with space", "back\\slash", "100%", "deep/er"])
+@pytest.mark.parametrize("backend", ["bubblewrap", "unshare"])
+async def test_what_is_mounted_below_visible_folders_is_read_only(backend: str, name: str, tmp_path: Path) -> None:
+    if backend == "bubblewrap" and (await means_of("namespaces", os.environ)).backend != "bubblewrap":
+        pytest.skip("bubblewrap does not work here")
+    place = tmp_path / "seen" / name
+    for folder in (place, *(tmp_path / each for each in ("tree", "root", "shared/tmp", "shared/shm"))):
+        folder.mkdir(parents=True)
+    means = Means("namespaces", backend)  # type: ignore[arg-type]
+    tree, seen, root, shared = (tmp_path / each for each in ("tree", "seen", "root", "shared"))
+    box = Box(means, network=False, writable=(tree,), visible=(seen, place), root=root, shared=shared)
+    env = {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "LC_ALL": "C"}
+    mounts = 'mount -t tmpfs -o noexec,mode=777 t "$1"; shift; exec "$@"'
+    before = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c", mounts, "sh", str(place))
+    writes = ("sh", "-c", 'touch "$0/x" 2>&1; echo tried', str(place))
+    ended = await run((*before, *box.confined(writes, env, tree)), cwd=tmp_path, env=env, timeout_s=20)
+    assert (ended.stdout, ended.stderr) == (f"touch: cannot touch '{place}/x': Read-only file system\ntried\n", "")
+
+
+@isolated
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])  # of the trial
+def test_shared_folders_of_a_trial_count_against_its_limits(folder: str, agent: Agent) -> None:
+    command = f"for n in 1 2 3 4; do head -c 15000000 /dev/zero > {folder}/$n; done; sleep 5"
+    row = agent.row(command, **CONFINED, limits={"disk_mb": 20})
+    assert row["error"] == "the command exceeded the limit of 20 MiB on disk"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +95,7 @@ async def test_namespaces_give_the_same_with_either_backend(backend: str, tmp_pa
 )
 def test_installation_of_a_folder_of_path(tmp_path: Path, folder: str, found: str) -> None:
     write(tmp_path, {f"{folder}/python": "", ".venv/pyvenv.cfg": ""})
-    assert list(installation(tmp_path / folder, ())) == [tmp_path / found]
+    assert list(installation(tmp_path / folder, Hidden(Path("/nowhere")))) == [tmp_path / found]
 
 
 def test_packages_of_npm_are_there_as_a_whole(tmp_path: Path) -> None:
@@ -76,8 +111,43 @@ def test_packages_of_npm_are_there_as_a_whole(tmp_path: Path) -> None:
 
 def test_installation_never_shows_what_is_hidden(tmp_path: Path) -> None:
     write(tmp_path, {"bin/tool": "", "repository/x": ""})
-    assert list(installation(tmp_path / "bin", [tmp_path / "repository"])) == [tmp_path / "bin"]
-    assert list(installation(tmp_path, [tmp_path / "repository"])) == []
+    assert list(installation(tmp_path / "bin", Hidden(tmp_path / "repository"))) == [tmp_path / "bin"]
+    assert list(installation(tmp_path, Hidden(tmp_path / "repository"))) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "program", "seen"),
+    [
+        ("evals/bin/agent.sh", None, ["evals/bin/agent.sh"]),
+        ("evals/agent", None, ["evals/agent", "evals/bin/agent.sh"]),
+        (None, "evals/bin/agent.sh", ["evals/bin", "evals/bin/agent.sh"]),
+        (None, ".venv/bin/python", [".venv", ".venv/bin/python"]),
+        (None, "env/bin/python", ["env", "env/bin/python"]),
+        (None, "../home/bin/agent", ["../home/bin", "../home/bin/agent"]),
+        (None, "../home/tool/bin/agent", ["../home/tool", "../home/tool/bin/agent"]),
+    ],
+)
+def test_programs_and_sources_show_nothing_beside_them(
+    source: str | None, program: str | None, seen: list[str], tmp_path: Path
+) -> None:
+    repository = tmp_path / "repository"
+    files = ("evals/bin/agent.sh", "evals/hidden.txt", ".venv/pyvenv.cfg", ".venv/bin/python", "env/bin/python")
+    write(repository, dict.fromkeys((*files, "env/conda-meta/history"), ""))
+    write(tmp_path, {"home/bin/agent": "", "home/tool/bin/agent": ""})
+    (repository / "evals/agent").symlink_to("bin/agent.sh")
+    hidden = Hidden(repository, (tmp_path / "home",))
+    chosen = [repository / source] if source is not None else []
+    shown = needed_by(chosen, (repository / program).resolve() if program is not None else None, hidden)
+    assert sorted({*shown}) == sorted((repository / each).parent.resolve() / Path(each).name for each in seen)
+
+
+@isolated
+def test_source_in_a_folder_named_bin_does_not_show_its_parent(agent: Agent) -> None:
+    files = {"evals/bin/agent.sh": "cat $AGENTV_REPOSITORY/evals/hidden.txt", "evals/hidden.txt": "canary"}
+    agent.project.write(files)
+    command = 'sh "$AGENTV_REPOSITORY/evals/bin/agent.sh"'
+    said = agent.says(command, targets={"sources": ["evals/bin/agent.sh"]}, isolation="namespaces")
+    assert said.endswith("No such file or directory")
 
 
 ENGINE = f"""#!{sys.executable}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -208,10 +208,31 @@ def test_grader_runs_where_the_agent_has_never_been(agent: Agent, isolation: str
         ("unittest.py", {}, "named like a module of Python"),
         ("pytest/__main__.py", {}, "named like a module of Python"),
         ("json.txt", {}, None),
+        ("json/data.txt", {}, None),
+        ("sitecustomize/__init__.py", {}, "guarded"),
+        ("a/usercustomize/x.txt", {}, "guarded"),
+        ("node_modules/runner/index.js", {}, "guarded"),
+        ("app/node_modules/a.js", {"submit_guarded": ["app/node_modules"]}, None),
+        ("venv/bin/pytest", {}, "guarded"),
+        ("tools/lib/python3.11/site-packages/pytest/main.py", {}, "guarded"),
+        ("graders/json -> ../notes", {}, "named like a module of Python"),
+        ("graders/json.py -> ../notes.py", {}, "named like a module of Python"),
+        ("graders/notes -> ../pages", {}, None),
+        ("sitecustomize -> notes", {}, "guarded"),
+        ("node_modules -> notes", {}, "guarded"),
+        ("a.dist-info -> notes", {}, "guarded"),
+        ("graders/pygments -> ../notes", {"submit": ["graders"]}, "named like a module of Python"),
     ],
 )
-def test_submission(path: str, workspace: dict[str, Any], reason: str | None) -> None:
-    chosen, withheld = submitted([Change(path=path, kind="added", base64="")], PlanWorkspace(**workspace))
+@pytest.mark.parametrize("kind", ["added", "modified"])
+def test_submission(
+    path: str, workspace: dict[str, Any], reason: str | None, kind: Literal["added", "modified"]
+) -> None:
+    path, _, link = path.partition(" -> ")
+    if reason == "named like a module of Python" and not link and kind == "modified":
+        reason = None  # it is the author's
+    change = Change(path=path, kind=kind, link=link) if link else Change(path=path, kind=kind, base64="")
+    chosen, withheld = submitted([change], PlanWorkspace(**workspace))
     assert [each.path for each in chosen] == ([] if reason else [path])
     assert withheld == ([f"{path} ({reason})"] if reason else [])
 
