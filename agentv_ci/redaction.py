@@ -3,7 +3,7 @@
 Secrets are the values of secret fields (`api_key`, `headers`, `env` entries and settings of plugins that refer to the
 environment) and of environment variables whose name ends in `_KEY`, `_TOKEN`, `_SECRET`, `_PASSWORD` or
 `_CREDENTIAL(S)`, if they have at least eight characters and not only digits. They are found verbatim, JSON-escaped,
-URL-encoded and in base64.
+URL-encoded and in base64, also within other text there and wrapped in lines.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import ProviderError, Response
 from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, PrintedOutput, ResultRow, ToolCall
 from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.workspace_record import Change
 from agentv_ci.text import printable, shortened
 
 MASK = "***"
@@ -95,11 +96,13 @@ class Redactor:
     def __init__(self, secrets: Iterable[str]) -> None:
         # Each line too: logs are written line by line, and a message may quote one line of a key.
         parts = {part for secret in secrets for part in (secret, *filter(worth_hiding, _lines(secret)))}
-        forms = {form for part in parts for form in _forms(part)}
+        encoded = {form for part in parts for form in _in_base64(part)}
+        forms = {form for part in parts for form in _forms(part)} | encoded
         # Longest first: a secret that contains another one is masked as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(_matching, ordered))) if ordered else None
-        self._longest = len(ordered[0]) if ordered else 0
+        patterns = (WRAPPED.join(map(re.escape, form)) if form in encoded else _matching(form) for form in ordered)
+        self._pattern = re.compile("|".join(patterns)) if ordered else None
+        self._longest = 2 * len(ordered[0]) if ordered else 0
 
     def text(self, text: str) -> str:
         """Return a text without secrets; removes escape sequences if they split a secret."""
@@ -135,6 +138,24 @@ class Redactor:
         if all(getattr(response, name) == value for name, value in clean.items()):
             return response
         return replace(response, masked=True, **clean)
+
+    def stored(self, response: Response) -> Response:
+        """Return a redacted response as it is stored: also without the secrets in files that the agent has changed.
+
+        Graders of the run itself get these files as they are: a mask could break them.
+        """
+        changes = tuple(map(self._change, response.changes or ()))
+        return response if changes == (response.changes or ()) else replace(response, changes=changes, masked=True)
+
+    def _change(self, change: Change) -> Change:
+        update: dict[str, str | None] = {"path": self.text(change.path), "link": self._text(change.link)}
+        if change.base64 is not None:
+            content = base64.b64decode(change.base64).decode("utf-8", "surrogateescape")
+            masked = self.text(content)
+            if masked != content:
+                update["base64"] = base64.b64encode(masked.encode("utf-8", "surrogateescape")).decode()
+        is_same = all(getattr(change, key) == value for key, value in update.items())
+        return change if is_same else change.model_copy(update=update)
 
     def result(self, result: EvaluatorResult) -> tuple[EvaluatorResult, bool]:
         """Return an evaluator's result without secrets, and whether it had any.
@@ -221,10 +242,24 @@ def _matching(form: str) -> str:
     return re.sub(r"%[0-9A-F]{2}", lambda match: f"(?i:{match[0]})", re.escape(form))
 
 
+WRAPPED = r"[\r\n]{0,2}"
+"""What may be between two characters of base64."""
+
+
+def _in_base64(secret: str) -> Iterator[str]:
+    """Yield what a secret is in base64 wherever it stands in what is encoded, as in `user:secret` of a Basic header.
+
+    The first and the last character hold bits of what is beside it, unless it stands at the beginning or the end.
+    """
+    raw = secret.encode("utf-8", "replace")
+    for before, shared in ((0, 0), (1, 2), (2, 3)):
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            text = encode(bytes(before) + raw).decode().rstrip("=")
+            yield text[shared:]
+            yield text[shared : (before + len(raw)) * 8 // 6]
+
+
 def _forms(secret: str) -> set[str]:
     escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     escaped |= {each.replace("/", "\\/") for each in escaped}
-    raw = secret.encode("utf-8", "replace")
-    encoded = {base64.b64encode(raw).decode().rstrip("="), base64.urlsafe_b64encode(raw).decode().rstrip("=")}
-    quoted = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
-    return {secret, *quoted, *escaped, *encoded}
+    return {secret, *escaped, quote(secret, safe=""), quote(secret), quote_plus(secret)}

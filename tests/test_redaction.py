@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import ProviderError, Response
 from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
+from agentv_ci.contracts.workspace_record import Change
 from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.redaction import MASK, Redactor, secrets_of
 from tests.execute.builders import target
@@ -40,6 +42,40 @@ KEY = "-----BEGIN KEY-----\nc2VjcmV0IHNlY3JldA\n-----END KEY-----"
 )
 def test_a_secret_is_masked_in_every_form(secret: str, form: str) -> None:
     assert Redactor([secret]).text(f"before {form} after") == f"before {MASK} after"
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("width", [0, 1, 20, 76])
+@pytest.mark.parametrize("after", ["", "!", "??", ">>>", " and more text that follows it"])
+@pytest.mark.parametrize("before", ["", "a:", "user:", "Bearer ", "x-access-token:", "token "])
+def test_a_secret_within_base64_is_masked(
+    before: str, after: str, width: int, encode: Callable[[bytes], bytes]
+) -> None:
+    form = encode(f"{before}{SECRET}{after}".encode()).decode()
+    wrapped = "\n".join(form[at : at + width] for at in range(0, len(form), width)) if width else form
+    masked = Redactor([SECRET]).text(wrapped)
+    rest = "".join(masked.replace(MASK, "").split())
+    # At most the characters that it shares with what is beside it are left, and padding.
+    assert MASK in masked
+    assert len(rest) <= len(encode(before.encode())) + len(encode(after.encode())) + 2, masked
+
+
+def test_what_an_agent_changed_is_stored_without_secrets() -> None:
+    content = b"\xff\x00" + SECRET.encode() + b"\xfe\n" + base64.b64encode(f"user:{SECRET}".encode())
+    files = (
+        Change(path="a", kind="added", mode=0o644, base64=base64.b64encode(content).decode()),
+        Change(path="b", kind="added", link=SECRET),
+        Change(path=f"c-{SECRET}", kind="deleted"),
+        Change(path="d", kind="added", base64=base64.b64encode(b"\xff\x00other").decode()),
+    )
+    response = Response("done", (), has_trace=False, changes=files)
+    stored = Redactor([SECRET]).stored(response)
+    assert (stored.masked, Redactor(["not-in-there"]).stored(response)) == (True, response)
+    first, link, deleted, other = stored.changes or ()
+    kept = base64.b64decode(first.base64 or "")
+    assert kept.startswith(b"\xff\x00***\xfe\n")
+    assert SECRET.encode() not in base64.b64decode(kept.rpartition(b"\n")[2] + b"==", validate=False)
+    assert (link.link, deleted.path, other) == (MASK, f"c-{MASK}", files[3])
 
 
 def test_a_secret_that_contains_another_is_masked_as_a_whole() -> None:

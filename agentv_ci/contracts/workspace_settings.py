@@ -30,7 +30,9 @@ class WorkspaceLimits(Authored):
 
     cpu_s: Maybe[Positive] = Field(None, description="Seconds of processor time.", examples=[300])
     memory_mb: Maybe[Positive] = Field(None, description="Memory, in MiB.", examples=[2048])
-    disk_mb: Maybe[Positive] = Field(None, description="Files in the workspace, HOME, TMPDIR and, in namespaces, /tmp and /dev/shm, in MiB.")
+    disk_mb: Maybe[Positive] = Field(
+        None, description="Files in the workspace, HOME, TMPDIR and, in namespaces, /tmp and /dev/shm, in MiB."
+    )
     processes: Maybe[AtLeastOne] = Field(None, description="Processes at the same time.", examples=[100])
 
 

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import Any
 
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
 from distributed.client import Future, FutureCancelledError
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
@@ -29,6 +29,7 @@ from agentv_ci.execute.cluster_session import (
 from agentv_ci.execute.run_services import ClusterOptions
 from agentv_ci.text import counted, listed
 
+LOOPBACK = "127.0.0.1"
 CONNECT_S = 10.0
 WORKERS_S = 30.0
 BEGIN_TRIES = 3
@@ -50,6 +51,10 @@ class Cluster:
         """How many units run at once."""
         self._client = client
         self._kept: dict[str, Future] = {}
+
+    async def worker_addresses(self) -> list[str]:
+        """Return where the workers are reached; raises OSError when the scheduler does not answer."""
+        return list(await self._client.nthreads())
 
     async def count_threads(self) -> None:
         """Count the threads of workers again; raises OSError when the scheduler does not answer."""
@@ -183,14 +188,17 @@ async def open_cluster(
     """
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    security: Security | None = None
     async with AsyncExitStack() as stack:
         address, where = options.scheduler, f"the scheduler at '{options.scheduler}'"
         try:
             if options.local is not None:
                 where = "a cluster on this machine"
-                local = await stack.enter_async_context(_local_cluster(options.local, variables, workers))
+                security = _certified()
+                local = await stack.enter_async_context(_local_cluster(options.local, variables, workers, security))
                 address = local.scheduler_address
-            client = await stack.enter_async_context(Client(address, asynchronous=True, timeout=CONNECT_S))
+            connecting = Client(address, asynchronous=True, timeout=CONNECT_S, security=security)
+            client = await stack.enter_async_context(connecting)
             await _require_workers(client, where)
             cluster = Cluster(client, await client.nthreads())
         except (OSError, ValueError, TypeError, RuntimeError) as error:
@@ -198,8 +206,11 @@ async def open_cluster(
         yield cluster
 
 
-def _local_cluster(number: int, variables: Mapping[str, str], workers: int | None) -> LocalCluster:
+def _local_cluster(number: int, variables: Mapping[str, str], workers: int | None, security: Security) -> LocalCluster:
     return LocalCluster(
+        security=security,
+        host=LOOPBACK,
+        protocol="tls://",
         n_workers=number,
         threads_per_worker=max(1, -(-(workers or 1) // number)),
         dashboard_address=None,
@@ -207,6 +218,18 @@ def _local_cluster(number: int, variables: Mapping[str, str], workers: int | Non
         silence_logs=logging.CRITICAL,
         env=dict(variables),
     )
+
+
+def _certified() -> Security:
+    """Return certificates of this run alone: whoever connects to a worker can have it execute anything.
+
+    Agents with a network reach loopback, and so does every user of the machine. Raises UsageError without `cryptography`.
+    """
+    try:
+        return Security.temporary()
+    except ImportError as error:
+        message = "--local-cluster needs the package 'cryptography' for its certificates"
+        raise UsageError(message, hint="pip install 'agentv-ci[dask]'") from error
 
 
 def _hint(address: str | None) -> str | None:

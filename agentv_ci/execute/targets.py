@@ -165,7 +165,7 @@ class OpenTargets:
             await self._under_way[question.cached].wait()
         stored = self.stores.find(question)
         if stored is not None:
-            self.stores.keep(question, stored)
+            self.stores.keep(question, self._services.redactor.stored(stored))
             self._services.log(f"{question.target.name}: {question.request.case_id}: not asked, the answer is stored")
             return self._priced(question, self._services.redactor.response(stored))
         if self.stores.replays(question.target):
@@ -232,7 +232,7 @@ class OpenTargets:
 
     def _accepted(self, question: Question, response: Response) -> Response:
         """Store, price and count a provider's answer."""
-        self.stores.keep(question, response)
+        self.stores.keep(question, self._services.redactor.stored(response))
         response = self._priced(question, response)
         if not self._options.dry_run:
             self._budget.answered(question.target, response, question.trial.case.suite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from distributed import Security
+from distributed.core import rpc
 
+from agentv_ci.execute.cluster import open_cluster
+from agentv_ci.execute.run_services import ClusterOptions
 from tests.cli.builders import ONE_ANSWER_USD, PRICED
 from tests.servers.chat_api import chat_api, fails, says
 from tests.support import clean_environment, has_ended
@@ -456,6 +461,29 @@ def test_cluster_of_this_machine(project: Project) -> None:
     assert done.code == 0, done
     assert {row["worker"] for row in project.rows()} <= {"0", "1"}
     assert len(project.rows()) == 3
+
+
+async def test_cluster_of_this_machine_executes_nothing_for_others() -> None:
+    """Agents with a network reach its ports, and so does every user of the machine."""
+    async with open_cluster(ClusterOptions(None, 1), os.environ, 1) as cluster:
+        addresses = [cluster.address, *await cluster.worker_addresses()]
+        assert {each.partition("://")[0] for each in addresses} == {"tls"}
+        for address in addresses:
+            for stranger in (Security(), Security.temporary()):
+                protocol = "tls" if stranger.require_encryption else "tcp"
+                args = stranger.get_connection_args("client")
+                with pytest.raises(OSError, match=r"\w"):
+                    async with rpc(
+                        f"{protocol}://{address.partition('://')[2]}", connection_args=args, timeout=5
+                    ) as one:
+                        await one.identity()
+
+
+def test_cluster_of_this_machine_needs_certificates(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    project.documents("a", targets=(GREETS, JUDGE), evaluators=[HELLO])
+    error = "--local-cluster needs the package 'cryptography' for its certificates pip install 'agentv-ci[dask]'"
+    project.refuses("eval", "evals", "--out", "r.jsonl", "--engine", "dask", "--local-cluster", "1", error=error)
 
 
 def test_missing_extra(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
