@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -72,16 +72,16 @@ class CaseGrading:
         """What evaluators of outcomes say of changes, whatever the answer."""
         self._known: dict[tuple[object, ...], tuple[Outcome, tuple[Outcome, ...]]] = {}
 
-    async def all_grades(self, others: Neighbours, seed: int, accepted: Sequence[WrongAnswer]) -> CaseGrades:
+    async def all_grades(self, others: Neighbours, seed: int, accepted: Mapping[WrongAnswer, str]) -> CaseGrades:
         """Return the grades of null agents, of the reference answer and, if it passes, of its mutants.
 
-        `accepted` are null agents and operators that are not tried.
+        `accepted` are null agents and operators that are not tried, each with the reason.
         """
         case, answer = self._case, await self._reference()
         # What it does not depend on may change, and the answers stay the same.
         key = f"{seed}:{case.suite}:{case.id}"
         tried, left_out = null_answers(case, self._request, others.answers, key, accepted)
-        accepting = [LeftOut(name=each, reason="accepted") for each in accepted]
+        accepting = [LeftOut(name=name, reason=reason) for name, reason in accepted.items()]
         nulls = [(each, await self._graded(each.answer)) for each in tried]
         reference = await self._graded(answer, self._least_tokens) if answer is not None else None
         mutants: list[Mutant] = []
@@ -125,7 +125,7 @@ class CaseGrading:
             return ()  # the evaluator says why it cannot score
 
     async def _mutants(
-        self, answer: WrittenAnswer, key: str, others: Neighbours, accepted: Sequence[WrongAnswer]
+        self, answer: WrittenAnswer, key: str, others: Neighbours, accepted: Collection[WrongAnswer]
     ) -> list[Mutant]:
         found: list[Mutant] = []
         if self._reads_answers:

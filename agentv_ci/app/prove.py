@@ -72,7 +72,7 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
     needs = prepare(plan, answering=False)
     require_folders(needs.suites, root)
     others = _references(neighbours)
-    accepted = {suite.path: suite.gate.accept or () for suite in plan.suites}
+    accepted = {suite.path: dict.fromkeys(suite.gate.accept or (), "accepted") for suite in plan.suites}
     lines = EvaluatorLines(root, root, math.inf)
     async with AsyncExitStack() as stack:
         materials = stack.enter_context(Materials(plan.files, root))
@@ -86,7 +86,9 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
             ask = judges.of(case) if judges is not None else no_judge
             scoring = scoring_services(ask, root, materials, clean)
             grading = CaseGrading(case, plan, root, scoring, workspaces, asks_judges=judges is not None)
-            grades = await grading.all_grades(others.get(case.suite, ALONE), options.seed, accepted[case.suite])
+            of_case = {name: f"accepted: {reason}" for name, reason in (case.accept or {}).items()}
+            without = accepted[case.suite] | of_case
+            grades = await grading.all_grades(others.get(case.suite, ALONE), options.seed, without)
             proof = case_proof(grades, lines.template(case.suite, case.id))
             if judges is not None:
                 judges.forget(case)

@@ -194,6 +194,7 @@ class _CaseCompiler:
                 workspace=self._workspaces.compile(execution.workspace, workspace_settings(target)),
                 tags=self._document.tags_of(case) or None,
                 skip=case.skip,
+                accept=case.accept or None,
                 metadata=case.metadata,
             )
 

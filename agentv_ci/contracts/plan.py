@@ -337,6 +337,9 @@ class PlanCase(Compiled):
     workspace: PlanWorkspace | None = Field(None, description="Folder in which the agent works.")
     tags: Items[Name] | None = Field(None, description="Labels of the case.")
     skip: Name | None = Field(None, description="Why the case is not run.")
+    accept: dict[WrongAnswer, Name] | None = Field(
+        None, description="Null agents and operators that `prove` does not try, each with the reason."
+    )
     metadata: JsonObject = Field(description="The author's data.")
 
     @property

@@ -25,6 +25,10 @@ CHARACTERS_A_TOKEN = 4
 MOST_CALLS = 1_000
 """Calls of a tool that are made because an evaluator asks for so many."""
 _SENTENCE_END = re.compile(r"(?:(?<=[.!?])(?<!\b[Nn]o\.)|(?<=\b[Nn]o\.)(?!\s+\d))\s+(?=\S)|\n+")
+_ABBREVIATION = re.compile(
+    r"\b(?:[MD]r|Mrs|Ms|Messrs|Prof|Rev|Gen|Sen|St|Mt|Sr|Jr|vs|etc|cf|ca|approx|[Ff]ig|pp?|Inc|Ltd|Corp|Co|e\.g|i\.e|[A-HJ-Z])\.\Z"
+)
+"""What ends in a full stop that is not the end of a sentence, such as the initial of a name."""
 
 
 class WrittenAnswer(Struct, frozen=True):
@@ -194,7 +198,14 @@ def rotated(items: Sequence[T], key: str) -> Iterator[T]:
 
 def sentences_of(text: str) -> list[str]:
     """Return the sentences of a text; each line is at least one."""
-    return [each.strip() for each in _SENTENCE_END.split(text) if each.strip()]
+    sentences: list[str] = []
+    begin = 0
+    for end in _SENTENCE_END.finditer(text):
+        if "\n" in end[0] or not _ABBREVIATION.search(text, begin, end.start()):
+            sentences.append(text[begin : end.start()].strip())
+            begin = end.end()
+    sentences.append(text[begin:].strip())
+    return [sentence for sentence in sentences if sentence]
 
 
 def number_of(text: str) -> int:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.prove.answers import rotated
+from agentv_ci.prove.damaged_words import other_units
 from agentv_ci.prove.edits import FIGURE, LONGEST, Edit, became, other_figure
 from agentv_ci.text import FENCE
 
@@ -92,6 +93,9 @@ def _leaf(part: Part, written: str, elsewhere: Mapping[str, Sequence[str]]) -> I
             for figure in FIGURE.finditer(part.value):
                 text = part.value[: figure.start()] + other_figure(figure[0]) + part.value[figure.end() :]
                 yield Edit("number", became(part.name, f"'{text}'"), *place, _quoted(text, written))
+            for (begin, end), unit in other_units(part.value):
+                text = part.value[:begin] + unit + part.value[end:]
+                yield Edit("unit", became(part.name, f"'{text}'"), *place, _quoted(text, written))
             if (text := _other_text(part, elsewhere)) != part.value:
                 yield Edit("json-text", became(part.name, f"'{text}'"), *place, _quoted(text, written))
         case _:

@@ -8,6 +8,7 @@ from itertools import chain
 
 from agentv_ci.contracts.wrong_answers import Operator
 from agentv_ci.prove.answers import sentences_of
+from agentv_ci.prove.damaged_words import opposites, other_units
 from agentv_ci.prove.edits import FIGURE, LONGEST, Edit, became, other_figure
 
 _LIST_MARKER = re.compile(r"(?m)^[ \t]*\d+[.)][ \t]")
@@ -29,7 +30,16 @@ _QUOTED = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»")
 _WORD = re.compile(r"\w(?:[\w@./:+'’-]*\w)?")
 _BEFORE_A_SENTENCE = ".!?:;|"
 
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _BULLET = re.compile(r"(?m)^[ \t]*[-*+•] ")
+_COURTESY = re.compile(
+    r"\b(?:let (?:me|us) know|feel free|(?:happy|glad|pleased|delighted) to (?:help|assist|hear)|hesitate"
+    r"|(?:thank you|thanks)\b|you['’]re welcome|you are welcome|hope (?:this|that|it) helps|anything else"
+    r"|have a (?:nice|good|great|lovely)|(?:best|kind|warm) regards|(?:sorry|apologi[sz]e) for)\b",
+    re.IGNORECASE,
+)
+"""What a sentence says to be polite: its opposite would be rude, and no mistake."""
+
 Replacements = tuple[tuple[re.Pattern[str], str], ...]
 """Patterns and what replaces them."""
 _NEGATIONS: Replacements = (
@@ -64,7 +74,8 @@ def text_edits(text: str, question: str = "") -> Iterator[Edit]:
     What the question names, an answer need not repeat. Code and the entries of a list may be in any order.
     """
     entities = (each for each in _entities(text) if text[each.begin : each.end].strip() not in question)
-    yield from chain(_figures(text), entities, _negations(text))
+    units = (_edit("unit", text, *span, other) for span, other in other_units(text))
+    yield from chain(_figures(text), units, entities, _opposites(text), _negations(text))
     sentences = sentences_of(text)
     if len(sentences) > 1:
         yield Edit("first-sentence", "only the first sentence is left", 0, len(text), sentences[0])
@@ -132,13 +143,31 @@ def _begins_sentence(text: str, place: int) -> bool:
     return not before or before[-1] in _BEFORE_A_SENTENCE or before[-1] == "\n"
 
 
+def _opposites(text: str) -> Iterator[Edit]:
+    """Yield words that become their opposites; in code they are names."""
+    code = [fence.span() for fence in _CODE.finditer(text)]
+    for begin, sentence in _statements(text):
+        if any(start <= begin < end for start, end in code):
+            continue
+        for (start, end), other in opposites(sentence):
+            yield _edit("antonym", text, begin + start, begin + end, other)
+
+
 def _negations(text: str) -> Iterator[Edit]:
     """Yield negations that are taken out, and in sentences without any, statements that are negated."""
+    for begin, sentence in _statements(text):
+        replacements = [*_replacements(sentence, _NEGATIONS)] or [*_replacements(sentence, _ASSERTIONS)]
+        for (start, end), other in replacements:
+            yield _edit("negation", text, begin + start, begin + end, other)
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences that state something, each with its place: neither questions nor courtesy."""
     begin = 0
     for sentence in sentences_of(text):
         begin = text.index(sentence, begin)
-        found = [*_replacements(sentence, _NEGATIONS)] or [*_replacements(sentence, _ASSERTIONS)]
-        yield from (_edit("negation", text, begin + start, begin + end, other) for (start, end), other in found)
+        if not sentence.endswith("?") and _COURTESY.search(sentence) is None:
+            yield begin, sentence
         begin += len(sentence)
 
 

@@ -36,7 +36,7 @@ OPERATORS: Mapping[Operator, str] = {
     "change-dropped": "add a test that needs it, or leave it out of the golden patch",
     "change-damaged": "add a test of this line",
 }
-IN_ANY_ORDER: tuple[Operator, ...] = ("sentence-order", "tool-swapped", "first-sentence")
+HARMLESS: tuple[Operator, ...] = ("sentence-order", "tool-swapped", "tool-added", "first-sentence")
 """Mistakes that are often none."""
 VACUOUS: Mapping[str, str] = {
     "regex": "anchor the pattern, and write '+' instead of '*'",
@@ -142,8 +142,10 @@ class CaseFindings:
         """Return what nothing notices, and what would."""
         survivors = self._proof.survivors
         first, operators = survivors[0], {each.operator: None for each in survivors}
-        if all(each in IN_ANY_ORDER for each in operators):
-            also = f"; if such answers are right, accept them: gate: {{accept: [{listed(operators)}]}}"
+        if all(each in HARMLESS for each in operators):
+            also = (
+                f"; if such answers are right, accept them: accept: {{{listed(f'{each}: WHY' for each in operators)}}}"
+            )
         else:
             also = next((f": {OPERATORS[each]}" for each in [first.operator] if each in OPERATORS), "")
         return f"nothing notices this: {first.change}{also}"

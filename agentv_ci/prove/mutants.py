@@ -31,6 +31,8 @@ from agentv_ci.prove.edits import Edit
 MOST = 3
 """Mutants of one operator for each case."""
 MOST_PROBES = 24
+UNWANTED = "delete_everything"
+"""A tool that nobody has asked for."""
 MOST_EXACT = 2**53
 """Above it, floats are not exact."""
 _WORD = re.compile(r"\S+")
@@ -92,8 +94,8 @@ def _without(word: str, reference: WrittenAnswer) -> WrittenAnswer:
 
 
 def _is_harmless(operator: Operator, case: PlanCase) -> bool:
-    """Whether a mistake may be none: another order of lines in YAML, or of calls that only evaluators name."""
-    if operator in ("tool-swapped", "tool-arguments"):
+    """Whether a mistake may be none: another order of lines in YAML, or other calls if only evaluators name any."""
+    if operator in ("tool-added", "tool-swapped", "tool-arguments"):
         return not case.reference_calls
     schemas = (each for each in flat(case.evaluators) if isinstance(each, PlanSchemaEvaluator))
     return operator == "sentence-order" and any(each.format == "yaml" for each in schemas)
@@ -128,6 +130,8 @@ def _damaged_calls(reference: WrittenAnswer) -> Iterator[Damage]:
         if first.tool != second.tool:  # several calls of a tool are often independent
             change = f"'{second.tool}' is called before '{first.tool}'"
             yield damage("tool-swapped", change, *calls[:place], second, first, *calls[place + 2 :])
+    if calls:
+        yield damage("tool-added", f"'{UNWANTED}' is called, too", *calls, ToolCall(tool=UNWANTED))
     wrong = (each.model_copy(update={"input": each.input and _wrong(each.input)}) for each in calls)
     yield damage("tool-arguments", "all arguments are wrong", *wrong)
 

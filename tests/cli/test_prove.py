@@ -147,6 +147,18 @@ def test_what_the_gate_accepts_is_not_tried(project: Project) -> None:
     assert (done.code, "did you mean 'sentence-order'?" in done.out + done.err) == (1, True), done
 
 
+def test_what_a_case_accepts_is_not_tried_there(project: Project) -> None:
+    case = prices({**WEAK, "value": "cost"}, answer="Lamps cost 40 EUR. Chairs cost 50 EUR.")
+    reasons = {"unit": "Any currency will do.", "number": "Prices change."}
+    project.documents({**case, "accept": reasons}, {**case, "id": "other"}, gate={"accept": ["refusal"]})
+    accepting, other = proof(project)["cases"]
+    assert [each["operator"] for each in other["survivors"] if each["operator"] in reasons]
+    assert {each["operator"] for each in accepting["survivors"]}.isdisjoint(reasons)
+    accepted = [{"name": name, "reason": f"accepted: {reason}"} for name, reason in reasons.items()]
+    assert accepting["left_out"] == [{"name": "refusal", "reason": "accepted"}, *accepted]
+    assert other["left_out"] == [{"name": "refusal", "reason": "accepted"}]
+
+
 def test_the_seed_chooses_mutants(project: Project) -> None:
     project.documents(prices(WEAK, answer=" and ".join(f"lamp {number}" for number in range(20))))
     first, again, other = (proof(project, "--seed", seed) for seed in ("0", "0", "7"))

@@ -120,6 +120,22 @@ def test_calls_that_cannot_be_wrong_are_left_alone(calls: list[Any]) -> None:
         ("One. Two.", "first-sentence", {"One."}),
         ("Table no. 12 is free", "negation", {"Table no. 12 is not free"}),
         ("1234567890123456789", "number", {"12341135780246913579"}),
+        ("At most 1200 kg", "unit", {"At most 1200 g"}),
+        ("From $5 to 7 EUR", "unit", {"From €5 to 7 EUR", "From $5 to 7 USD"}),
+        ("A 30-day trial, two hours of 5min", "unit", {
+            "A 30-week trial, two hours of 5min", "A 30-day trial, two minutes of 5min",
+            "A 30-day trial, two hours of 5h"}),
+        ("20 °C and 5%", "unit", {"20 °F and 5%", "20 °C and 5‰"}),
+        ("In the 1990s, 4 G of 3D on the 5th", "unit", set()),
+        ("Dogs are allowed. At least 3 of them", "antonym", {
+            "Dogs are forbidden. At least 3 of them", "Dogs are allowed. At most 3 of them"}),
+        ("```\nadd(1)\n# before\n```\nAdd one", "antonym", {"```\nadd(1)\n# before\n```\nRemove one"}),
+        ("First, look before. Is it higher?", "antonym", {"First, look after. Is it higher?"}),
+        ("Ms. Lee is here, e.g. at J. Smith vs. Co. Ltd.", "first-sentence", set()),
+        ("It is here. Dr. Who left", "first-sentence", {"It is here."}),
+        ("So am I. And you?", "first-sentence", {"So am I."}),
+        ("Can I help? I am happy to help. It is open", "negation", {"Can I help? I am happy to help. It is not open"}),
+        ("Please let me know if it is late. Do not wait", "negation", {"Please let me know if it is late. Do wait"}),
     ],
 )  # fmt: skip
 def test_damaged_texts(text: str, operator: str, damaged: set[str]) -> None:
@@ -172,6 +188,13 @@ def test_a_text_becomes_one_that_its_key_has_elsewhere() -> None:
     assert [each.of(text) for each in edits if each.operator == "json-text"] == ['{"city": "Rome", "note": ""}']
 
 
+def test_texts_in_json_get_other_units() -> None:
+    edits = json_edits('{"load": "1200 kg", "name": "4 G"}', {})
+    assert [each.of('{"load": "1200 kg", "name": "4 G"}') for each in edits if each.operator == "unit"] == [
+        '{"load": "1200 g", "name": "4 G"}'
+    ]
+
+
 def test_mutants_are_few_and_the_same_for_a_seed() -> None:
     many = case(" and ".join(map(str, range(100, 130))))
     first, again, other = (mutants_of(many, "", seed) for seed in ("0", "0", "1"))
@@ -184,7 +207,7 @@ def test_an_equivalent_mutant_is_not_made() -> None:
     assert mutants_of(case(""), "", "0") == []
     calls = [{"tool": "find", "input": {"id": 1}}, {"tool": "find", "input": {"id": 1}}]
     found = {each.operator for each in mutants_of(case("", calls=calls), "", "0")}
-    assert found == {"tool-dropped", "tool-arguments"}
+    assert found == {"tool-added", "tool-dropped", "tool-arguments"}
 
 
 def test_long_answers_take_no_time() -> None:
