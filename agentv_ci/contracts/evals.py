@@ -180,8 +180,8 @@ class EvalCase(Authored):
     )
     accept: Maybe[dict[WrongAnswer, Name]] = Field(
         None,
-        description="For `prove`: null agents and operators that are not tried, since their answers are right here, each "
-        "with the reason.",
+        description="For `prove`: null agents and operators that are not tried because their answers are right here, "
+        "each with the reason.",
         examples=[{"sentence-order": "Either order is fine."}],
     )
     metadata: JsonObject = Field(default_factory=dict, description="Any data; copied to the results.")

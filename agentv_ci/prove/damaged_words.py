@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-UNITS: Mapping[str, str] = {
-    **{"kg": "g", "g": "kg", "mg": "g", "t": "kg", "lb": "kg", "lbs": "kg", "oz": "g"},
-    **{"km": "m", "m": "km", "cm": "mm", "mm": "cm", "ft": "m", "l": "ml", "L": "mL", "ml": "l", "mL": "L"},
-    **{"ms": "s", "s": "ms", "min": "h", "h": "min", "°C": "°F", "°F": "°C", "%": "‰"},
-    **{"kB": "MB", "KB": "MB", "MB": "GB", "GB": "MB", "TB": "GB", "KiB": "MiB", "MiB": "GiB", "GiB": "MiB"},
-    **{"W": "kW", "kW": "W", "Wh": "kWh", "kWh": "Wh", "Hz": "kHz", "kHz": "MHz", "MHz": "GHz", "GHz": "MHz"},
-    **{"€": "$", "$": "€", "£": "€", "¥": "€", "USD": "EUR", "EUR": "USD", "GBP": "EUR", "CHF": "EUR"},
-    **{"grams": "kilograms", "kilograms": "grams", "pounds": "ounces", "ounces": "pounds"},
-    **{"meters": "kilometers", "metres": "kilometres", "kilometers": "meters", "kilometres": "metres"},
-    **{"miles": "feet", "feet": "inches", "inches": "feet", "liters": "milliliters", "litres": "millilitres"},
-    **{"second": "minute", "seconds": "minutes", "minute": "hour", "minutes": "hours", "hour": "minute"},
-    **{"hours": "minutes", "day": "week", "days": "weeks", "week": "day", "weeks": "days", "month": "year"},
-    **{"months": "years", "year": "month", "years": "months", "percent": "permille"},
-    **{"dollars": "euros", "euros": "dollars", "cents": "dollars"},
-}
+_UNITS = """
+kg:g g:kg mg:g t:kg lb:kg lbs:kg oz:g km:m m:km cm:mm mm:cm ft:m l:ml L:mL ml:l mL:L ms:s
+s:ms min:h h:min °C:°F °F:°C %:‰ kB:MB KB:MB MB:GB GB:MB TB:GB KiB:MiB MiB:GiB GiB:MiB
+W:kW kW:W Wh:kWh kWh:Wh Hz:kHz kHz:MHz MHz:GHz GHz:MHz €:$ $:€ £:€ ¥:€ USD:EUR EUR:USD
+GBP:EUR CHF:EUR grams:kilograms kilograms:grams pounds:ounces ounces:pounds
+meters:kilometers metres:kilometres kilometers:meters kilometres:metres miles:feet
+feet:inches inches:feet liters:milliliters litres:millilitres second:minute
+seconds:minutes minute:hour minutes:hours hour:minute hours:minutes day:week days:weeks
+week:day weeks:days month:year months:years year:month years:months percent:permille
+dollars:euros euros:dollars cents:dollars
+"""
+UNITS: Mapping[str, str] = dict(pair.split(":") for pair in _UNITS.split())
 """Unit → another one of the same kind."""
 CURRENCIES = "$€£¥"
 """Units before their figure."""

@@ -48,10 +48,10 @@ def test_cases_of_several_targets_are_proven_once(project: Project) -> None:
     ("gate", "flags", "reasons"),
     [
         ({}, [], []),
-        ({}, ["--min-kill-rate", "0.9"], ["kill rate 50.0% is below 90.0%"]),
+        ({}, ["--min-kill-rate", "0.9"], ["kill rate 66.6% is below 90.0%"]),
         ({}, ["--min-kill-rate", "0.5"], []),
         ({}, ["--null-agents", "forbid"], ["1 of 2 cases can be passed by doing nothing"]),
-        ({"min_kill_rate": 0.9}, [], ["evals/x.yaml: kill rate 50.0% is below 90.0%"]),
+        ({"min_kill_rate": 0.9}, [], ["evals/x.yaml: kill rate 66.6% is below 90.0%"]),
         ({"min_kill_rate": 0.9}, ["--min-kill-rate", "0.1"], []),
         ({"null_agents": "forbid"}, [], ["evals/x.yaml: 1 of 2 cases can be passed by doing nothing"]),
         ({"null_agents": "forbid"}, ["--null-agents", "report"], []),
@@ -283,8 +283,8 @@ def test_a_judge_that_is_broken_is_an_error(project: Project) -> None:
     done = project.run("prove", "evals", "--judges", "live", "--quiet")
     error = "judge 'judge' did not reply in the required form in 3 tries; its last reply is 'no JSON'"
     found = project.json(".agentv/proof.json")
-    assert (done.code, done.err.strip()) == (4, f"judges did not score 8 of 8 answers: {error}")
-    assert (found["summary"]["failed_judgements"], found["summary"]["judge_error"]) == (8, error)
+    assert (done.code, done.err.strip()) == (4, f"judges did not score 9 of 9 answers: {error}")
+    assert (found["summary"]["failed_judgements"], found["summary"]["judge_error"]) == (9, error)
     assert error in project.run("prove", "evals", "--judges", "live", "--verbose").out
 
 
