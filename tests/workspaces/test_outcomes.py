@@ -174,6 +174,43 @@ def test_state_of_a_database(agent: Agent, script: str | None, query: str, score
     assert [each[: len(miss or "")] for each in row["misses"]] == ([miss] if miss else [])
 
 
+KILLED = """
+import os, sqlite3
+base = sqlite3.connect("s.db", isolation_level=None)
+base.execute("PRAGMA journal_mode={mode}")
+base.execute("PRAGMA cache_size=1")
+for statement in {statements!r}:
+    base.execute(statement)
+os._exit(0)
+"""
+"""A program that is killed while it has a database open."""
+ADDED = "UPDATE people SET name = 'Bob' WHERE id = 2"
+SPILLED = ["BEGIN", ADDED, "CREATE TABLE big (x)", *["INSERT INTO big VALUES (zeroblob(4096))"] * 64]
+"""A transaction that is in the database before it is committed."""
+
+
+@pytest.mark.parametrize(
+    ("mode", "statements", "score"),
+    [
+        ("wal", [ADDED], 1),
+        ("wal", ["BEGIN", ADDED], 0.5),
+        ("wal", SPILLED, 0.5),
+        ("wal", [*SPILLED, "COMMIT"], 1),
+        ("wal", [ADDED, "DELETE FROM people"], 0),
+        ("wal", [ADDED, "PRAGMA wal_checkpoint(TRUNCATE)", "DELETE FROM people"], 0),
+        ("delete", SPILLED, 0.5),
+        ("persist", [ADDED], 1),
+    ],
+)
+def test_state_is_what_is_committed(agent: Agent, mode: str, statements: list[str], score: float) -> None:
+    script = TABLE.replace("'Bob'", "'Eve'")
+    sqlite3.connect(agent.project.path("shop/s.db")).executescript(script).connection.close()
+    agent.project.write({"agent.py": KILLED.format(mode=mode, statements=statements)})
+    state = {"type": "state", "database": "s.db", "query": "SELECT * FROM people", "rows": ROWS}
+    row = agent.row('python3 "$AGENTV_REPOSITORY/agent.py"', state, **{"from": "../shop"})
+    assert row["score"] == pytest.approx(score), row["misses"]
+
+
 @pytest.mark.parametrize("isolation", KINDS)
 def test_grader_runs_where_the_agent_has_never_been(agent: Agent, isolation: str) -> None:
     planted = (

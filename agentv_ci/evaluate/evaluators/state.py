@@ -7,6 +7,7 @@ import json
 import sqlite3
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from agentv_ci.workspaces.places import Work
 TIMEOUT_S = 10.0
 MAX_ROWS = 10_000
 MAX_SHOWN = 200
+LOGS = ("-wal", "-journal")
+"""Suffixes of the files beside a database: committed transactions, and how to undo an open one. Their index, `-shm`, is
+made again from the first."""
 STEPS = 10_000
 """Instructions of SQLite's machine between two looks at the clock."""
 
@@ -37,7 +41,8 @@ async def state(settings: StateEvaluator, submission: Submission, services: Eval
         if content is None:
             return Score(0.0, misses=(f"{path} does not exist",))
         if settings.database is not None:
-            found = await asyncio.to_thread(_queried, content, settings)
+            logs = {suffix: await asyncio.to_thread(work.file, path + suffix) for suffix in LOGS}
+            found = await asyncio.to_thread(_queried, content, logs, settings)
         else:
             found = _in_document(content, settings)
     except (OSError, sqlite3.Error, ValueError) as error:
@@ -45,12 +50,15 @@ async def state(settings: StateEvaluator, submission: Submission, services: Eval
     return _compared(found, settings)
 
 
-def _queried(content: bytes, settings: StateEvaluator) -> list[JsonValue]:
+def _queried(content: bytes, logs: Mapping[str, bytes | None], settings: StateEvaluator) -> list[JsonValue]:
     """Return the rows of the query; raises sqlite3.Error for a file of another kind, and for writing."""
     with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
         place = Path(scratch) / "copy.db"
-        place.write_bytes(content)
-        with closing(sqlite3.connect(f"{place.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+        for suffix, part in {"": content, **logs}.items():
+            if part is not None:
+                place.with_name(place.name + suffix).write_bytes(part)
+        # SQLite writes to the copy: it completes what is committed in a log, and undoes what is not.
+        with closing(sqlite3.connect(f"{place.as_uri()}?mode=rw", uri=True)) as database:
             until = time.monotonic() + TIMEOUT_S
             database.set_progress_handler(lambda: time.monotonic() > until, STEPS)
             # The database is the agent's: its views and triggers get no functions with side effects.
