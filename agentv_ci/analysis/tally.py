@@ -24,7 +24,10 @@ from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.results.trials import verdict_of_trials
+from agentv_ci.text import shortened
 
+MAX_REASON = 60
+"""Characters of a finish reason, which servers may make up."""
 MAX_FINDINGS = 10_000
 """Most findings and answers in memory; a larger run keeps those of its worst trials."""
 
@@ -118,7 +121,7 @@ class Tally:
         self.rows += 1
         self.cached += row.cached
         if row.finish_reason is not None and is_cut(row.finish_reason):
-            self.cut[row.finish_reason] += 1
+            self.cut[shortened(row.finish_reason, MAX_REASON)] += 1
         cases.spending.count(row)
         self.evaluators.add(row.evaluator_results)
         if self._plan is None:

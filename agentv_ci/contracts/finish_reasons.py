@@ -38,10 +38,10 @@ def is_cut(reason: str | None) -> bool:
     return (reason or "").lower() not in WHOLE
 
 
-def cut_warning(reason: str) -> str:
-    """Return what to say of an answer that may not be whole."""
+def cut_warning(reason: str, setting: str | None = None) -> str:
+    """Return what to say of an answer that may not be whole; `setting` is the limit of its length, if there is one."""
     if reason.lower() in TOO_LONG:
-        return f"an answer was truncated ({reason}); raise max_output_tokens"
+        return f"an answer was truncated ({reason})" + (f"; raise {setting}" if setting else "")
     if reason.lower() == FULL:
         return f"an answer was truncated ({reason}); shorten the question"
     return f"an answer may not be whole ({reason})"

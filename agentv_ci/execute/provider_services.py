@@ -50,11 +50,11 @@ class ProviderServices(Struct, frozen=True):
     pause: Pause
     """Waits, and lets other questions run in the meantime."""
 
-    def warn_if_cut(self, response: Response, target: str, case_id: str) -> None:
-        """Warn of an answer that may not be whole."""
+    def warn_if_cut(self, response: Response, target: str, case_id: str, *, setting: str | None = None) -> None:
+        """Warn of an answer that may not be whole; `setting` is the limit of its length, if there is one."""
         reason = response.finish_reason
         if reason is not None and is_cut(reason):
-            self.warn(about_case(f"{target}: {cut_warning(reason)}", case_id))
+            self.warn(about_case(f"{target}: {cut_warning(reason, setting)}", case_id))
 
     def place(self, path: str) -> Path:
         """Return the absolute form of a target's path, with `~` expanded.

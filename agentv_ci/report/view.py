@@ -248,8 +248,8 @@ def cut_text(report: RunReport) -> str | None:
     """Return how many answers may not be whole, and why; None if all are."""
     if not report.cut_answers:
         return None
-    reasons = ", ".join(f"{number} × {on_one_line(reason)}" for reason, number in report.cut_answers.items())
-    return f"{counted(sum(report.cut_answers.values()), 'answer')} may not be whole: {reasons}"
+    reasons = [f"{number} × {on_one_line(reason)}" for reason, number in report.cut_answers.items()]
+    return f"{counted(sum(report.cut_answers.values()), 'answer')} may not be whole: {first_few(reasons)}"
 
 
 def cost_remarks(report: RunReport) -> Iterator[str]:

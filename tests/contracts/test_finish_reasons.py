@@ -33,7 +33,8 @@ def test_every_reason_has_one_meaning(reason: str | None) -> None:
 
 @pytest.mark.parametrize("reason", [*TRUNCATED, *UNFINISHED])
 def test_a_warning_says_what_to_do_where_something_can_be_done(reason: str) -> None:
-    said = cut_warning(reason)
+    said = cut_warning(reason, "max_output_tokens")
     assert reason in said
     assert ("truncated" in said) is (reason in TRUNCATED)
     assert said.endswith(("max_output_tokens", "question", f"({reason})"))
+    assert "raise" not in cut_warning(reason)

@@ -12,7 +12,7 @@ from agentv_ci.compile.selection import matches_id
 from agentv_ci.contracts.report import Ending
 from agentv_ci.report.renderers import markdown, terminal
 from agentv_ci.report.renderers.html import document
-from agentv_ci.report.view import Links, RunView, rerun_command
+from agentv_ci.report.view import Links, RunView, cut_text, rerun_command
 from tests.support.runs import case, plan, row, well_formed_text
 
 
@@ -38,6 +38,14 @@ def test_answers_that_may_not_be_whole_are_in_every_report() -> None:
     assert said.replace("<", "&lt;").replace(">", "&gt;") in b"".join(document.render(run)).decode()
     whole = report(plan(cases[0]), rows[:1], Ending())[0]
     assert "cut_answers" not in whole.model_dump()
+
+
+def test_reasons_that_a_server_makes_up_take_little_space() -> None:
+    cases = [case(str(number)) for number in range(20)]
+    rows = [row("pass", of=each, finish_reason=each.id * 1_000) for each in cases]
+    run = RunView(*report(plan(*cases), rows, Ending()))
+    (said,) = filter(None, [cut_text(run.report)])
+    assert len(said) < 500
 
 
 @given(well_formed_text)

@@ -118,7 +118,7 @@ class ApiProvider:
             error.model = text_at(reply, "model") or text_at(reply, "modelVersion")
             error.usage = self._api.usage(reply)
             raise
-        self._services.warn_if_cut(response, self._target.name, case_id)
+        self._services.warn_if_cut(response, self._target.name, case_id, setting="max_output_tokens")
         # A model that was offered tools but called none has a trace too.
         has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
         return replace(

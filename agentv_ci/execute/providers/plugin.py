@@ -66,7 +66,7 @@ class PluginProvider:
         response, tries = await logged_retries(
             once, self._policy, self._target.name, self._services, timeout_s=request.timeout_s
         )
-        self._services.warn_if_cut(response, self._target.name, request.case_id)
+        self._services.warn_if_cut(response, self._target.name, request.case_id, setting="max_output_tokens")
         return replace(response, requests=tries)
 
     async def close(self) -> None:

@@ -196,6 +196,22 @@ def test_a_failed_agent_has_its_tokens_and_cost(
     assert (error.model, used, error.cost_usd) == (model, tokens, cost_usd)
 
 
+@pytest.mark.parametrize(
+    ("reason", "warned"),
+    [
+        ("end_turn", []),
+        ("max_tokens", ["it: an answer was truncated (max_tokens); case 'one'"]),
+        ("pause_turn", ["it: an answer may not be whole (pause_turn); case 'one'"]),
+    ],
+)
+def test_an_answer_that_may_not_be_whole_is_a_warning(reason: str, warned: list[str], tmp_path: Path) -> None:
+    printed = events("claude", "half", stop_reason=reason)
+    body = f"import json\nfor event in {printed!r}:\n    print(json.dumps(event))"
+    said: list[str] = []
+    found = response(target(provider="claude-code", executable=script(tmp_path / "agent", body)), warned=said)
+    assert (found.answer, found.finish_reason, said) == ("half", reason, warned)
+
+
 def turn_failed(message: str) -> str:
     return f"event(type='turn.failed', error={{'message': {message!r}}})"
 
