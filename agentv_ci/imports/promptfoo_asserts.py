@@ -165,6 +165,8 @@ def _made(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Mad
         made.evaluator["weight"] = weight
     if negated:
         made.evaluator["negate"] = True
+        if kind in {"javascript", "python"}:
+            cast("dict[str, Node]", made.evaluator["config"])["negated"] = True
     return [made]
 
 

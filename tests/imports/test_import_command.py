@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,45 @@ def test_cases_without_their_checks_are_skipped(project: Project) -> None:
     done = project.run("eval", "evals", "--out", "r.jsonl")
     assert done.code != 0
     assert "its checks could not be imported: moderation" in project.text("r.jsonl")
+
+
+THROWS = "JSON.parse(output).ok === true"
+RAISES = "json.loads(output)['ok']"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "verdict", "reason"),
+    [
+        ({"type": "javascript", "value": THROWS}, "fail", "the function threw: Unexpected token"),
+        ({"type": "not-javascript", "value": THROWS}, "fail", "the function threw: Unexpected token"),
+        ({"type": "javascript", "value": "output ===", "threshold": 0.5}, "fail", "the function threw: Unexpected"),
+        ({"type": "javascript", "value": "undefined"}, "fail", "it returned undefined"),
+        ({"type": "javascript", "value": "file://check.mjs"}, "fail", "the function threw: no word"),
+        ({"type": "javascript", "value": "file://check.mjs:absent"}, "error", "has no function absent"),
+        ({"type": "not-javascript", "value": "output === 'x'"}, "pass", ""),
+        ({"type": "python", "value": RAISES}, "fail", "the function raised JSONDecodeError"),
+        ({"type": "not-python", "value": RAISES}, "fail", "the function raised JSONDecodeError"),
+        ({"type": "python", "value": "None"}, "fail", "the function raised TypeError"),
+        ({"type": "python", "value": "'true'"}, "pass", ""),
+        ({"type": "python", "value": "file://check.py"}, "fail", "the function raised ValueError: no word"),
+        ({"type": "python", "value": "file://check.py:absent"}, "error", "has no attribute 'absent'"),
+        ({"type": "not-python", "value": "output == 'x'"}, "pass", ""),
+    ],
+)
+def test_checks_that_throw_have_failed(assertion: dict[str, Any], verdict: str, reason: str, project: Project) -> None:
+    if "javascript" in assertion["type"] and shutil.which("node") is None:
+        pytest.skip("node is missing")
+    config = {**CONFIG, "tests": [{"vars": {"a": "b"}, "assert": [assertion]}]}
+    own = {
+        "check.mjs": "export default () => { throw new Error('no word'); };\n",
+        "check.py": "def get_assert(output, context):\n    raise ValueError('no word')\n",
+    }
+    project.write({"promptfooconfig.yaml": json.dumps(config), **own})
+    assert project.run("import", "promptfooconfig.yaml", "--out", "evals").code == 0
+    project.run("eval", "evals", "--out", "r.jsonl")
+    (row,) = project.rows("r.jsonl")
+    (result,) = row["evaluator_results"]
+    assert (row["verdict"], reason in json.dumps(result)) == (verdict, True), result
 
 
 def test_files_of_another_repository_are_copied(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:

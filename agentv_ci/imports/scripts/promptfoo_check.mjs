@@ -1,11 +1,12 @@
 // Do a check of promptfoo that agentv-ci has no evaluator for, or one after a transformation of the answer.
-// Settings: check {type, value, threshold, file, function}, transforms, vars, graded (score as it is, not pass or fail).
+// Settings: check {type, value, threshold, file, function}, transforms, vars, graded (score as it is, not pass or fail),
+// negated (the evaluator negates the score, but a function that throws has failed).
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const given = JSON.parse(readFileSync(0, 'utf8'));
-const { check, vars = {}, transforms = [], graded = false } = given.config;
+const { check, vars = {}, transforms = [], graded = false, negated = false } = given.config;
 const context = { vars, prompt: given.question, test: { vars, assert: [check] }, config: check.config };
 
 const called = async (file, name) => {
@@ -18,6 +19,17 @@ const evaluated = async (code, output) => {
   const isBody = /(^|[\n;{])\s*(return|const|let|if)\b/.test(code);
   const made = new Function('output', 'context', 'vars', 'process', isBody ? code : `return (${code});`);
   return made(output, context, vars, process);
+};
+const judged = async (output) => {
+  const run = check.file ? await called(check.file, check.function) : (...given) => evaluated(check.value, given[0]);
+  if (typeof run !== 'function') throw new Error(`${check.file} has no function ${check.function ?? ''}`);
+  try {
+    const result = await run(output, context);
+    if (!['boolean', 'number', 'object'].includes(typeof result) || result === null) throw new Error(`it returned ${result}`);
+    return result;
+  } catch (error) {
+    return { pass: negated, score: negated ? 1 : 0, reason: `the function threw: ${error?.message ?? error}` };
+  }
 };
 const lower = (text) => String(text).toLowerCase();
 const values = () => (Array.isArray(check.value) ? check.value : String(check.value).split(',').map((each) => each.trim()));
@@ -59,7 +71,7 @@ const distance = (one, other) => {
 };
 const words = (text) => text.trim().split(/\s+/).filter(Boolean).length;
 const checks = {
-  javascript: (output) => (check.file ? called(check.file, check.function).then((f) => f(output, context)) : evaluated(check.value, output)),
+  javascript: judged,
   equals: (output) => (typeof check.value === 'object' ? JSON.stringify(parsed(output) ?? output) === JSON.stringify(check.value) : String(output) === String(check.value)),
   contains: (output) => String(output).includes(check.value),
   icontains: (output) => lower(output).includes(lower(check.value)),
