@@ -9,6 +9,7 @@ from typing import TypeVar
 from agentv_ci.analysis.makeup import Makeup
 from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome
 from agentv_ci.analysis.trial_outcomes import TrialOutcome
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.case_head import RowCase
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
 
@@ -16,7 +17,7 @@ T = TypeVar("T")
 
 
 def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
-    """Return the baseline of a run, without cases that have no verdict; None when nothing was graded."""
+    """Return the baseline of a run, without cases that are not graded; None when none is."""
     cases = tuple(_case(outcome) for outcome in outcomes if outcome.is_graded)
     if not cases:
         return None
@@ -32,16 +33,17 @@ def baseline_text(document: BaselineDocument) -> str:
 
 
 def _case(outcome: CaseOutcome) -> BaselineCase:
-    assert outcome.verdict != "error", "a baseline has no cases without a verdict"
-    assert outcome.verdict != "skipped", "nor skipped ones"
+    assert outcome.verdict != "skipped", "a baseline has no skipped cases"
     return BaselineCase(
         suite=outcome.case.suite,
         id=outcome.case.id,
         target=outcome.target,
-        verdict=outcome.verdict,
+        # All trials of a graded case without a verdict crashed.
+        verdict="fail" if outcome.verdict == "error" else outcome.verdict,
         mean=outcome.score,
         passed=tuple(each.number for each in outcome.graded if each.verdict == "pass"),
         missed=tuple(each.number for each in outcome.graded if each.verdict != "pass"),
+        crashed=tuple(each.number for each in outcome.graded if each.is_crash),
         digest=outcome.case.digest,
         costs_usd=_known([each.cost_usd for each in outcome.graded]),
         tokens=_known([each.tokens for each in outcome.graded]),
@@ -67,16 +69,23 @@ def outcome_of(case: BaselineCase) -> CaseOutcome:
 
 
 def _trial(case: BaselineCase, place: int, number: int) -> TrialOutcome:
-    has_passed = number in case.passed
+    has_passed, is_crash = number in case.passed, number in case.crashed
     return TrialOutcome(
         number,
-        "pass" if has_passed else "fail",
+        _verdict(has_passed=has_passed, is_crash=is_crash),
         float(has_passed),
         "",
         duration_ms=_at(case.durations_ms, place) or 0,
         cost_usd=_at(case.costs_usd, place),
         tokens=_at(case.tokens, place),
+        is_crash=is_crash,
     )
+
+
+def _verdict(*, has_passed: bool, is_crash: bool) -> Verdict:
+    if has_passed:
+        return "pass"
+    return "error" if is_crash else "fail"
 
 
 def _at(values: Sequence[T | None] | None, place: int) -> T | None:

@@ -125,7 +125,11 @@ def compare_sides(
         pass_rate=pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded]),
         mean_score=mean_score_change([(one.score, other.score) for one, other in graded]),
         unmeasured=() if base.has_no_figures else tuple(map(metric_text, _unmeasured(statement))),
-        warnings=tuple(_warnings(base, cases, now, terms, rate, by_target=by_target)),
+        warnings=(
+            *_crashes(base.name, [one for one, other in graded]),
+            *_crashes(head.name, [other for one, other in graded]),
+            *_warnings(base, cases, now, terms, rate, by_target=by_target),
+        ),
         reasons=tuple(_reasons(statement, by_target=by_target)),
         cases=tuple(sorted(changed, key=lambda each: CHANGES_WORST_FIRST.index(each.change))),
     )
@@ -238,6 +242,17 @@ def _unmeasured(statement: Statement) -> Iterable[MetricChange]:
     """Return the limits that could not be checked, since a side does not have what they limit."""
     limits = (each for each in statement.metrics if each.allowed is not None)
     return (each for each in limits if each.verdict == "not compared" and each.reason != NOT_SHARED)
+
+
+def _crashes(side: str, cases: Sequence[CaseOutcome]) -> Iterable[str]:
+    """Yield how many of the compared trials of a side crashed, and why the first of them did."""
+    crashed = [trial for case in cases for trial in case.trials if trial.is_crash]
+    if not crashed:
+        return
+    trials = counted(sum(len(case.graded) for case in cases), "trial")
+    # A baseline has no messages.
+    reason = f"; first error: {crashed[0].summary}" if crashed[0].summary else ""
+    yield f"{len(crashed)} of {trials} of {side} crashed, and count as failed{reason}"
 
 
 def _warnings(

@@ -14,7 +14,7 @@ from agentv_ci.analysis.effects import Effect, Metric, Pair, effect
 from agentv_ci.analysis.experiment_looks import Counted, Looks
 from agentv_ci.analysis.experiment_models import unplanned_models
 from agentv_ci.analysis.experiment_plan import ExperimentPlan
-from agentv_ci.analysis.experiment_trials import ExperimentTrials
+from agentv_ci.analysis.experiment_trials import ExperimentTrials, Filling
 from agentv_ci.analysis.preferences import preference_counts
 from agentv_ci.analysis.stopping import Planned, Stop, stop
 from agentv_ci.contracts.experiment import DETECT
@@ -29,10 +29,13 @@ from agentv_ci.contracts.experiment_report import (
 )
 from agentv_ci.contracts.results import PRECISION, ResultRow
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.text import counted
+from agentv_ci.text import counted, listed
 
 MAX_CASES = 100
 """Cases that are described."""
+
+_Claims = Mapping[tuple[str, Metric], Claim | None]
+"""Arm and metric → what the comparison says about it; None if too little was measured."""
 
 
 class Judgement(Struct, frozen=True):
@@ -74,7 +77,7 @@ class _Judge:
 
     def __init__(self, plan: ExperimentPlan) -> None:
         self._plan = plan
-        self._trials = ExperimentTrials(plan.document.cluster_by, plan.metrics)
+        self._trials = ExperimentTrials(plan.document.cluster_by, plan.metrics, plan.document.preferences)
         self._digests = {each.name: each.digests for each in plan.cases}
         clusters = {each.cluster for each in plan.cases}
         self._planned = Planned(sum(each.trials for each in plan.cases), len(clusters))
@@ -98,14 +101,20 @@ class _Judge:
         if document.stop is not None:
             self.looks.take()
         among = self.looks.counted if document.stop is not None else {each.name: each.trials for each in plan.cases}
-        effects = [self._with_figures(each, among) for each in self._described(self._claims(among))]
+        claimed = self._claims(among)
+        effects = [self._with_figures(each, among) for each in self._described(claimed)]
         withheld = [*plan.differences, *_foreign(self._foreign), *unplanned_models(plan, self._trials)]
         if self._trials.doubled:
             withheld.append(f"{counted(self._trials.doubled, 'trial')} with more than one row")
         withheld += [DRY_RUN] if self._is_dry else []
         verdict, reasons = _verdict(effects)
+        doubts = [*self._doubts(verdict, among)]
         if withheld and not regardless:
             verdict, reasons = "withheld", withheld
+        elif doubts and verdict != "undecided":
+            verdict, reasons = "withheld", doubts
+            withheld += doubts
+            doubts = []
         arms = [_arm(name, plan.metrics, self._trials, among) for name in (document.base_name, *plan.heads)]
         ran = sum(len(self._trials.of_arm(arm)) for arm in self._trials.by_arm)
         return ExperimentReport(
@@ -120,7 +129,7 @@ class _Judge:
             verdict=verdict,
             reasons=tuple(reasons),
             withheld=tuple(withheld),
-            warnings=(*_warnings(plan, self._trials), *_unjudged(effects)),
+            warnings=(*_warnings(plan, self._trials, among), *doubts, *_unjudged(effects)),
             arms=tuple(arms),
             effects=tuple(effects),
             looks=tuple(self._looks),
@@ -150,22 +159,59 @@ class _Judge:
             for each in effects
             if each.primary and each.estimate is not None
         )
+        found = [self._stop(each) for each in (claimed, *self._extremes(among))]
+        return found[0][0] if all(each == found[0] for each in found) else None
+
+    def _stop(self, claimed: _Claims) -> tuple[Stop | None, Sequence[str]]:
+        """Return why the experiment may stop, and the verdicts that this rests on."""
         deciding = [claim for (_, metric), claim in claimed.items() if self._decides(metric)]
-        if any(each is None for each in deciding):
+        known = [each for each in deciding if each is not None]
+        if len(known) < len(deciding):
+            return None, ()
+        return stop(known, self._planned), [each.verdict for each in known]
+
+    def _doubts(self, verdict: ExperimentVerdict, among: Counted) -> Iterator[str]:
+        """Yield why the verdict may be due to trials that are missing: they would decide otherwise at an extreme."""
+        others = {_verdict(self._described(each))[0] for each in self._extremes(among)} - {verdict}
+        if others:
+            missing = [*_missing(self._plan, self._trials, among)]
+            yield f"{listed(missing)}; the verdict could be {listed(sorted({verdict, *others}))}: run them again"
+
+    def _extremes(self, among: Counted) -> Sequence[_Claims]:
+        """Return what the comparison would say if missing values were as bad for the arms as possible, and as good.
+
+        Nothing if none is missing.
+        """
+        names = [arm.name for arm in self._plan.document.arms]
+        if all(each.has_verdict for name in names for each in self._trials.among(name, among)):
+            return ()
+        return [self._claims(among, is_rising=is_rising) for is_rising in (False, True)]
+
+    def _filling(self, metric: Metric, head: str, among: Counted, *, is_rising: bool) -> Filling | None:
+        """Return the extreme values of a metric: those of its range, or those that other trials measured."""
+        bounds: tuple[float, float] | None = (0.0, 1.0)
+        if metric.scale == "ratio":
+            bounds = self._trials.bounds(metric.name, self._plan.document.base_name, head, among)
+        if bounds is None:
             return None
-        return stop([each for each in deciding if each is not None], self._planned)
+        low, high = bounds
+        return Filling(low, high) if is_rising else Filling(high, low)
 
     def _decides(self, metric: Metric) -> bool:
         return metric.name == self._plan.document.primary_metric or metric.margin is not None
 
-    def _claims(self, among: Counted) -> Mapping[tuple[str, Metric], Claim | None]:
-        """Return arm and metric → what the comparison says about it; None if too little was measured."""
+    def _claims(self, among: Counted, *, is_rising: bool | None = None) -> _Claims:
+        """Return what the comparison says about each metric of each arm.
+
+        `is_rising`: whether values that are missing are the lowest before and the highest now, or the reverse; None:
+        they are left out.
+        """
         wanted = [(head, metric) for head in self._plan.heads for metric in self._plan.metrics]
-        found = [self._effect(metric, head, among) for head, metric in wanted]
+        found = [self._effect(metric, head, among, is_rising) for head, metric in wanted]
         claimed = iter(claims([each for each in found if each is not None], self._plan.document.alpha))
         return {key: next(claimed) if each is not None else None for key, each in zip(wanted, found, strict=True)}
 
-    def _described(self, claimed: Mapping[tuple[str, Metric], Claim | None]) -> list[MetricEffect]:
+    def _described(self, claimed: _Claims) -> list[MetricEffect]:
         return [_described(self._plan, metric, head, claim) for (head, metric), claim in claimed.items()]
 
     def _with_figures(self, effect: MetricEffect, among: Counted) -> MetricEffect:
@@ -179,9 +225,10 @@ class _Judge:
             figures["preferences"] = preference_counts(self._trials.preferences(*compared))
         return effect.model_copy(update=figures)
 
-    def _effect(self, metric: Metric, head: str, among: Counted) -> Effect | None:
+    def _effect(self, metric: Metric, head: str, among: Counted, is_rising: bool | None) -> Effect | None:
         document = self._plan.document
-        pairs = self._trials.pairs(metric.name, document.base_name, head, among)
+        filling = self._filling(metric, head, among, is_rising=is_rising) if is_rising is not None else None
+        pairs = self._trials.pairs(metric.name, document.base_name, head, among, filling)
         smallest = (document.detect or {}).get(metric.name, DETECT) if document.stop is not None else None
         return effect(metric, pairs, seed=document.seed, smallest=smallest)
 
@@ -238,11 +285,21 @@ def _foreign(others: int) -> Iterator[str]:
         )
 
 
-def _warnings(plan: ExperimentPlan, trials: ExperimentTrials) -> Iterator[str]:
+def _warnings(plan: ExperimentPlan, trials: ExperimentTrials, among: Counted) -> Iterator[str]:
     for arm in plan.document.arms:
-        errors = sum(not each.is_graded for each in trials.of_arm(arm.name))
-        if errors:
-            yield f"{counted(errors, 'trial')} of '{arm.name}' without a verdict, not compared"
+        ran = trials.among(arm.name, among)
+        if crashed := [each for each in ran if each.is_crash]:
+            share = f"'{arm.name}' crashed in {len(crashed)} of {counted(len(ran), 'trial')}"
+            yield f"{share}, which count as failed; first error: {crashed[0].error}"
+    yield from _missing(plan, trials, among)
+
+
+def _missing(plan: ExperimentPlan, trials: ExperimentTrials, among: Counted) -> Iterator[str]:
+    """Yield which arms lack trials that nothing is known of."""
+    for arm in plan.document.arms:
+        if lost := trials.missing(arm.name, among):
+            of_arm = f"{counted(len(lost), 'trial')} of '{arm.name}'"
+            yield f"{of_arm} without an answer that could be scored ({lost[0].error})"
 
 
 def _unjudged(effects: Iterable[MetricEffect]) -> Iterator[str]:
@@ -253,8 +310,7 @@ def _unjudged(effects: Iterable[MetricEffect]) -> Iterator[str]:
 
 
 def _arm(name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: Counted) -> ArmFigures:
-    of_arm = trials.by_arm.get(name, {})
-    ran = [trial for case, most in among.items() for number, trial in of_arm.get(case, {}).items() if number <= most]
+    ran = trials.among(name, among)
     graded = sum(each.is_graded for each in ran)
     values = {each.name: [trial.values[each.name] for trial in ran if each.name in trial.values] for each in metrics}
     return ArmFigures(
@@ -263,6 +319,7 @@ def _arm(name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: 
         models=tuple(sorted({each.model for each in ran if each.model is not None})),
         trials=graded,
         errors=len(ran) - graded,
+        crashed=sum(each.is_crash for each in ran),
         means={metric: _mean(found) for metric, found in values.items() if found},
     )
 

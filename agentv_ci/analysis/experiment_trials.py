@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from operator import itemgetter
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -20,6 +22,8 @@ CaseName = tuple[str, str]
 """Suite and id."""
 
 MORE_IS_WORSE = ("cost", "tokens", "duration")
+OF_EVERY_TRIAL = ("score", "pass")
+"""Metrics that every trial with a verdict has."""
 
 
 def metrics_of(document: ExperimentDocument) -> tuple[Metric, ...]:
@@ -55,6 +59,21 @@ def cluster_of(by: str, case: CaseName, tags: Iterable[str], metadata: JsonObjec
     return f"{by}={named[0]}" if named else "/".join(case)
 
 
+class Filling(NamedTuple):
+    """The values of the base and of the head where errors left none."""
+
+    base: float
+    head: float
+
+
+class _Both(NamedTuple):
+    """The same trial in two arms."""
+
+    number: int
+    base: MeasuredTrial
+    head: MeasuredTrial
+
+
 class MeasuredTrial(Struct, frozen=True):
     """One trial of one arm; what it did not measure is absent."""
 
@@ -62,20 +81,31 @@ class MeasuredTrial(Struct, frozen=True):
     digest: str
     target: str
     model: str | None
-    is_graded: bool
+    has_verdict: bool
+    is_crash: bool
+    """Whether it has an error of the agent: it failed, with score 0."""
+    error: str
+    """Why it has no verdict."""
     values: Mapping[str, float]
     answer: str
     """Its SHA-256; empty where no answers are compared."""
     preferences: Sequence[tuple[str, Preference]] = ()
     """Evaluator and what it prefers."""
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether it counts."""
+        return self.has_verdict or self.is_crash
+
 
 class ExperimentTrials:
     """The trials of an experiment so far, in any order."""
 
-    def __init__(self, cluster_by: str, metrics: Sequence[Metric]) -> None:
+    def __init__(self, cluster_by: str, metrics: Sequence[Metric], preferences: Collection[str] = ()) -> None:
+        """`preferences` are the metrics for which a judge compares two arms."""
         self._cluster_by = cluster_by
         self._names = [each.name for each in metrics]
+        self._preferences = preferences
         self.by_arm: dict[str, dict[CaseName, dict[int, MeasuredTrial]]] = {}
         """Arm → case → number of the trial → trial."""
         self.doubled = 0
@@ -88,10 +118,10 @@ class ExperimentTrials:
         """
         if row.verdict == "skipped":
             return
-        case, is_graded = (row.suite, row.eval_id), row.verdict not in UNGRADED
+        case, has_verdict = (row.suite, row.eval_id), row.verdict not in UNGRADED
         known = self.by_arm.setdefault(row.arm or row.target, {}).setdefault(case, {})
-        if row.trial in known and known[row.trial].is_graded:
-            self.doubled += is_graded
+        if row.trial in known and known[row.trial].has_verdict:
+            self.doubled += has_verdict
             return
         compared = any(each.compares_arms for each in row.evaluator_results)
         answer = digest_of(row.candidate_answer) if compared else ""
@@ -100,7 +130,9 @@ class ExperimentTrials:
             digest=row.digest,
             target=row.target,
             model=row.model,
-            is_graded=is_graded,
+            has_verdict=has_verdict,
+            is_crash=row.is_crash,
+            error=f"{row.error_kind}: {row.error}",
             values=dict(_measured(row, self._names)),
             answer=answer,
             preferences=tuple(_preferences(row, answer)),
@@ -114,54 +146,101 @@ class ExperimentTrials:
         """Return the trials of an arm."""
         return [each for of_case in self.by_arm.get(arm, {}).values() for each in of_case.values()]
 
-    def pairs(self, metric: str, base: str, head: str, among: Mapping[CaseName, int]) -> Iterator[Pair]:
+    def pairs(
+        self, metric: str, base: str, head: str, among: Mapping[CaseName, int], filling: Filling | None = None
+    ) -> Iterator[Pair]:
         """Yield the pairs of trials that measured a metric in both arms; of each case (`among`), the first so many.
 
-        Of preferences, the values are whether the answer of the base and that of the head is preferred.
+        Of preferences, the values are whether the answer of the base and that of the head is preferred. With `filling`,
+        also the pairs in which an error left no value, and what stands for it.
         """
-        for case, number, one, other in self._both(base, head, among):
-            name = "/".join(case)
-            if metric in one.values and metric in other.values:
-                yield Pair(one.cluster, name, number, one.values[metric], other.values[metric])
-            elif (found := _preference(metric, (base, one), (head, other))) is not None:
-                yield Pair(one.cluster, name, number, *CHOSEN[found[0]])
+        for case, most in among.items():
+            both = self._both(case, most, base, head)
+            is_scored = metric in OF_EVERY_TRIAL or any(metric in _known(each) for each in both)
+            for each in both:
+                if metric in self._preferences:
+                    found = _preference(metric, (base, each.base), (head, each.head))
+                    values = CHOSEN[found[0]] if found is not None else filling
+                else:
+                    values = _measured_by_both(metric, each, filling if is_scored else None, is_scored=is_scored)
+                if values is not None:
+                    yield Pair(each.base.cluster, "/".join(case), each.number, *values)
+
+    def bounds(self, metric: str, base: str, head: str, among: Mapping[CaseName, int]) -> tuple[float, float] | None:
+        """Return the lowest and the highest value that a metric has in these pairs; None without any above 0."""
+        trials = (*self.among(base, among), *self.among(head, among))
+        known = [each.values[metric] for each in trials if each.values.get(metric, 0.0) > 0]
+        return (min(known), max(known)) if known else None
+
+    def missing(self, arm: str, among: Mapping[CaseName, int]) -> Sequence[MeasuredTrial]:
+        """Return the trials of an arm with an error of the infrastructure."""
+        return [each for each in self.among(arm, among) if not each.is_graded]
+
+    def among(self, arm: str, among: Mapping[CaseName, int]) -> Sequence[MeasuredTrial]:
+        """Return the trials of an arm; of each case, the first so many."""
+        of_arm = self.by_arm.get(arm, {})
+        ran = ((most, sorted(of_arm.get(case, {}).items(), key=itemgetter(0))) for case, most in among.items())
+        return [trial for most, of_case in ran for number, trial in of_case if number <= most]
 
     def preferences(
         self, metric: str, base: str, head: str, among: Mapping[CaseName, int]
-    ) -> Iterator[tuple[Outcome, Preference] | None]:
+    ) -> Iterator[tuple[Outcome, Preference | None] | None]:
         """Yield what an evaluator prefers in the same pairs: the outcome for the head, and the preference.
 
-        None stands for a pair that it has not judged.
+        There is no preference where an arm crashed, and None stands for a pair that is not judged.
         """
-        for _, _, one, other in self._both(base, head, among):
-            if one.is_graded and other.is_graded:
-                yield _preference(metric, (base, one), (head, other))
-
-    def _both(
-        self, base: str, head: str, among: Mapping[CaseName, int]
-    ) -> Iterator[tuple[CaseName, int, MeasuredTrial, MeasuredTrial]]:
-        before, now = self.by_arm.get(base, {}), self.by_arm.get(head, {})
         for case, most in among.items():
-            others = now.get(case, {})
-            for number, one in before.get(case, {}).items():
-                if number <= most and (other := others.get(number)) is not None:
-                    yield case, number, one, other
+            for each in self._both(case, most, base, head):
+                if each.base.is_graded and each.head.is_graded:
+                    yield _preference(metric, (base, each.base), (head, each.head))
+
+    def _both(self, case: CaseName, most: int, base: str, head: str) -> Sequence[_Both]:
+        before, now = (self.by_arm.get(arm, {}).get(case, {}) for arm in (base, head))
+        numbers = (number for number in before if number <= most and number in now)
+        return [_Both(number, before[number], now[number]) for number in numbers]
+
+
+def _known(both: _Both) -> set[str]:
+    return {*both.base.values, *both.head.values}
+
+
+def _measured_by_both(
+    metric: str, both: _Both, filling: Filling | None, *, is_scored: bool
+) -> tuple[float, float] | None:
+    base = _value_of(both.base, metric, filling.base if filling is not None else None, is_scored=is_scored)
+    head = _value_of(both.head, metric, filling.head if filling is not None else None, is_scored=is_scored)
+    return (base, head) if base is not None and head is not None else None
+
+
+def _value_of(trial: MeasuredTrial, metric: str, filling: float | None, *, is_scored: bool) -> float | None:
+    """Return what a trial measured; `is_scored`: whether the metric is known of any trial of the case."""
+    if metric in trial.values:
+        return trial.values[metric]
+    if trial.is_crash and is_scored and metric not in MORE_IS_WORSE:
+        return 0.0
+    return None if trial.has_verdict else filling
 
 
 def _preference(
     metric: str, base: tuple[str, MeasuredTrial], head: tuple[str, MeasuredTrial]
-) -> tuple[Outcome, Preference] | None:
-    """Return the outcome for the head of a comparison, and the comparison.
+) -> tuple[Outcome, Preference | None] | None:
+    """Return the outcome for the head of a comparison, and the comparison; an answer is better than a crash.
 
     Either row may have it. In both rows, or of an earlier answer, it is from a run that was resumed.
     """
     if not (base[1].is_graded and head[1].is_graded):
         return None
+    if base[1].is_crash or head[1].is_crash:
+        return OF_CRASHES[base[1].is_crash, head[1].is_crash], None
     for is_head, own, other in ((True, head, base), (False, base, head)):
         for name, each in own[1].preferences:
             if (name, each.arm, each.answer) == (metric, other[0], other[1].answer):
                 return each.outcome if is_head else MIRRORED[each.outcome], each
     return None
+
+
+OF_CRASHES: Mapping[tuple[bool, bool], Outcome] = {(True, True): "tie", (True, False): "win", (False, True): "loss"}
+"""Whether the base and the head crashed → the outcome for the head."""
 
 
 def _preferences(row: ResultRow, answer: str) -> Iterator[tuple[str, Preference]]:
@@ -180,7 +259,7 @@ def _measured(row: ResultRow, names: Iterable[str]) -> Iterator[tuple[str, float
 
 def _value(row: ResultRow, metric: str) -> float | None:
     """Return what a row measured; None: nothing, as of an answer from a cache its cost and its time."""
-    if row.verdict in UNGRADED:
+    if row.verdict in UNGRADED and not row.is_crash:
         return None
     match metric:
         case "score":

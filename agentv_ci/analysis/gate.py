@@ -262,23 +262,25 @@ def _judge_suite(
     suite: GateSettings, outcomes: Sequence[CaseOutcome], cost: float | None, ending: Ending
 ) -> Iterator[_Cause]:
     counting = gating(outcomes)
-    yield from _quality(suite, [each for each in counting if _is_decided(each, ending)])
-    if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
-        message = f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} allowed"
-        yield _cause(BUDGET, "cost", message, suite.suite)
     # Of cases without any row, merged results know only the number.
     errors = sum(outcome.errors for outcome in counting) + max(0, suite.cases - len(outcomes))
     if ending.stopped is not None:
         # Cases that did not run because the run was stopped are not errors; the stop has its own reason.
         errors -= sum(outcome.missing for outcome in counting) + max(0, suite.cases - len(outcomes))
-    if errors > suite.max_errors:
+    has_too_many = errors > suite.max_errors
+    decided = [outcome for outcome in counting if _is_decided(outcome, ending)]
+    yield from _quality(suite, decided, INFRASTRUCTURE if has_too_many else FAILED)
+    if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
+        message = f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} allowed"
+        yield _cause(BUDGET, "cost", message, suite.suite)
+    if has_too_many:
         what = "trial" if any(outcome.case.trials > 1 for outcome in outcomes) else "case"
         message = f"{counted(errors, f'errored {what}')}, at most {suite.max_errors} allowed"
         yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
     run = [outcome for outcome in counting if outcome.verdict != "skipped"]
     if ending.stopped is None and (run or not outcomes) and all(outcome.verdict == "error" for outcome in run):
         # Without any grade, nothing is known about quality.
-        broke = errors > suite.max_errors or ending.unrecorded > 0
+        broke = has_too_many or ending.unrecorded > 0
         yield _cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", "no case was graded", suite.suite)
 
 
@@ -310,15 +312,31 @@ def validator_errors(scenario: ScenarioReport) -> Iterator[str]:
             yield f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
 
 
-def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
+def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome], of_crashes: int) -> Iterator[_Cause]:
+    """Yield which thresholds are not reached; a case of which all trials crashed has failed.
+
+    `of_crashes` is the exit code where only such cases are the reason.
+    """
     graded = [outcome for outcome in outcomes if outcome.is_graded]
     if not graded:
         return
-    rate = sum(outcome.verdict == "pass" for outcome in graded) / len(graded)
-    if round(rate, PRECISION) < round(suite.min_pass_rate, PRECISION):
+    answered = [outcome for outcome in graded if outcome.has_verdict]
+    rate = _pass_rate(graded)
+    if _is_below(rate, suite.min_pass_rate):
+        fails_anyway = bool(answered) and _is_below(_pass_rate(answered), suite.min_pass_rate)
         message = "pass rate {} is below {}".format(*apart(rate, suite.min_pass_rate, ".{}%", least=1))
-        yield _cause(FAILED, "pass-rate", message, suite.suite)
-    mean = mean_score(graded) if suite.min_mean_score is not None else None
-    if suite.min_mean_score is not None and mean is not None and mean < round(suite.min_mean_score, PRECISION):
-        message = "mean score {} is below {}".format(*apart(mean, suite.min_mean_score, ".{}f", least=3))
-        yield _cause(FAILED, "mean-score", message, suite.suite)
+        yield _cause(FAILED if fails_anyway else of_crashes, "pass-rate", message, suite.suite)
+    mean, least = mean_score(graded), suite.min_mean_score
+    if least is not None and mean is not None and _is_below(mean, least):
+        mean_of_answers = mean_score(answered)
+        fails_anyway = mean_of_answers is not None and _is_below(mean_of_answers, least)
+        message = "mean score {} is below {}".format(*apart(mean, least, ".{}f", least=3))
+        yield _cause(FAILED if fails_anyway else of_crashes, "mean-score", message, suite.suite)
+
+
+def _pass_rate(outcomes: Sequence[CaseOutcome]) -> float:
+    return sum(outcome.verdict == "pass" for outcome in outcomes) / len(outcomes)
+
+
+def _is_below(value: float, threshold: float) -> bool:
+    return round(value, PRECISION) < round(threshold, PRECISION)

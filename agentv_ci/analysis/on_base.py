@@ -55,7 +55,7 @@ def in_history(outcomes: Sequence[CaseOutcome], ledger: Ledger) -> dict[CaseKey,
 def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
     """Return the state of a case by its lines, the oldest first; None without a verdict since it was changed last."""
     digest = lines[-1][1].digest
-    known = [each for each in lines if each[1].verdict != "error"]
+    known = [each for each in lines if each[1].graded]
     same = [*takewhile(lambda each: each[1].digest == digest, reversed(known))][:RUNS][::-1]
     if not same:
         return None

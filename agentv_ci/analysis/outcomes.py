@@ -61,13 +61,23 @@ class FullOutcome(Struct, frozen=True, gc=False):
 
     @property
     def graded(self) -> tuple[TrialOutcome, ...]:
-        """Trials with a verdict."""
-        return tuple(trial for trial in self.trials if trial.verdict not in UNGRADED)
+        """Trials that count: those with a verdict, and crashed ones, as failed."""
+        return tuple(trial for trial in self.trials if trial.is_graded)
+
+    @property
+    def crashed(self) -> int:
+        """Trials with an error of the agent."""
+        return sum(trial.is_crash for trial in self.trials)
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether an answer was scored."""
+        return self.verdict not in UNGRADED
 
     @property
     def is_graded(self) -> bool:
-        """Whether it has a score."""
-        return self.verdict not in UNGRADED
+        """Whether it has a score, which is 0 if all of its trials crashed."""
+        return self.has_verdict or self.crashed > 0
 
     @property
     def passed(self) -> int:
@@ -163,7 +173,9 @@ class PassedOutcome(Struct, frozen=True, gc=False):
     """The rest of the case, and each trial."""
 
     verdict: ClassVar[Verdict] = "pass"
+    has_verdict: ClassVar[bool] = True
     is_graded: ClassVar[bool] = True
+    crashed: ClassVar[int] = 0
     is_open: ClassVar[bool] = False
     flaky: ClassVar[bool] = False
     errors: ClassVar[int] = 0

@@ -14,20 +14,21 @@ CHOSEN: dict[Outcome, tuple[float, float]] = {"win": (0.0, 1.0), "tie": (0.0, 0.
 difference is the share of wins less that of losses, so what holds of scores holds of preferences."""
 
 
-def preference_counts(found: Iterable[tuple[Outcome, Preference] | None]) -> PreferenceCounts:
+def preference_counts(found: Iterable[tuple[Outcome, Preference | None] | None]) -> PreferenceCounts:
     """Count preferences, in any order; each has the outcome for the arm that is compared with the base.
 
-    None stands for a pair that is not judged.
+    None stands for a pair that is not judged; nothing had to be judged where an arm crashed.
     """
     every = [*found]
     known = [each for each in every if each is not None]
     outcomes = Counter(outcome for outcome, _ in known)
-    choices = Counter(choice for _, each in known for choice in (each.own_first, each.other_first))
+    judged = [preference for _, preference in known if preference is not None]
+    choices = Counter(choice for each in judged for choice in (each.own_first, each.other_first))
     return PreferenceCounts(
         wins=outcomes["win"],
         ties=outcomes["tie"],
         losses=outcomes["loss"],
-        contradictions=sum(each.is_contradiction for _, each in known),
+        contradictions=sum(each.is_contradiction for each in judged),
         first=choices["first"],
         second=choices["second"],
         unjudged=len(every) - len(known),

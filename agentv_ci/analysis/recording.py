@@ -106,6 +106,7 @@ def _line(outcome: CaseOutcome, seen: _Seen) -> CaseLine:
         outcome.verdict,
         model=well_formed_text(", ".join(sorted(seen.models))) or None,
         cached=seen.is_cached,
+        crashed=outcome.crashed,
         score=round(outcome.score, DECIMALS) if outcome.graded else None,
         cost_usd=cost,
         duration_ms=round(fmean(seen.durations)) if seen.durations else None,

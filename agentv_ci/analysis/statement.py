@@ -20,7 +20,8 @@ from agentv_ci.contracts.comparison import MetricChange, Statement
 from agentv_ci.contracts.results import OfCase
 from agentv_ci.text import counted, first_few, listed
 
-RANKS: Mapping[Verdict, int] = {"fail": 0, "borderline": 1, "pass": 2}
+RANKS: Mapping[Verdict, int] = {"error": 0, "fail": 0, "borderline": 1, "pass": 2}
+"""Verdicts of graded cases, the worst first; of one whose trials all crashed, it is `error`."""
 USUAL_TRIALS = 5
 """With so many trials a side, one case can show a drop."""
 SHARE_OF_TOTAL, SHARE_OF_TOTAL_IF_FEW = 0.1, 0.25

@@ -48,6 +48,7 @@ def count(
         quarantined=len(outcomes) - len(counting),
         flaky=sum(outcome.flaky for outcome in counting),
         rows=rows,
+        crashed=sum(outcome.crashed for outcome in counting),
         cached=cached,
     )
 
@@ -125,6 +126,7 @@ def repeated(outcome: CaseOutcome) -> RepeatedCase:
         flaky=outcome.flaky,
         trials=outcome.ran,
         graded=graded,
+        crashed=outcome.crashed,
         passed=passed,
         mean=outcome.score,
         **_rates(passed, graded),

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.stored_rows import AnyResult, AnyRow
+from agentv_ci.results.trials import is_graded
 from agentv_ci.text import shortened
 
 MAX_FINDING = 300
@@ -47,6 +48,13 @@ class TrialOutcome(Struct, frozen=True, gc=False):
     tokens: int | None = None
     is_cached: bool = False
     """Whether its answer was not asked for."""
+    is_crash: bool = False
+    """Whether it has an error of the agent: it counts as failed, with score 0."""
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it counts: it has a verdict, or it crashed."""
+        return is_graded(self)
 
 
 def same_score(score: float) -> float:
@@ -68,6 +76,7 @@ def trial_outcome(row: AnyRow) -> TrialOutcome:
         cost_usd=None if row.cached else row.cost_usd,
         tokens=row.usage.total_tokens,
         is_cached=row.cached,
+        is_crash=row.is_crash,
     )
 
 

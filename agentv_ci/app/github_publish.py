@@ -291,7 +291,7 @@ def _outputs(run: PastRun, report: RunReport | None, folder: Path) -> Mapping[st
     # No links: uploading one would upload its target.
     paths = {name: str(path) if _is_file(path := folder / file) else "" for name, file in files.items()}
     counts = report.counts if report is not None else NO_CASES
-    graded = counts.passed + counts.failed
+    graded = sum(report.statistics.histogram) if report is not None else 0
     return {
         "verdict": run.verdict,
         "passed": str(counts.passed),

@@ -177,8 +177,9 @@ def health_(options: HealthOptions) -> int:
     """Find cases that say nothing, and changes that no author made.
 
     A case is judged by the runs since it was changed last, at least 20: it is saturated, dead, flaky or redundant, its
-    judge or provider drifts, its model changed, it is slow or expensive. Each finding says what to do. The exit code
-    does not depend on findings; it is 3 if there are no runs, 4 if the ledger cannot be read.
+    judge or provider drifts, its model changed, it is slow or expensive. It is broken if it crashes in its newest runs.
+    Each finding says what to do. The exit code does not depend on findings; it is 3 if there are no runs, 4 if the
+    ledger cannot be read.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ class Rate(Recorded):
 
     verdict: Verdict = Field(description="Verdict of the case.")
     passed: int = Field(description="Trials that passed.")
-    graded: int = Field(description="Trials with a verdict.")
+    graded: int = Field(description="Trials with a verdict, and crashed ones, which count as failed.")
     mean: float | None = Field(description="Mean score of the graded trials.")
 
 
@@ -126,6 +126,11 @@ class Comparison(Recorded):
         return self.left_out > 0 or any(shared)
 
 
+def is_empty(value: object) -> bool:
+    """Whether a list has no entries."""
+    return value == ()
+
+
 TrialNumber = Annotated[int, Field(ge=1)]
 
 
@@ -138,6 +143,9 @@ class BaselineCase(OfCase):
     mean: Share = Field(description="Mean score of its graded trials.")
     passed: Items[TrialNumber] = Field(description="Numbers of the trials that passed, from 1.")
     missed: Items[TrialNumber] = Field(description="Numbers of the graded trials that did not pass.")
+    crashed: Items[TrialNumber] = Field(
+        (), exclude_if=is_empty, description="Numbers of those that did not pass because the agent crashed."
+    )
     digest: Sha256 = Field(description="The case's digest in its plan.")
     costs_usd: Items[Dollars | None] | None = Field(
         None, exclude_if=is_none, description="Cost of the answer of each graded trial; null if unknown."

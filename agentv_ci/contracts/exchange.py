@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.attachments import AttachmentType
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, Verdict
+from agentv_ci.contracts.blame import Blame
 from agentv_ci.contracts.results import (
     Change,
     EvaluatorResult,
@@ -237,6 +238,8 @@ class ProviderError(Exception):
     ) -> None:
         super().__init__(detail)
         self.kind = kind
+        self.blame: Blame | None = None
+        """Who is to blame; None: the kind and the provider decide."""
         self.detail = detail
         self.status = status
         self.retryable = retryable

@@ -25,8 +25,9 @@ class ArmFigures(Recorded):
     name: Name = Field(description="Name of the arm.")
     targets: Items[str] = Field(description="Targets that answered.")
     models: Items[str] = Field(description="Models that answered, as reported by the providers.")
-    trials: Count = Field(description="Trials with a verdict.")
-    errors: Count = Field(description="Trials without one.")
+    trials: Count = Field(description="Trials with a verdict, and crashed ones, which count as failed.")
+    errors: Count = Field(description="Trials without a verdict by an error of the infrastructure.")
+    crashed: Count = Field(0, description="Trials that crashed.")
     means: dict[str, float] = Field(description="Metric → its mean over the trials that measured it.")
 
 

@@ -10,6 +10,7 @@ from agentv_ci.contracts.base import Items, Name, NonNegative, Recorded, Share
 from agentv_ci.contracts.diagnostics import Severity
 
 HealthKind = Literal[
+    "broken",
     "dead",
     "drifting-judge",
     "drifting-provider",

@@ -63,13 +63,17 @@ class CaseLine(_Line, frozen=True, tag="case"):
     target: Annotated[Text, Meta(description="Name of the target that answered.")]
     digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Digest of the case in the plan.")]
     trials: Annotated[Count, Meta(description="Trials that ran.")]
-    graded: Annotated[Count, Meta(description="Trials with a score; the others are errors.")]
+    graded: Annotated[
+        Count,
+        Meta(description="Trials with a score, which is 0 after a crash; the others are errors of the infrastructure."),
+    ]
     passed: Annotated[Count, Meta(description="Trials that passed.")]
     verdict: Annotated[Literal["pass", "borderline", "fail", "error"], Meta(description="Verdict of the case.")]
     model: Annotated[
         Text | None, Meta(description="Model that answered, as reported by the provider; several with commas.")
     ] = None
     cached: Annotated[bool, Meta(description="Whether all answers come from a cache or a recording.")] = False
+    crashed: Annotated[Count, Meta(description="Graded trials that crashed; earlier versions did not grade them.")] = 0
     score: Annotated[Score | None, Meta(description="Mean score of the graded trials, to 4 decimals.")] = None
     cost_usd: Annotated[
         Annotated[float, Meta(ge=0, le=1e9)] | None,

@@ -50,6 +50,7 @@ class Counts(Recorded):
     quarantined: int = Field(0, description="Cases that ran in quarantine, which no other number counts.")
     flaky: int = Field(description="Cases whose trials disagree.")
     rows: int = Field(description="Trials, and one row for each skipped case.")
+    crashed: int = Field(0, description="Trials that crashed, which count as failed.")
     cached: int = Field(0, description="Trials whose answer comes from the cache or a recording.")
 
 
@@ -78,6 +79,7 @@ class CaseFigures(Recorded):
     skipped: int = Field(0, description="Cases that are skipped.")
     quarantined: int = Field(0, description="Cases that ran in quarantine, which no other number counts.")
     flaky: int = Field(description="Cases whose trials disagree.")
+    crashed: int = Field(0, description="Trials that crashed, which count as failed.")
     mean: float | None = Field(description="Mean score of graded cases.")
 
     @property

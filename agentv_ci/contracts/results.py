@@ -19,6 +19,7 @@ from agentv_ci.contracts.base import (
     Share,
     Verdict,
 )
+from agentv_ci.contracts.blame import Blame, blame_of
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.later import later
 from agentv_ci.contracts.row_texts import CountsByName, FreeObject, FreeValue
@@ -295,6 +296,12 @@ class ResultRow(Recorded):
     evaluator_results: Items[EvaluatorResult] = Field(description="Results of the evaluators.")
     error: str | None = Field(None, description="Why there is no verdict.")
     error_kind: ErrorKind | None = Field(None, description="Kind of the error.")
+    blame: Blame | None = Field(
+        None,
+        description="Who is to blame for the error. `agent`: it crashed, hung or broke its protocol, and the trial "
+        "counts as failed with score 0; `infrastructure`: the trial is missing. Null without an error, and in rows of "
+        "earlier versions, where it follows from `error_kind` and `provider`.",
+    )
     skip: str | None = Field(None, description="Why the case was not run.")
     printed: PrintedOutput | None = Field(None, description="Output of the target's command, if it failed.")
     finish_reason: str | None = Field(None, description="Why the model stopped, as reported by the API.")
@@ -341,6 +348,11 @@ class ResultRow(Recorded):
     def is_unknown(self) -> bool:
         """Whether a dry run had nothing to score."""
         return self.dry_run and self.error == NO_OUTCOME
+
+    @property
+    def is_crash(self) -> bool:
+        """Whether it has an error of the agent, so that the trial counts as failed with score 0."""
+        return self.verdict == "error" and (self.blame or blame_of(self.error_kind, self.provider)) == "agent"
 
     @property
     def case_key(self) -> CaseKey:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.json import Decoder
 
 from agentv_ci.contracts.base import ErrorKind, EvaluatorVerdict, Require, Verdict
+from agentv_ci.contracts.blame import Blame, blame_of
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.results import Choice, EvaluatorResult, ResultRow, Usage
 from agentv_ci.contracts.workspaces import RELATIVE_PATH, Isolation
@@ -211,6 +212,7 @@ class StoredRow(_Stored, frozen=True, kw_only=True):
     evaluator_results: tuple[StoredResult, ...]
     error: str | None = None
     error_kind: ErrorKind | None = None
+    blame: Blame | None = None
     skip: str | None = None
     printed: StoredPrintedOutput | None = None
     finish_reason: str | None = None
@@ -240,6 +242,11 @@ class StoredRow(_Stored, frozen=True, kw_only=True):
         for text in (self.request, self.metadata):
             if text != "{}":
                 _read_object(text)
+
+    @property
+    def is_crash(self) -> bool:
+        """Whether it has an error of the agent, so that the trial counts as failed with score 0."""
+        return self.verdict == "error" and (self.blame or blame_of(self.error_kind, self.provider)) == "agent"
 
     @property
     def case_key(self) -> CaseKey:

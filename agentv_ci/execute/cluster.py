@@ -150,9 +150,9 @@ class Cluster:
         try:
             result = await future
         except KilledWorker as error:
-            raise ProviderError(
-                "process", f"{counted(error.allowed_failures + 1, 'worker')} died while it ran"
-            ) from error
+            failure = ProviderError("process", f"{counted(error.allowed_failures + 1, 'worker')} died while it ran")
+            failure.blame = "infrastructure"
+            raise failure from error
         except (FutureCancelledError, OSError) as error:
             raise _lost() from error
         except asyncio.CancelledError:

@@ -20,7 +20,9 @@ Pause = Callable[[ProviderError, float], Awaitable[None]]
 
 def unwritable(error: OSError) -> ProviderError:
     """Return the failure of a question whose files cannot be written."""
-    return ProviderError("process", f"cannot write the files of the question: {error}")
+    failure = ProviderError("process", f"cannot write the files of the question: {error}")
+    failure.blame = "infrastructure"
+    return failure
 
 
 def process_failure(error: ProcessFailed, detail: str) -> ProviderError:

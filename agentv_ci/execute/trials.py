@@ -216,7 +216,7 @@ class TrialSchedule:
         Waits for trials that are running, so that the number of workers does not change which trials run.
         """
         state = self._undecided[key]
-        state.known[row.trial] = Result(row.verdict, row.score or 0.0)
+        state.known[row.trial] = Result(row.verdict, row.score or 0.0, row.is_crash)
         state.under_way -= 1
         if state.under_way:
             return 0

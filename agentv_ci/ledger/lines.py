@@ -108,8 +108,9 @@ def _case(line: bytes) -> CaseLine:
     case = _line(line)
     if not isinstance(case, CaseLine):
         raise ValueError("does not describe a case")  # noqa: TRY004  # what is wrong is the line
-    if not case.passed <= case.graded <= case.trials or (case.score is None) == (case.graded > 0):
-        raise ValueError("contradicts itself: passed ≤ graded ≤ trials, and a score if any are graded")
+    is_ordered = case.passed + case.crashed <= case.graded <= case.trials
+    if not is_ordered or (case.score is None) == (case.graded > 0):
+        raise ValueError("contradicts itself: passed + crashed ≤ graded ≤ trials, and a score if any are graded")
     return case
 
 

@@ -145,7 +145,7 @@ def trials_texts(found: ExperimentReport) -> Iterator[str]:
         saved = f": {share:.0%} saved" if found.saved_trials else "; the others do not count"
         used += f"; stopped early, {why}{saved}"
     yield used
-    yield f"alpha {found.alpha:g} over all metrics and arms"
+    yield f"at most {100 * found.alpha:g}% of such experiments call an arm better or worse that is not"
 
 
 def _name(text: str) -> str:

@@ -204,6 +204,7 @@ def statement_lines(comparison: Comparison) -> Iterator[Line]:
 def _group(group: CaseFigures) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
+    errors += f", {counted(group.crashed, 'crashed trial')}" if group.crashed else ""
     left = f", {group.not_run} not run" if group.not_run else ""
     left += f", {group.skipped} skipped" if group.skipped else ""
     left += f", {group.quarantined} in quarantine" if group.quarantined else ""

@@ -164,7 +164,7 @@ class RunView(Struct, frozen=True, dict=True):
     @property
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
         """The trials without a verdict of cases that have one; they count as errors, too."""
-        cases = [each for each in gating(self.outcomes) if each.is_graded]
+        cases = [each for each in gating(self.outcomes) if each.has_verdict]
         return [(case, trial) for case in cases for trial in case.trials if trial.verdict == "error"]
 
 
@@ -195,7 +195,9 @@ def counts_text(run: RunView) -> str:
     texts += [f"{counts.skipped} skipped"] if counts.skipped else []
     texts += [f"{counts.quarantined} in quarantine"] if counts.quarantined else []
     texts += [f"{counts.flaky} flaky"] if counts.flaky else []
-    lost = len(run.lost_trials)
+    if counts.crashed and any(outcome.case.trials > 1 for outcome in run.outcomes):
+        texts.append(f"{counts.crashed} of {counted(counts.rows - counts.skipped, 'trial')} crashed")
+    lost = sum(not trial.is_crash for _, trial in run.lost_trials)
     texts += [f"{counted(lost, 'trial')} without a verdict"] if lost else []
     shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
     return f"{counted(counts.cases, 'case')}{shard}: {', '.join(texts)}"
@@ -331,7 +333,9 @@ def rate_text(rate: Rate | None) -> str:
     """Return how often a case passed; for one trial, its verdict and score."""
     if rate is None or rate.mean is None:
         return "skipped" if rate is not None and rate.verdict == "skipped" else "no verdict"
-    return f"{rate.verdict} {rate.mean:.3f}" if rate.graded == 1 else f"{rate.passed}/{rate.graded} passed"
+    if rate.graded == 1:
+        return "crashed" if rate.verdict == "error" else f"{rate.verdict} {rate.mean:.3f}"
+    return f"{rate.passed}/{rate.graded} passed"
 
 
 def started(row: ResultRow) -> datetime | None:

@@ -228,7 +228,7 @@ class ResumedResults:
         return _LastRow(
             place=place,
             is_answered=is_answered,
-            result=Result(row.verdict, row.score or 0.0),
+            result=Result(row.verdict, row.score or 0.0, row.is_crash),
             is_stale=OLD_DATA.search(item) is not None
             or any(getattr(row, name) != value for name, value in self._repeated(case).items()),
             unpriced=() if self._dry_run else tuple(self._unpriced(row, case)),

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.contracts.blame import blame_of
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
@@ -149,14 +150,27 @@ def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime,
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
     """Return the row of a trial without an answer."""
     nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", results=(), error=error.detail)
-    failure = {"error_kind": error.kind, "candidate_answer": "", "masked": error.masked, "printed": error.printed}
+    failure = {
+        "error_kind": error.kind,
+        "blame": error.blame or blame_of(error.kind, trial.target.provider),
+        "candidate_answer": "",
+        "masked": error.masked,
+        "printed": error.printed,
+    }
     return _row(trial, effort, _graded(trial.case, nothing, now) | failure)
 
 
 def skipped_row(trial: Trial, *, now: datetime) -> ResultRow:
     """Return the row of a case that is not run."""
     nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", results=())
-    skipped = {"status": "skipped", "verdict": "skipped", "score": None, "error_kind": None, "candidate_answer": ""}
+    skipped = {
+        "status": "skipped",
+        "verdict": "skipped",
+        "score": None,
+        "error_kind": None,
+        "blame": None,
+        "candidate_answer": "",
+    }
     effort = Effort(attempts=0, requests=0, duration_ms=0)
     return _row(trial, effort, _graded(trial.case, nothing, now) | skipped | {"skip": trial.case.skip})
 
@@ -207,6 +221,7 @@ def _graded(case: PlanCase, grade: Grade, now: datetime) -> dict[str, Any]:
         "evaluator_results": grade.results,
         "error": grade.error,
         "error_kind": "evaluator" if grade.verdict == "error" else None,
+        "blame": "infrastructure" if grade.verdict == "error" else None,
         "judge_usage": grade.judge_usage,
         "judge_cost_usd": grade.judge_cost_usd,
         "source": RowSource(path=case.source.path, line=case.source.line),

@@ -1,7 +1,8 @@
 """Compute the verdict of a case from its trials, and whether it is settled that it passes or not.
 
-The score is the mean of the graded trials. A case passes when enough of all its trials pass, and is an `error` when
-none was graded. The score of the trials that ran decides whether a case that does not pass is borderline.
+The score is the mean of the graded trials, among which a crash has the score 0. A case passes when enough of all its
+trials pass, and is an `error` when none has a verdict of its own. The score of the trials that ran decides whether a
+case that does not pass is borderline.
 """
 
 from __future__ import annotations
@@ -25,19 +26,29 @@ class Scored(Protocol):
     def score(self) -> float:
         """Its score."""
 
+    @property
+    def is_crash(self) -> bool:
+        """Whether it has an error of the agent: it counts as failed, with score 0."""
+
 
 class Result(NamedTuple):
     """The verdict and score of a trial."""
 
     verdict: Verdict
     score: float
+    is_crash: bool = False
+
+
+def is_graded(trial: Scored) -> bool:
+    """Whether a trial counts: it has a verdict, or it crashed."""
+    return trial.is_crash or trial.verdict not in UNGRADED
 
 
 def verdict_of_trials(results: Sequence[Scored], planned: int, require: Require) -> tuple[Verdict, float]:
     """Return the verdict and score of a case from the trials that ran, out of those planned."""
-    graded = [each for each in results if each.verdict not in UNGRADED]
-    if not graded:
+    if all(each.verdict in UNGRADED for each in results):
         return "skipped" if any(each.verdict == "skipped" for each in results) else "error", 0.0
+    graded = [each for each in results if is_graded(each)]
     score = round(math.fsum(each.score for each in graded) / len(graded), PRECISION)
     passed = sum(each.verdict == "pass" for each in graded)
     if passed >= enough(planned, require):
@@ -74,7 +85,7 @@ def needed(results: Sequence[Scored], planned: int, require: Require) -> int:
     left = planned - len(results)
     to_pass = enough(planned, require) - sum(each.verdict == "pass" for each in results)
     to_miss = left - to_pass + 1
-    if all(each.verdict in UNGRADED for each in results):
+    if not any(map(is_graded, results)):
         # Without a grade, the case would be an error and not one that does not pass.
         to_miss = max(to_miss, 1)
     return max(0, min(left, to_pass, to_miss))

@@ -44,6 +44,10 @@ def only(found: ResultRow) -> CaseOutcome:
         (5, "majority", "pp", "borderline", 1.0, 3, False),
         (3, "majority", "pbb", "borderline", 0.8, 0, True),
         (3, "majority", "eee", "error", 0.0, 3, False),
+        (3, "majority", "ccc", "error", 0.0, 3, False),
+        (3, "majority", "pcc", "fail", 0.333333333333, 2, True),
+        (3, "majority", "ppc", "pass", 0.666666666667, 1, True),
+        (3, "majority", "bce", "fail", 0.35, 2, False),
         (3, "all", "ppp", "pass", 1.0, 0, False),
         (3, "all", "ppe", "borderline", 1.0, 1, False),
         (3, "any", "pff", "pass", 0.466666666667, 0, True),
@@ -99,7 +103,7 @@ def test_trials_that_are_not_needed_are_not_missing(
 def test_summary_explains_why_a_case_did_not_pass(found: ResultRow, summary: str) -> None:
     assert only(found).summary == summary
     assert outcome(1, "majority", "").summary == "no result"
-    assert outcome(3, "majority", "pee").summary == "process: it broke"
+    assert outcome(3, "majority", "pee").summary == "server: it broke"
 
 
 def test_summary_and_findings_are_those_of_the_worst_trial() -> None:
@@ -114,7 +118,7 @@ def test_summary_and_findings_are_those_of_the_worst_trial() -> None:
     (late,) = found.findings
     assert (found.summary, late.text[:4], len(late.text)) == ("failed", "late", MAX_FINDING)
     (errored,) = outcomes_of(plan(one), rows[1:2])
-    assert errored.summary == "process: gone"
+    assert errored.summary == "server: gone"
 
 
 def test_outcomes_are_in_the_order_of_the_plan_and_distinguish_suites() -> None:

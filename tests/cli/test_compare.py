@@ -13,7 +13,7 @@ import pytest
 
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import form, form_of
-from tests.support.evals import tool
+from tests.support.evals import mock, tool
 from tests.support.projects import GREETS, HELLO, Project
 from tests.support.runs import case, row, rows_of
 
@@ -305,16 +305,23 @@ class TestBaselineOfARun:
         assert "nothing was compared" in done.out
 
 
-def test_errored_cases_are_compared_by_their_verdicts(project: Project) -> None:
-    """A command that fails, and not only rows that say so."""
-    project.documents("a", {"id": "b", "execution": {"target": "fails"}}, max_retries=0)
-    project.targets(GREETS, tool("exit 3", name="fails"))
-    assert project.eval("--max-errors", "1").code == 0
+def test_baseline_has_cases_that_crash_but_none_without_a_verdict(project: Project) -> None:
+    """Commands and servers that fail, and not only rows that say so."""
+    down = mock(name="down", error={"kind": "server", "message": "HTTP 503"})
+    project.documents("a", *({"id": each, "execution": {"target": each}} for each in ("fails", "down")), max_retries=0)
+    project.targets(GREETS, tool("exit 3", name="fails"), down)
+    assert project.eval("--max-errors", "2", "--min-pass-rate", "0.5").code == 0
     assert project.run("baseline", "accept", "r.jsonl").err.splitlines() == [
         "warning: 1 case without a verdict skipped",
         "warning: one trial per case: noise cannot be distinguished from change; use --repeat",
     ]
-    assert len(project.json(".agentv/baseline.json")["cases"]) == 1
+    cases = {case["id"]: case for case in project.json(".agentv/baseline.json")["cases"]}
+    assert [*cases] == ["a", "fails"]
+    assert [cases["fails"][name] for name in ("verdict", "missed", "crashed")] == ["fail", [1], [1]]
+    done = project.run("compare", ".agentv/baseline.json", "r.jsonl")
+    assert "warning: 1 of 2 trials of .agentv/baseline.json crashed, and count as failed" in done.out.replace(
+        "\n    ", " "
+    )
 
 
 class TestLimits:

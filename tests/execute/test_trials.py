@@ -250,7 +250,7 @@ def go(
         assert request.seed is not None
         for _ in range(lasting.randrange(1, 30)):
             await asyncio.sleep(0)
-        verdict, score = script[trial.case.id][request.seed - 1]
+        verdict, score, _ = script[trial.case.id][request.seed - 1]
         return Grade(score, verdict, (), (), "", (), error="broken" if verdict == "error" else None)
 
     async def main(root: Path) -> Engine:

@@ -68,7 +68,7 @@ def test_row_is_one_line_of_json() -> None:
         '"digest":"0000000000000000000000000000000000000000000000000000000000000000","input_messages":null,'
         '"expected_outcome":null,"reference_answer":null,"status":"ok",'
         '"verdict":"pass","score":1.0,"hits":[],"misses":[],"reasoning":"","candidate_answer":"Hello",'
-        '"evaluator_results":[],"error":null,"error_kind":null,"skip":null,"printed":null,"finish_reason":null,"attempts":1,'
+        '"evaluator_results":[],"error":null,"error_kind":null,"blame":null,"skip":null,"printed":null,"finish_reason":null,"attempts":1,'
         '"requests":1,"duration_ms":1500,"usage":{"input_tokens":null,"output_tokens":null,"total_tokens":null,'
         '"cached_tokens":null},"cost_usd":null,"cached":false,"judge_usage":null,"judge_cost_usd":null,'
         '"request":"{}","output_messages":null,"trace_summary":null,'

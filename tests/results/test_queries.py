@@ -20,7 +20,7 @@ duckdb = pytest.importorskip("duckdb", reason="pip install 'duckdb>=2'")
     for place, text in blocks("sql")
     if place.startswith("docs/reports.md:")
 ]
-ERRORS = [row("error", error_kind="timeout"), row("error", trial=2)]
+ERRORS = [row("error", error_kind="timeout", blame="agent"), row("error", trial=2)]
 
 
 def call(name: str, arguments: Any) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def answers(folder: Path, rows: list[ResultRow], *queries: str) -> list[Any]:
 def test_queries_of_the_documentation(tmp_path: Path) -> None:
     assert answers(tmp_path, MIXED, *QUERIES) == [
         [("m", 2, 1.25, 7), (None, 3, None, None)],
-        [("default", 2 / 3, pytest.approx(0.8333, abs=0.001))],
-        [("process", 1, "it broke"), ("timeout", 1, "it broke")],
+        [("default", 2 / 4, pytest.approx(2.5 / 4))],
+        [("server", 1, "it broke"), ("timeout", 1, "it broke")],
         [("kind", 1)],
         [("web", 0.5), (None, 1.0)],
     ]

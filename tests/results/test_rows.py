@@ -14,6 +14,7 @@ from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import PlanGate, PlanSuite
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRow, ToolCall, Usage
+from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.files import row_of
 from agentv_ci.results.jsonl import encode
@@ -136,8 +137,28 @@ def test_row_of_an_error() -> None:
         "evaluator_results": [],
         "error": "HTTP 429: slow down",
         "error_kind": "rate_limit",
+        "blame": "infrastructure",
         "request": {},
     }
+
+
+@pytest.mark.parametrize(
+    ("error", "blame"),
+    [
+        (ProviderError("process", "boom"), "agent"),
+        (ProviderError("timeout", "no answer"), "infrastructure"),
+        (unwritable(OSError("the disk is full")), "infrastructure"),
+    ],
+)
+def test_row_of_an_error_says_who_is_to_blame(error: ProviderError, blame: str) -> None:
+    row = failed_row(TRIAL, EFFORT, error, now=NOW)
+    assert (row.blame, row.is_crash) == (blame, blame == "agent")
+
+
+def test_blame_for_rows_of_earlier_versions_follows_from_kind_and_provider() -> None:
+    row = failed_row(TRIAL, EFFORT, ProviderError("timeout", "no answer"), now=NOW)
+    of_api, of_agent = (row.model_copy(update={"blame": None, "provider": each}) for each in ("ollama", "cli"))
+    assert (of_api.is_crash, of_agent.is_crash) == (False, True)
 
 
 def test_row_with_an_error_of_an_evaluator_keeps_the_answer() -> None:

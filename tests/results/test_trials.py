@@ -10,12 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import Require, Verdict
-from agentv_ci.results.trials import Result, enough, is_settled, needed, verdict_of_trials
+from agentv_ci.results.trials import Result, enough, is_graded, is_settled, needed, verdict_of_trials
 
 SCORES = (0.0, 0.3, 0.5999999, 0.6, 0.7, 1.0)
-ERROR = Result("error", 0.0)
+ERROR, CRASH = Result("error", 0.0), Result("error", 0.0, is_crash=True)
 GRADED: tuple[Verdict, ...] = ("pass", "borderline", "fail")
-ALL_RESULTS = (ERROR, *(Result(verdict, score) for verdict in GRADED for score in SCORES))
+ALL_RESULTS = (ERROR, CRASH, *(Result(verdict, score) for verdict in GRADED for score in SCORES))
 REQUIREMENTS: tuple[Require, ...] = ("majority", "all", "any")
 PASS, MISS, ALMOST = Result("pass", 1.0), Result("fail", 0.0), Result("borderline", 0.7)
 LOW = Result("fail", 0.9)
@@ -40,7 +40,7 @@ def ways(number: int) -> Iterator[tuple[Result, ...]]:
 def passes(results: Sequence[Result], planned: int, require: Require) -> bool | None:
     """Whether a case passes; None without a grade."""
     verdict, _ = verdict_of_trials(results, planned, require)
-    return None if verdict == "error" else verdict == "pass"
+    return verdict == "pass" if any(map(is_graded, results)) else None
 
 
 def can_change(results: Sequence[Result], planned: int, require: Require) -> bool:
@@ -90,6 +90,10 @@ def test_needed_is_the_fewest_trials_that_can_settle(case: tuple[list[Result], i
         ([ALMOST, MISS], 3, "majority", 0),
         ([ERROR], 5, "all", 1),
         ([ERROR] * 3, 5, "majority", 1),
+        ([CRASH], 3, "all", 0),
+        ([CRASH], 3, "majority", 1),
+        ([CRASH] * 2, 3, "majority", 0),
+        ([CRASH, ERROR, ERROR], 5, "majority", 0),
         ([ERROR, MISS], 5, "all", 0),
     ],
 )
@@ -109,6 +113,11 @@ def test_majority_is_more_than_half_of_all_trials(planned: int, majority: int) -
     [
         ([PASS, ERROR, ERROR], 3, "majority", ("borderline", 1.0)),
         ([PASS, PASS, ERROR], 3, "majority", ("pass", 1.0)),
+        ([PASS, CRASH, CRASH], 3, "majority", ("fail", 0.333333333333)),
+        ([PASS, PASS, CRASH], 3, "majority", ("pass", 0.666666666667)),
+        ([CRASH] * 3, 3, "majority", ("error", 0.0)),
+        ([CRASH, ERROR], 2, "any", ("error", 0.0)),
+        ([LOW, CRASH], 2, "all", ("fail", 0.45)),
         ([ERROR, Result("error", 0.9)], 2, "any", ("error", 0.0)),
         ([], 2, "any", ("error", 0.0)),
         ([LOW], 1, "majority", ("fail", 0.9)),

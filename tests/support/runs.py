@@ -132,7 +132,7 @@ def row(
         candidate_answer="Hello",
         evaluator_results=(),
         error="it broke" if is_error else None,
-        error_kind="process" if is_error else None,
+        error_kind="server" if is_error else None,
         attempts=1,
         requests=1,
         duration_ms=1500,
@@ -142,8 +142,15 @@ def row(
 
 
 def rows_of(of: PlanCase, letters: str) -> list[ResultRow]:
-    """The trials of a case by letters: p(ass), b(orderline), f(ail), e(rror); `-` has no row."""
-    return [row(VERDICTS[each], of=of, trial=number) for number, each in enumerate(letters, 1) if each != "-"]
+    """The trials of a case by letters: p(ass), b(orderline), f(ail), e(rror), c(rash); `-` has no row."""
+    return [trial_of(of, number, letter) for number, letter in enumerate(letters, 1) if letter != "-"]
+
+
+def trial_of(of: PlanCase, number: int, letter: str) -> ResultRow:
+    """A trial of a case: the agent crashed (c), or VERDICTS has its verdict; an error is of the infrastructure."""
+    if letter == "c":
+        return row("error", of=of, trial=number, error_kind="process", error="boom")
+    return row(VERDICTS[letter], of=of, trial=number)
 
 
 def outcomes_of(of: Plan, rows: Iterable[ResultRow]) -> tuple[CaseOutcome, ...]:

@@ -15,7 +15,7 @@ from agentv_ci.analysis.health.drifts import (
     shifts_of,
 )
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, histories
-from agentv_ci.analysis.health.verdicts import Proofs, dead, flaky, is_unsteady, saturated
+from agentv_ci.analysis.health.verdicts import Proofs, broken, dead, flaky, is_unsteady, saturated
 from agentv_ci.contracts.health import HealthFinding, HealthKind, HealthReport
 from agentv_ci.contracts.ledger import Ledger
 from agentv_ci.contracts.proof import Proof
@@ -47,8 +47,10 @@ def health_of(ledger: Ledger, proof: Proof | None = None) -> HealthReport:
 def _findings(cases: Sequence[CaseHistory], proofs: Proofs | None) -> Iterator[HealthFinding]:
     series = [(each, series_of(each)) for each in cases if len(each.runs) >= MIN_RUNS]
     level = FALSE_ALARMS / max(1, sum(each.tests for _, each in series))
+    defects = {case.key: found for case in cases if (found := broken(case)) is not None}
+    yield from defects.values()
     for case, each in series:
-        yield from _of_case(case, each, level, proofs)
+        yield from _of_case(case, each, level, proofs, is_broken=case.key in defects)
     for of_target in by_target(cases).values():
         yield from redundant(of_target)
         yield from outliers(of_target)
@@ -56,13 +58,16 @@ def _findings(cases: Sequence[CaseHistory], proofs: Proofs | None) -> Iterator[H
             yield changed
 
 
-def _of_case(case: CaseHistory, series: Series, level: float, proofs: Proofs | None) -> Iterator[HealthFinding]:
+def _of_case(
+    case: CaseHistory, series: Series, level: float, proofs: Proofs | None, *, is_broken: bool
+) -> Iterator[HealthFinding]:
     """Yield what is wrong with a case; of changes that explain each other, the first."""
-    if (never := dead(case)) is not None:
+    if not is_broken and (never := dead(case)) is not None:
         yield never
     shifts = shifts_of(series, level)
     if shifts.judged is not None:
         yield drifting_judge(case, series, shifts.judged)
+    if is_broken or shifts.judged is not None:
         return
     is_new = is_flakiness(series, shifts.pass_rates, level)
     if shifts.scores is not None and not is_new:

@@ -1,8 +1,9 @@
-"""What the verdicts of a case say over many runs: saturated, dead, flaky."""
+"""What the verdicts of a case say over many runs: broken, saturated, dead, flaky."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from statistics import variance
 
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
@@ -17,6 +18,9 @@ STEADY = 0.05
 CONFIDENCE = 0.9
 """Of the two-sided interval of that share, whose lower bound has to be above it: 95% on that side."""
 
+
+BROKEN_RUNS = 3
+"""Newest runs in a row that make a case broken."""
 
 Proofs = Mapping[tuple[str, str], CaseProof]
 """Suite and id of cases that are proven."""
@@ -37,12 +41,49 @@ def begin_of(run: CaseRun) -> dict[str, str | None]:
     return {"since": run.run.time, "commit": run.run.commit, "run_url": run.run.run_url}
 
 
+def broken(history: CaseHistory) -> HealthFinding | None:
+    """Return that at least half of a case's trials crash, or none is graded, in each of its newest runs."""
+    runs = [each for each in history.runs if not each.case.cached]
+    newest = [*takewhile(_is_broken, reversed(runs))][::-1]
+    before = runs[: len(runs) - len(newest)]
+    crashed = sum(each.case.crashed for each in newest)
+    if len(newest) < BROKEN_RUNS or not (before or crashed):
+        return None
+    message = _broken_text(newest, crashed, is_all=not before)
+    if before:
+        message += f"; {_before_text(before)}"
+    action = "see the errors of its newest run; until it is repaired, it is a failure"
+    began = begin_of(newest[0]) if before else {}
+    return finding(history, "broken", message, action, **began)
+
+
+def _is_broken(run: CaseRun) -> bool:
+    return 2 * run.case.crashed >= run.case.trials or run.case.graded == 0
+
+
+def _broken_text(runs: Sequence[CaseRun], crashed: int, *, is_all: bool) -> str:
+    where = f"all {len(runs)} runs" if is_all else f"the last {len(runs)} runs"
+    trials = sum(each.case.trials for each in runs)
+    if not crashed:
+        return f"has no verdict in {where}"
+    return f"crashed in {where}" + (f" ({crashed} of {trials} trials)" if crashed < trials else "")
+
+
+def _before_text(runs: Sequence[CaseRun]) -> str:
+    passed, graded = _trials(runs)
+    if passed == graded:
+        return f"passed in the {len(runs)} before"
+    return f"{passed} of {counted(graded, 'trial')} passed in the {len(runs)} before"
+
+
 def saturated(history: CaseHistory, proofs: Proofs | None) -> HealthFinding | None:
     """Return that a case always passes, and by a proof whether agents that do nothing pass it, too."""
     runs = history.graded
     if len(runs) < MIN_RUNS or any(each.case.passed < each.case.graded for each in runs):
         return None
-    message = f"passes all {len(runs)} runs since it was changed last"
+    unknown = sum(not each.case.graded for each in history.runs)
+    others = f" ({unknown} others have no verdict)" if unknown else ""
+    message = f"passes all {len(runs)} runs since it was changed last{others}"
     proof = proofs.get(history.key[:2]) if proofs is not None else None
     if proof is not None and proof.passing:
         message += f"; null agent '{proof.passing[0].agent}', which does nothing, passes it, too"
@@ -79,7 +120,9 @@ def flaky(runs: Sequence[CaseRun], history: CaseHistory, onset: Shift | None) ->
     began = recent[0] if before else _first_exception(recent)
     day = began.run.time[:10]
     since = f"since {day}, {_rate(before)} before" if before else f"the first exception was on {day}"
-    message = f"{_rate(recent)} of {counted(graded, 'trial')} passed; {since}"
+    crashed = sum(each.case.crashed for each in recent)
+    crashes = f", {crashed} crashed" if crashed else ""
+    message = f"{_rate(recent)} of {counted(graded, 'trial')} passed{crashes}; {since}"
     action = "compare an answer that passes with one that does not; quarantine it, and ask for a majority of trials"
     earlier = _trials(before)
     rates = {"before": earlier[0] / earlier[1] if before else None, "after": passed / graded}

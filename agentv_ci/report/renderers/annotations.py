@@ -44,7 +44,8 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
         yield Annotation("notice" if report.gate.verdict == "nothing" else "error", run.title, reasons)
     yield from (_case(each, run, level, find_line) for each in cases)
     for outcome, trial in run.lost_trials:
-        title = f"{_name(outcome, run)}: trial {trial.number} of {outcome.case.trials} has no verdict"
+        what = "crashed" if trial.is_crash else "has no verdict"
+        title = f"{_name(outcome, run)}: trial {trial.number} of {outcome.case.trials} {what}"
         yield _on_case(outcome, "warning", title, _line(trial.summary))
     for outcome in run.quarantined:
         if outcome.quarantine is not None and outcome.verdict != "pass":

@@ -3,10 +3,12 @@
 JUnit XML is not standardized. This is what GitLab, Jenkins, CircleCI, Azure and the common GitHub actions read: unique
 names, file and line on every test case, message and content on every failure, counts on both levels.
 
-A test case is a trial. A trial that did not pass is a `failure` unless its case passed: then it is a remark and not
-counted. Trials that did not run are `skipped`, once per case; those in quarantine that did not pass are, too. Every
-suite has the verdict of the gate as a property. If the gate is not passed and no test shows it, such as for a mean
-score, a budget or a missing shard, an extra suite does: a run that did not pass never has a green file.
+A test case is a trial. One that did not pass is a `failure` or, without a verdict, an `error`. It is a remark and not
+counted if its case passed, unless there are more errors than the gate allows, and in an experiment, which compares
+trials instead of expecting all of them to pass. Trials that did not run are `skipped`, once per case; those in
+quarantine that did not pass are, too. Every suite has the verdict of the gate as a property. If the gate is not passed
+and no test shows it, such as for a mean score, a budget or a missing shard, an extra suite does: a run that did not
+pass never has a green file.
 
 If the file gets too large, answers are shortened, those of passed trials first; no test is left out.
 """
@@ -152,10 +154,14 @@ def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
 
 def _entries(run: RunView) -> Iterator[_Entry]:
     """Yield a test for every trial, and one for all missing trials of a case."""
-    made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.flaky}
+    made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.passed < each.ran}
+    with_errors = {each.suite for each in run.report.gate.causes if each.kind == "errors"}
     quarantined = {each.key: each.quarantine for each in run.quarantined}
     for row in run.rows():
-        entry = _of_row(row, is_made_up_for=row.case_key in made_up_for)
+        why = None
+        if row.verdict != "error" or row.suite not in with_errors:
+            why = _excuse(run, is_made_up_for=row.case_key in made_up_for)
+        entry = _of_row(row, why)
         quarantine = quarantined.get(row.case_key)
         yield entry if quarantine is None else _excused(entry, quarantine)
     for outcome in run.outcomes:
@@ -163,10 +169,19 @@ def _entries(run: RunView) -> Iterator[_Entry]:
             yield _of_missing(outcome, run.report)
 
 
-def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
+def _excuse(run: RunView, *, is_made_up_for: bool) -> str | None:
+    """Return why a trial that does not pass is not red; None if it is."""
+    if is_made_up_for:
+        return "other trials make up for it"
+    return f"the experiment is {run.report.experiment.verdict}" if run.report.experiment is not None else None
+
+
+def _of_row(row: ResultRow, excuse: str | None) -> _Entry:
     remark = ""
-    if is_made_up_for and row.verdict in ("fail", "borderline"):
-        remark = f"{row.verdict}, score {row.score:.3f}; other trials make up for it"
+    if excuse is not None and row.verdict in ("fail", "borderline"):
+        remark = f"{row.verdict}, score {row.score:.3f}; {excuse}"
+    elif excuse is not None and row.verdict == "error":
+        remark = f"{row.error_kind or 'error'}: {xml_text.line(row.error or '')}; {excuse}"
     return _Entry(
         suite=row.suite,
         id=row.eval_id,

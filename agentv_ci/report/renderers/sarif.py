@@ -86,10 +86,11 @@ def _of_rule(rule_id: str) -> JsonObject:
 
 def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonObject:
     """Return a result for a trial without a verdict."""
+    what = "crashed" if trial.is_crash else "has no verdict"
     name = f"{printable(outcome.case.id)} ({printable(outcome.target)}): trial {trial.number} of {outcome.case.trials}"
     return {
         **_of_rule("trial-errored"),
-        "message": message(f"{name} has no verdict\n{printable(trial.summary)}"),
+        "message": message(f"{name} {what}\n{printable(trial.summary)}"),
         "locations": [location(outcome.case.source.path, {"startLine": max(outcome.case.source.line, 1)})],
         "partialFingerprints": {name: f"{value}/{trial.number}" for name, value in known.items()},
     }

@@ -34,7 +34,7 @@ class Point(Struct, frozen=True):
 
     @property
     def errored(self) -> int:
-        """Cases without a verdict."""
+        """Cases that are not graded."""
         return self.cases - self.graded
 
     @property
@@ -88,7 +88,7 @@ def _point(cases: Iterable[CaseLine]) -> Point | None:
         return None
     scores = [case.score for case in cases if case.score is not None]
     passed = sum(case.verdict == "pass" for case in cases)
-    graded = sum(case.verdict != "error" for case in cases)
+    graded = sum(case.graded > 0 for case in cases)
     costs = [case.cost_usd for case in cases if case.cost_usd is not None]
     durations = [case.duration_ms for case in cases if case.duration_ms is not None]
     low, high = rate_interval(passed, graded, CONFIDENCE)

@@ -89,7 +89,7 @@ def test_gate_that_cases_explain_in_part() -> None:
 def test_flaky_cases_and_trials_without_a_verdict() -> None:
     run = reported(rows_of(case("shaky", line=5, trials=4), "ppfe"))
     assert [(each.level, each.title, each.message) for each in annotated(run)[1:]] == [
-        ("warning", "shaky: trial 4 of 4 has no verdict", "process: it broke"),
+        ("warning", "shaky: trial 4 of 4 has no verdict", "server: it broke"),
         ("notice", "shaky: flaky", "2 of 3 trials passed"),
     ]
 

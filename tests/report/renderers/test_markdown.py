@@ -60,7 +60,7 @@ def test_cases_with_one_cause_share_a_row() -> None:
     wrong = [row("fail", score=number / 100, of=case(f"wrong-{number}")) for number in range(12)]
     said = shown(reported([*refused, *wrong, row(of=case("fine"))]))
     names = ", ".join(f"`case-{number}`" for number in range(5))
-    assert f"| ⚠️ | {names}, 2 more |  | 7 × `process: connection refused` |" in said
+    assert f"| ⚠️ | {names}, 2 more |  | 7 × `server: connection refused` |" in said
     assert "fine" not in said
 
 

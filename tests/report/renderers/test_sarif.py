@@ -44,7 +44,7 @@ def test_line_zero_becomes_the_first_line() -> None:
 
 def test_reason_is_not_a_link() -> None:
     (result,) = run_of(row("error", error="see [here](https://evil.example)\x1b[2J"))["results"]
-    assert result["message"]["text"].splitlines()[1] == "process: see [here] (https://evil.example)"
+    assert result["message"]["text"].splitlines()[1] == "server: see [here] (https://evil.example)"
 
 
 @pytest.mark.parametrize("case_id", ["a](b", "x[(y"])

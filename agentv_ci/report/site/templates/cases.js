@@ -15,8 +15,9 @@ function newestOf(each) {
 }
 
 function passedRuns(each) {
-  const ran = each.verdicts.replaceAll(/[.e]/g, "");
-  return [ran.replaceAll(/[^p]/g, "").length, ran.length];
+  // A run without a score is one that says nothing of the agent; in one that crashed, it is 0.
+  const graded = (each.score || []).filter((score) => score !== null);
+  return [each.verdicts.replaceAll(/[^p]/g, "").length, graded.length];
 }
 
 /** Whether trials of one run disagreed, in any run. */
