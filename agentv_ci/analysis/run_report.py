@@ -9,7 +9,7 @@ from agentv_ci.analysis.gate import decide_gate, gate_settings
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import in_quarantine
 from agentv_ci.analysis.spending import Spending
-from agentv_ci.analysis.statistics import count, describe, figures_by_tag, group, repeated
+from agentv_ci.analysis.statistics import cost_per_pass, count, describe, figures_by_tag, group, repeated
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
@@ -83,6 +83,13 @@ def run_report_of(
 ) -> RunReport:
     """Return the run report of a tally, including the gate; `outcomes` are those of the tally."""
     spent = tally.spending
+    counts = count(
+        outcomes,
+        rows=tally.rows,
+        cached=tally.cached,
+        cases=sum(each.cases for each in settings),
+        leaves_cases=ending.leaves_cases,
+    )
     return RunReport(
         schema_=schema_id("report-v1"),
         plan_digest=plan_digest,
@@ -94,13 +101,7 @@ def run_report_of(
         again=ending.again,
         filtered=ending.filtered,
         dry_run=ending.dry_run,
-        counts=count(
-            outcomes,
-            rows=tally.rows,
-            cached=tally.cached,
-            cases=sum(each.cases for each in settings),
-            leaves_cases=ending.leaves_cases,
-        ),
+        counts=counts,
         statistics=describe(outcomes),
         gate=decide_gate(settings, outcomes, tally, ending, scenarios, comparison),
         suites=_groups("suite", tally, outcomes),
@@ -114,6 +115,7 @@ def run_report_of(
         scenario_reports=tuple(scenarios),
         usage=spent.all_usage,
         cost_usd=spent.cost_usd,
+        cost_per_pass_usd=cost_per_pass(spent.cost_usd, counts.passed),
         unpriced_models=ending.unpriced_models,
         cut_answers=dict(sorted(tally.cut.items())) or None,
         broken_contracts=tally.evaluators.broken_contracts,

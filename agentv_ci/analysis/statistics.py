@@ -89,10 +89,17 @@ def bin_of(score: float) -> int:
     return min(BINS - 1, math.floor(round(score * BINS, PRECISION)))
 
 
+def cost_per_pass(cost_usd: float | None, passed: int) -> float | None:
+    """Return what each passed case costs when all cases are paid; None without a cost or a passed case."""
+    return round(cost_usd / passed, PRECISION) if cost_usd and passed else None
+
+
 def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
     """Describe the cases of one suite or target."""
+    figures = _figures(name, outcomes)
     return Group(
-        **_figures(name, outcomes),
+        **figures,
+        cost_per_pass_usd=cost_per_pass(spent.cost_usd, figures["passed"]),
         usage=recorded(spent.usage),
         judge_usage=recorded(spent.judge_usage),
         cost_usd=dollars(spent.answers),

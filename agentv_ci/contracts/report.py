@@ -38,6 +38,9 @@ def is_zero(number: int) -> bool:
     return number == 0
 
 
+COST_OF_SUCCESS = "Known cost, judges included, for each case that passed; absent if none did."
+
+
 class Counts(Recorded):
     """Numbers of cases by verdict, and of trials."""
 
@@ -102,6 +105,8 @@ class Group(CaseFigures):
     duration_s: Annotated[float, Field(ge=0)] | None = Field(
         None, description="Seconds that answers took, one after the other; null if unknown."
     )
+
+    cost_per_pass_usd: Dollars | None = Field(None, exclude_if=is_none, description=COST_OF_SUCCESS)
 
     @property
     def total_usd(self) -> float | None:
@@ -294,6 +299,7 @@ class RunReport(Recorded):
     scenario_reports: Items[ScenarioReport] = Field((), description="Results of validators by suite.")
     usage: Usage = Field(description="Tokens of answers and judges.")
     cost_usd: Dollars | None = Field(description="Known cost of answers and judges.")
+    cost_per_pass_usd: Dollars | None = Field(None, exclude_if=is_none, description=COST_OF_SUCCESS)
     unpriced_models: Items[str] = Field(description="Models with unknown prices, which are not in the cost.")
     cut_answers: dict[str, int] | None = Field(
         None,

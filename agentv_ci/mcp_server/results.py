@@ -71,6 +71,7 @@ def outcome_answer(outcome: RunOutcome) -> Answer:
         "counts": report.counts.model_dump(),
         "statistics": report.statistics.model_dump(exclude={"histogram"}),
         "cost_usd": report.cost_usd,
+        "cost_per_pass_usd": report.cost_per_pass_usd,
         "cases_not_passed": [_case_answer(each) for each in outcome.cases if each.verdict != "pass"],
     }
 

@@ -103,7 +103,7 @@ def group_lines(report: RunReport) -> Iterator[Line]:
     for title, groups in parts:
         if len(groups) > 1:
             ordered = _cut_worst_first(groups)
-            yield from _table(title, [(_name(each.name), _group(each)) for each in ordered])
+            yield from _table(title, [(_name(each.name), _group(each, report)) for each in ordered])
     if len(report.evaluators) > 1:
         yield from _evaluators(report.evaluators)
 
@@ -147,10 +147,10 @@ def _usage(usage: Usage) -> Iterator[Line]:
 
 
 def _cost(report: RunReport) -> Iterator[Line]:
-    if report.cost_usd is not None:
+    if (cost := view.cost_text(report, report)) is not None:
         judges = view.judges_cost(report)
         included = f", including {view.dollars(judges)} for judges" if judges is not None else ""
-        yield Line(f"cost: {view.dollars(report.cost_usd)}{included}")
+        yield Line(f"cost: {cost}{included}")
     yield from (Line(each, "warn") for each in view.cost_remarks(report))
 
 
@@ -201,15 +201,17 @@ def statement_lines(comparison: Comparison) -> Iterator[Line]:
         yield Line(f"  {each.verdict:<12}  {on_one_line(metric_text(each))}", style)
 
 
-def _group(group: CaseFigures) -> str:
+def _group(group: CaseFigures, report: RunReport) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
     errors += f", {counted(group.crashed, 'crashed trial')}" if group.crashed else ""
     left = f", {group.not_run} not run" if group.not_run else ""
     left += f", {group.skipped} skipped" if group.skipped else ""
     left += f", {group.quarantined} in quarantine" if group.quarantined else ""
-    total_usd, seconds = (group.total_usd, group.duration_s or 0.0) if isinstance(group, Group) else (None, 0.0)
-    cost = "" if total_usd is None else f", {view.dollars(total_usd)}"
+    spent, seconds = None, 0.0
+    if isinstance(group, Group):
+        spent, seconds = view.cost_text(report, group), group.duration_s or 0.0
+    cost = "" if spent is None else f", {spent}"
     time = f", {view.duration_text(seconds)}" if seconds >= WORTH_A_TIME_S else ""
     return f"{group.passed}/{group.counting} passed{mean}{errors}{left}{cost}{time}"
 

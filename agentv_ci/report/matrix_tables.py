@@ -22,15 +22,18 @@ def target_table(run: RunView) -> str:
     targets, verdicts = run.report.targets[:MAX_TARGETS], run.report.gate.targets
     others = [name for name in ("not_run", "skipped", "quarantined") if any(getattr(each, name) for each in targets)]
     head = ["", "target", "cases", "passed", "failed", "errors", *(name.replace("_", " ") for name in others)]
-    head += ["mean", "cost", "time"]
+    shows_each = any(each.cost_per_pass_usd is not None for each in targets)
+    head += ["mean", "cost", *(["cost per passed case"] if shows_each else []), "time"]
+    least = "≥ " if run.report.unpriced_models else ""
 
     def row(group: Group) -> Sequence[str]:
         sign = SIGNS[verdicts[group.name]] if group.name in verdicts else ""
         counts = [group.cases, group.passed, group.failed, group.errored, *(getattr(group, name) for name in others)]
         mean = "" if group.mean is None else f"{group.mean:.3f}"
-        cost = "" if group.total_usd is None else view.dollars(group.total_usd)
+        costs = [group.total_usd, *([group.cost_per_pass_usd] if shows_each else [])]
+        amounts = ["" if each is None else least + view.dollars(each) for each in costs]
         time = "" if group.duration_s is None else view.duration_text(group.duration_s)
-        return [sign, _name(group.name), *map(str, counts), mean, cost, time]
+        return [sign, _name(group.name), *map(str, counts), mean, *amounts, time]
 
     table = _table(head, [row(each) for each in targets], left=2)
     return "\n\n".join([table, *view.more_text(len(run.report.targets), MAX_TARGETS, "target")])

@@ -21,7 +21,7 @@ from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
-from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures, RunReport, Stop, Validation
+from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures, Group, RunReport, Stop, Validation
 from agentv_ci.contracts.results import NO_OUTCOME, ResultRow
 from agentv_ci.text import counted, first_few, listed, on_one_line
 
@@ -224,6 +224,16 @@ def trials_text(outcome: CaseOutcome) -> str | None:
 def dollars(amount: float) -> str:
     """Return an amount in dollars."""
     return f"${amount:.4f}"
+
+
+def cost_text(report: RunReport, figures: RunReport | Group) -> str | None:
+    """Return the cost of a run or of a part of it, and of each case that passed; None if it is unknown."""
+    amount = figures.cost_usd if isinstance(figures, RunReport) else figures.total_usd
+    if amount is None:
+        return None
+    least = "at least " if report.unpriced_models else ""
+    each = figures.cost_per_pass_usd
+    return f"{least}{dollars(amount)}" + (f", {dollars(each)} per passed case" if each is not None else "")
 
 
 def duration_text(seconds: float) -> str:

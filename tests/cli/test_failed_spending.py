@@ -154,3 +154,14 @@ def test_a_withheld_answer_is_paid(
     (row,) = project.rows()
     assert (row["cost_usd"], row.get("judge_cost_usd")) == pytest.approx((cost_usd, judge_cost_usd))
     assert report(project)["cost_usd"] == pytest.approx(cost_usd + (judge_cost_usd or 0))
+
+
+def test_each_passed_case_costs_its_share_of_what_failed_too(project: Project) -> None:
+    agent(project, crash(3.0), hello(1.0), crash(None), hello(1.0), cases=["one", "two", "three"], max_retries=0)
+    done = project.eval("--max-errors", "3", "--markdown", "r.md", "--html", "r.html", "--junit", "r.xml")
+    assert [report(project)[name] for name in ("cost_usd", "cost_per_pass_usd")] == [4.0, 4.0]
+    assert report(project)["targets"][0]["cost_per_pass_usd"] == 4.0
+    assert "cost: at least $4.0000, $4.0000 per passed case" in done.out
+    assert "at least $4.0000, $4.0000 per passed case" in project.text("r.md")
+    assert "per passed case" in project.text("r.html")
+    assert '<property name="cost_per_pass_usd" value="4.000000"' in project.text("r.xml")

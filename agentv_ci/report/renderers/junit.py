@@ -27,7 +27,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.contracts.report import Quarantine, RunReport
+from agentv_ci.contracts.report import Group, Quarantine, RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import PASSED
 from agentv_ci.report import xml_text
@@ -131,8 +131,9 @@ def render(run: RunView) -> Iterable[bytes]:
     yield _opened(ET.Element("testsuites", {"name": "agentv-ci", **_counts(entries)}), 0)
     taken: _Names = Counter()
     properties = {"gate": gate.verdict, "exit_code": str(gate.exit_code)}
+    costs = {group.name: _cost_properties(group) for group in run.report.suites}
     for path, group in groupby(entries, key=lambda entry: entry.suite):
-        yield from _suite(path, list(group), taken, properties)
+        yield from _suite(path, list(group), taken, properties | costs.get(path, {}))
     yield b"</testsuites>\n"
 
 
@@ -241,6 +242,12 @@ def _blame(row: ResultRow) -> _Blame | None:
         return _Blame.of("error", row.error_kind or "error", [row.error or ""])
     reasons = row.misses or filter(None, [row.reasoning])
     return _Blame.of("failure", row.verdict, [f"score {row.score:.3f}", *reasons])
+
+
+def _cost_properties(group: Group) -> dict[str, str]:
+    """Return the known cost of a suite, and of each case that passed."""
+    costs = {"cost_usd": group.total_usd, "cost_per_pass_usd": group.cost_per_pass_usd}
+    return {name: f"{amount:.6f}" for name, amount in costs.items() if amount is not None}
 
 
 def _properties(target: str, trial: int, digest: str, tags: Sequence[str], *, dry_run: bool) -> dict[str, str]:

@@ -223,8 +223,8 @@ def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:
         yield f"mean {mean:.3f}"
     if last is not None and not report.dry_run and report.comparison is None:
         yield _since(last, report)
-    if report.cost_usd is not None:
-        yield view.dollars(report.cost_usd)
+    if (cost := view.cost_text(report, report)) is not None:
+        yield cost
     if (cut := view.cut_text(report)) is not None:
         yield f"⚠️ {code(cut)}"
     if (stored := view.stored_text(report)) is not None:
