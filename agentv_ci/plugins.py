@@ -151,8 +151,9 @@ class Provider(Protocol[Settings]):
         """Return the answer; environment references in `settings` are replaced by their values.
 
         Raise `ProviderError(kind, detail, retryable=…, retry_after_s=…)` when there is no answer; `kind` is one of
-        timeout, rate_limit, auth, network, server, request, malformed and process. Any other exception counts as
-        `process`. The call is cancelled when the time of the question is over.
+        timeout, rate_limit, auth, network, server, request, malformed and process. Set `usage`, `cost_usd` and `model`
+        of the error if the question has used something. Any other exception counts as `process`. The call is cancelled
+        when the time of the question is over.
         """
         ...
 

@@ -335,6 +335,24 @@ def test_answer_that_may_come_later_is_asked_for_again(packages: Packages, proje
     assert (row["request"], row["trace_summary"]["event_count"]) == ('{"n": 3}', 1)
 
 
+@pytest.mark.parametrize(("cost_usd", "costs"), [("0.5", 1.5), ("'much'", 1.0), ("float('nan')", 1.0), ("-1.0", 1.0)])
+def test_what_a_failed_question_of_a_plugin_used_counts(
+    cost_usd: str, costs: float, packages: Packages, project: Project
+) -> None:
+    packages.provider(
+        f"{HEAD}    asked = 0\n"
+        "    async def ask(self, question, settings):\n"
+        "        self.asked += 1\n"
+        "        error = ProviderError('server', 'later', retryable=True, retry_after_s=0)\n"
+        f"        error.cost_usd = {cost_usd} if self.asked == 1 else 1.0\n"
+        "        if self.asked < 3:\n"
+        "            raise error\n"
+        "        raise ProviderError('oops', 'odd')\n"
+    )
+    row = answered(project)
+    assert (row["error_kind"], row["cost_usd"]) == ("process", costs)
+
+
 LINES = "class Plugin:\n    def write(self, report, rows, out):\n"
 
 

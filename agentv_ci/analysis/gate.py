@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import apart, mean_score
 from agentv_ci.analysis.tally import Tally
+from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
@@ -228,11 +229,11 @@ def _judge_suites(
         by_suite.setdefault(outcome.suite, []).append(outcome)
     for suite in settings:
         own = by_suite.get(suite.suite, [])
-        yield from _judge_suite(suite, own, costs.get(suite.suite), ending)
+        yield from _judge_suite(suite, own, costs.get(suite.suite), ending, tally.not_started)
         for target in _in_matrix(own):
             alone = [each for each in own if each.target == target]
             part = suite.model_copy(update={"cases": len(alone)})
-            for code, reason in _judge_suite(part, alone, None, ending):
+            for code, reason in _judge_suite(part, alone, None, ending, tally.not_started):
                 yield code, reason.model_copy(update={"target": target})
         yield from _validated(suite, validations.get(suite.suite))
 
@@ -259,7 +260,11 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
 
 
 def _judge_suite(
-    suite: GateSettings, outcomes: Sequence[CaseOutcome], cost: float | None, ending: Ending
+    suite: GateSettings,
+    outcomes: Sequence[CaseOutcome],
+    cost: float | None,
+    ending: Ending,
+    not_started: Mapping[CaseKey, int],
 ) -> Iterator[_Cause]:
     counting = gating(outcomes)
     # Of cases without any row, merged results know only the number.
@@ -277,6 +282,10 @@ def _judge_suite(
         what = "trial" if any(outcome.case.trials > 1 for outcome in outcomes) else "case"
         message = f"{counted(errors, f'errored {what}')}, at most {suite.max_errors} allowed"
         yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
+    capped = sum(not_started.get(outcome.key, 0) for outcome in counting)
+    if errors > suite.max_errors and capped:
+        message = f"{counted(capped, 'trial')} not started: the case had used its max_cost_usd or max_requests"
+        yield _cause(BUDGET, "cost", message, suite.suite)
     run = [outcome for outcome in counting if outcome.verdict != "skipped"]
     if ending.stopped is None and (run or not outcomes) and all(outcome.verdict == "error" for outcome in run):
         # Without any grade, nothing is known about quality.

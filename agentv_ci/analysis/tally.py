@@ -84,6 +84,8 @@ class Tally:
         self.rows = 0
         self.cached = 0
         """Rows whose answer was not asked for."""
+        self.not_started: Counter[CaseKey] = Counter()
+        """Trials of cases that had used what they may."""
         self.cut: Counter[str] = Counter()
         """Finish reason → answers that may not be whole."""
         self.evaluators = EvaluatorTally()
@@ -120,6 +122,8 @@ class Tally:
             return
         self.rows += 1
         self.cached += row.cached
+        if row.error_kind == "cancelled":
+            self.not_started[key] += 1
         if row.finish_reason is not None and is_cut(row.finish_reason):
             self.cut[shortened(row.finish_reason, MAX_REASON)] += 1
         cases.spending.count(row)

@@ -177,7 +177,7 @@ class ClusterTrials:
     async def _on_worker(self, trials: Sequence[Trial]) -> Answered:
         digests = sorted({file.sha256 for trial in trials for file in files_of(trial.case)})
         files = [self._cluster.keep(f"file-{digest}", self._plan.files[digest]) for digest in digests]
-        units = [Unit(trial.case, trial.number, trial.earlier) for trial in trials]
+        units = [Unit(trial.case, trial.number, trial.used, trial.earlier) for trial in trials]
         name = f"{self._name}-{next(self._numbers)}"
         resources = self._plan.targets[trials[0].case.target].resources
         work = cluster_worker.answer, units, digests, files

@@ -30,6 +30,7 @@ from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, ig
 from agentv_ci.execute.stores import Store
 from agentv_ci.execute.trial_runner import LocalTrials, RunState
 from agentv_ci.redaction import Redactor, secrets_of
+from agentv_ci.results.caps import NOTHING_USED, Used
 from agentv_ci.results.rows import Trial
 from agentv_ci.source_files import changed_files
 from agentv_ci.text import listed
@@ -56,8 +57,9 @@ class Unit(Struct, frozen=True):
 
     case: PlanCase
     number: int
+    used: Used = NOTHING_USED
     earlier: tuple[Expense, ...] = ()
-    """What earlier runs have used for it."""
+    """See Trial."""
 
 
 class Notes(Struct):
@@ -156,7 +158,7 @@ class WorkerRun:
         case, dry_run = unit.case, self._head.options.dry_run
         load_evaluators(case)
         suite, target = self._suites[case.suite], self._targets[case.target]
-        trial = Trial(case, suite, target, unit.number, seed_of(case, unit.number), dry_run, unit.earlier)
+        trial = Trial(case, suite, target, unit.number, seed_of(case, unit.number), dry_run, unit.used, unit.earlier)
         row = await self._runner.run(trial)
         return row.model_copy(update={"worker": self._place.name})
 

@@ -190,6 +190,8 @@ class _CaseCompiler:
                 seeds=seeds,
                 timeout_seconds=_given(execution.timeout_seconds, DEFAULT_TIMEOUT_S),
                 max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
+                max_cost_usd=execution.max_cost_usd,
+                max_requests=execution.max_requests,
                 threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
                 workspace=self._workspaces.compile(execution.workspace, workspace_settings(target)),
                 tags=self._document.tags_of(case) or None,

@@ -68,9 +68,9 @@ class CaseDigests:
     def content(self, case: PlanCase) -> JsonObject:
         """Return the content of a case's digest: its id, messages, targets and scoring.
 
-        Excluded: the case's place, the suite's path, names of targets, workers, time limits, retries, batching, trials,
-        seeds, notes, metadata and API keys. The path of a file is included only where the agent or a script may see
-        it, prices only with a cost limit, the mock's delay only with a time limit.
+        Excluded: the case's place, the suite's path, names of targets, workers, time limits, caps, retries, batching,
+        trials, seeds, notes, metadata and API keys. The path of a file is included only where the agent or a script may
+        see it, prices only with a cost limit, the mock's delay only with a time limit.
         """
 
         def target_content(key: str) -> JsonObject:

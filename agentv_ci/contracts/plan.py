@@ -333,6 +333,8 @@ class PlanCase(Compiled):
     seeds: Items[Integer] = Field(description="Seeds of the trials; the n-th trial uses the n-th seed.")
     timeout_seconds: Positive = Field(description="Time limit of an attempt, in seconds.")
     max_retries: NonNegative = Field(description="Retries after a timeout or a failed command.")
+    max_cost_usd: Positive | None = Field(None, description="Most that its trials may cost before no more begin.")
+    max_requests: AtLeastOne | None = Field(None, description="Most requests of its trials before no more begin.")
     threshold: Share = Field(description="Minimum score to pass.")
     workspace: PlanWorkspace | None = Field(None, description="Folder in which the agent works.")
     tags: Items[Name] | None = Field(None, description="Labels of the case.")

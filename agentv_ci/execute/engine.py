@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 
 from agentv_ci.contracts.case_key import in_matrix
+from agentv_ci.contracts.exchange import about_case
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
@@ -17,9 +18,10 @@ from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.trial_runner import RunState, TrialRunner
 from agentv_ci.execute.trials import TrialSchedule, still_asked
+from agentv_ci.results.caps import not_started
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun
-from agentv_ci.results.rows import Trial, skipped_row
+from agentv_ci.results.rows import Effort, Trial, failed_row, skipped_row
 
 IsDecided = Callable[[ResultRow | None], bool]
 """Gets every new row, and None before the first one; returns whether no more are needed."""
@@ -113,12 +115,25 @@ class Engine:
     async def _answer_all(self) -> None:
         """Run trials until there are no more: one worker."""
         while (trial := await self._trials.next()) is not None:
-            row = await self._record(trial, self._runner.run(trial))
+            row = await self._record(trial, self._row(trial))
             self.progress.total -= self._trials.finish(trial, row)
             if self.is_decided(row):
                 self._trials.stop("decided")
             # Targets that answer without waiting must not block signals and progress.
             await asyncio.sleep(0)
+
+    async def _row(self, trial: Trial) -> ResultRow:
+        """Return the row of a trial, which does not start once its case has used what it may."""
+        error = not_started(trial.case, trial.used)
+        if error is not None and not trial.dry_run:
+            effort = Effort(attempts=0, requests=0, duration_ms=0)
+            return failed_row(trial, effort, error, now=self._services.environment.now())
+        row = await self._runner.run(trial)
+        is_unpriced = row.status != "error" and row.cost_usd is None and trial.target.charges
+        if trial.case.max_cost_usd is not None and is_unpriced and not trial.dry_run:
+            unpriced = "the cost of an answer is unknown, so max_cost_usd cannot be enforced; set its price in 'prices'"
+            self._services.warn(about_case(unpriced, trial.case.id))
+        return row
 
     async def _rescore_all(self, rows: Iterator[ResultRow]) -> None:
         for row in rows:

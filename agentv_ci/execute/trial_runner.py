@@ -21,7 +21,7 @@ from agentv_ci.contracts.exchange import (
     about_case,
 )
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
-from agentv_ci.contracts.results import NO_OUTCOME, Change, Expense, ResultRow
+from agentv_ci.contracts.results import NO_OUTCOME, Change, Expense, ResultRow, total_cost
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
@@ -30,6 +30,7 @@ from agentv_ci.execute.prompt import build_request, has_reference, judge_request
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices, ignore
 from agentv_ci.execute.targets import OpenTargets
+from agentv_ci.results.caps import Used, reached
 from agentv_ci.results.expenses import in_all, of_attempt, paid
 from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
@@ -222,11 +223,14 @@ class LocalTrials:
                 expenses.extend(of_attempt(error, attempt + 1))
                 raise error from None
 
+        def used() -> Used:
+            return trial.used.plus(total_cost(expenses), _requests(failures))
+
         try:
             response = await with_attempts(
                 ask,
                 repeats=lambda error: error.kind in REPEATED,
-                stops=lambda error: self._is_unaffordable(trial, error),
+                stops=lambda error: self._is_unaffordable(trial, error, used()),
                 max_retries=trial.case.max_retries,
             )
         except ProviderError as error:
@@ -235,12 +239,14 @@ class LocalTrials:
         response = in_all(response, tuple(expenses), attempts)
         return response, Effort(attempts, requests, response.duration_ms or 0, paid(response))
 
-    def _is_unaffordable(self, trial: Trial, error: ProviderError) -> bool:
-        """Whether the budget forbids another attempt; the error then says so."""
-        if not self._state.budget.is_exhausted(trial.case.suite):
-            return False
-        error.detail += "; not repeated: the budget is used up"
-        return True
+    def _is_unaffordable(self, trial: Trial, error: ProviderError, used: Used) -> bool:
+        """Whether the budget or a cap of the case forbids another attempt; the error then says so."""
+        reason = reached(trial.case, used) if not trial.dry_run else None
+        if self._state.budget.is_exhausted(trial.case.suite):
+            reason = "the budget is used up"
+        if reason is not None:
+            error.detail += f"; not repeated: {reason}"
+        return reason is not None
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """Return a row with its stored answer scored again; a row without an answer is returned unchanged."""

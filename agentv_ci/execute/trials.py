@@ -23,6 +23,7 @@ from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.run_services import RunOptions
+from agentv_ci.results.caps import NOTHING_USED, is_capped
 from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.results.trials import Result, enough, needed
@@ -100,6 +101,10 @@ class TrialSchedule:
         """By target, the places of the cases that are not in `_waiting` yet."""
         self._waiting: dict[str, list[tuple[int, int, int, Iterator[int]]]] = {target: [] for target in self._coming}
         """By target, a heap of cases with trials to begin: round, place in the plan, next trial number, others."""
+        self._held: dict[CaseKey, tuple[int, str, int, Iterator[int]]] = {}
+        """Cases with caps whose next trial waits for the last one: place, target, its number, others."""
+        self._used = dict(finished.used)
+        """What cases with caps have used."""
         self._has_rounds = any(case.arm is not None for case in self._heads)
         self._under_way: Counter[str] = Counter()
         """By target, trials being asked or judged."""
@@ -163,7 +168,8 @@ class TrialSchedule:
         case = self._plan.cases[place]
         suite, target = self._suites[case.suite], self._targets[case.target]
         earlier = self._earlier_expenses.get((self._plan.key_of(self._heads[place]), number), ())
-        return Trial(case, suite, target, number, seed_of(case, number), self._options.dry_run, earlier)
+        seed, used = seed_of(case, number), self._used.get(self._plan.key_of(case), NOTHING_USED)
+        return Trial(case, suite, target, number, seed, self._options.dry_run, used, earlier)
 
     async def next(self) -> Trial | None:
         """Return the next trial, once there is room for it; None when there are no more."""
@@ -184,10 +190,13 @@ class TrialSchedule:
             if not self._waiting[case.target]:
                 self._wait_for_next(case.target)
             if self._is_affordable(case):
-                if (following := next(others, None)) is not None:
+                trial = self._trial(place, number)
+                if (following := next(others, None)) is not None and is_capped(trial.case):
+                    self._held[trial.key[0]] = place, case.target, following, others
+                elif following is not None:
                     self._wait(place, case.target, following, others)
                 self._under_way[case.target] += 1
-                return self._trial(place, number)
+                return trial
         return None
 
     def _is_affordable(self, case: CaseHead) -> bool:
@@ -203,6 +212,10 @@ class TrialSchedule:
         # A trial that waits for a slow judge takes no worker from another target.
         self._under_way[case.target] -= 1
         self._room.set()
+        if is_capped(case):
+            self._used[key] = self._used.get(key, NOTHING_USED).plus_row(row)
+        if (held := self._held.pop(key, None)) is not None and not self._is_stopped:
+            self._wait(*held)
         unneeded = self._decide(case, key, row) if key in self._undecided else 0
         if row.verdict != "pass":
             self._missed[key] += 1
@@ -243,7 +256,8 @@ class TrialSchedule:
     def stop(self, reason: Stop) -> None:
         """Hand out nothing more."""
         waiting = (place for trials in self._waiting.values() for _, place, *_ in trials)
-        if any(self._is_affordable(self._heads[place]) for place in chain(waiting, *self._coming.values())):
+        held = (place for place, *_ in self._held.values())
+        if any(self._is_affordable(self._heads[place]) for place in chain(waiting, held, *self._coming.values())):
             self.stopped = self.stopped or reason
         self._reason = reason
         self._is_stopped = True

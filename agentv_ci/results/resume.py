@@ -18,6 +18,7 @@ from agentv_ci.contracts.results import Expense, ResultRow, RowSource
 from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.errors import UsageError
 from agentv_ci.prices import unpriced_name
+from agentv_ci.results.caps import NOTHING_USED, Used, is_capped
 from agentv_ci.results.expenses import as_earlier, earlier_cost
 from agentv_ci.results.files import ResultsFormat, form, read_items
 from agentv_ci.results.journal import KeptRows, claim
@@ -38,6 +39,8 @@ class EarlierRun(Struct, frozen=True):
     """Cost of that run by suite, including trials that run again."""
     expenses: Mapping[TrialKey, tuple[Expense, ...]] = field(default_factory=dict)
     """What trials that run again have used."""
+    used: Mapping[CaseKey, Used] = field(default_factory=dict)
+    """What cases with caps have used."""
     unpriced_models: tuple[str, ...] = ()
     """Models whose cost is unknown, and not included."""
     kept: KeptRows | None = None
@@ -76,7 +79,19 @@ class _Index(Struct):
     whole_bytes: int = 0
     cost_usd: dict[str, float] = field(default_factory=dict)
     """Cost of the plan's rows by suite, including rows that do not count."""
+    used: dict[CaseKey, Used] = field(default_factory=dict)
+    """The same of cases with caps."""
     last: dict[TrialKey, _LastRow] = field(default_factory=dict)
+
+    def count(self, row: ResultRow, case: PlanCase, *, is_first: bool) -> None:
+        """Count what a row has used; `is_first`: it is the first one of its trial."""
+        cost_usd = (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
+        if not is_first:
+            # It goes on from the rows of the same trial before it.
+            cost_usd -= earlier_cost(row)
+        self.cost_usd[case.suite] = self.cost_usd.get(case.suite, 0.0) + cost_usd
+        if is_capped(case):
+            self.used[row.case_key] = self.used.get(row.case_key, NOTHING_USED).plus(cost_usd, row.requests)
 
 
 class ResumedResults:
@@ -111,6 +126,7 @@ class ResumedResults:
         return EarlierRun(
             results={key: last.result for key, last in answered.items()},
             cost_usd=index.cost_usd,
+            used=index.used,
             expenses={key: last.expenses for key, last in index.last.items() if last.expenses},
             unpriced_models=tuple(dict.fromkeys(model for last in index.last.values() for model in last.unpriced)),
             kept=KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None,
@@ -211,11 +227,7 @@ class ResumedResults:
             elif self._fits(row, case):
                 key = row.case_key, row.trial
                 known = index.last.get(key)
-                cost_usd = (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
-                if known is not None:
-                    # It goes on from the rows of the same trial before it.
-                    cost_usd -= earlier_cost(row)
-                index.cost_usd[case.suite] = index.cost_usd.get(case.suite, 0.0) + cost_usd
+                index.count(row, case, is_first=known is None)
                 if known is None or not known.is_answered:
                     index.last[key] = self._last_row(place, item, row, case)
         for case_key, case in self._cases.items():

@@ -23,6 +23,7 @@ from agentv_ci.contracts.results import (
     Usage,
 )
 from agentv_ci.contracts.targets import Target, model_name
+from agentv_ci.results.caps import NOTHING_USED, Used
 from agentv_ci.results.expenses import with_expenses, with_totals
 
 TrialKey = tuple[CaseKey, int]
@@ -39,6 +40,8 @@ class Trial(Struct, frozen=True):
     """From 1."""
     seed: int | None
     dry_run: bool
+    used: Used = NOTHING_USED
+    """What its case has used before, if it has a cap."""
     earlier: tuple[Expense, ...] = ()
     """What earlier runs, which this one continues, have used for it without an answer that is kept."""
 

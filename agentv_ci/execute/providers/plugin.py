@@ -91,10 +91,17 @@ def _question(request: Request) -> plugins.Question:
 
 
 def _checked_error(error: ProviderError) -> ProviderError:
-    """Return an error of a plugin, as `process` if it has an unknown kind."""
-    if error.kind in KINDS:
-        return error
-    return ProviderError("process", f"{error.detail} (the plugin gave it the unknown kind '{error.kind}')")
+    """Return an error of a plugin: as `process` if it has an unknown kind, without what is no usage or cost."""
+    checked = error
+    if error.kind not in KINDS:
+        checked = ProviderError("process", f"{error.detail} (the plugin gave it the unknown kind '{error.kind}')")
+    try:
+        used = _Used(model=error.model, usage=error.usage, cost_usd=error.cost_usd)
+    except ValidationError as invalid:
+        checked.detail += f" (the plugin gave it an invalid usage or cost: {sentence(invalid)})"
+        used = _Used()
+    checked.model, checked.usage, checked.cost_usd = used.model, used.usage, used.cost_usd
+    return checked
 
 
 def _response(returned: object) -> Response:
@@ -111,6 +118,16 @@ def _response(returned: object) -> Response:
     )
     response = replace(response, cost_usd=answer.cost_usd, request=answer.request)
     return replace(response, messages=answer.messages, has_trace=True) if answer.messages else response
+
+
+class _Used(BaseModel):
+    """What is accepted of the usage and cost of a plugin's error."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    model: str | None = None
+    usage: Usage | None = None
+    cost_usd: Annotated[float, Field(ge=0)] | None = None
 
 
 class _Answer(BaseModel):
