@@ -108,7 +108,8 @@ async def run(
             async with asyncio.timeout(timeout_s):
                 await output.answered(watching, settling)
         except TimeoutError:
-            is_late = True
+            # It may have ended, and only its output is waited for.
+            is_late = transport.get_returncode() is None
         is_done = listener is not None and listener.done.is_set() and transport.get_returncode() is None
         if is_late or is_done:
             output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)

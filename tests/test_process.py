@@ -158,23 +158,23 @@ class Done:
 
 
 @pytest.mark.parametrize(
-    ("command", "timeout_s"),
+    ("command", "timeout_s", "grace_s"),
     [
-        ("echo $$ > pid; echo so far >&2; echo done; exec sleep 60", 30),
-        ("echo so far >&2; sleep 60 & echo $! > pid; echo done; wait", 30),
-        ("trap '' TERM; echo $$ > pid; echo so far >&2; echo done; while :; do sleep 60; done", 30),
-        ("(trap '' TERM; exec sleep 60) & echo $! > pid; echo so far >&2; echo done; exec sleep 60", 30),
-        ("echo $$ > pid; echo so far >&2; echo done; exec sleep 60", 0.3),
-        ("trap 'exit 7' TERM; echo $$ > pid; echo so far >&2; echo done; sleep 60 & wait", 30),
-        ("echo $$ > pid; echo so far >&2; echo done; sleep 0.3; exec yes", 30),
+        ("echo $$ > pid; echo so far >&2; echo done; exec sleep 60", 30, 0.5),
+        ("echo so far >&2; sleep 60 & echo $! > pid; echo done; wait", 30, 0.5),
+        ("trap '' TERM; echo $$ > pid; echo so far >&2; echo done; while :; do sleep 60; done", 30, 0.5),
+        ("(trap '' TERM; exec sleep 60) & echo $! > pid; echo so far >&2; echo done; exec sleep 60", 30, 0.5),
+        ("echo $$ > pid; echo so far >&2; echo done; exec sleep 60", 3, 30),
+        ("trap 'exit 7' TERM; echo $$ > pid; echo so far >&2; echo done; sleep 60 & wait", 30, 0.5),
+        ("echo $$ > pid; echo so far >&2; echo done; sleep 0.3; exec yes", 30, 0.5),
     ],
     ids=["command", "child", "ignores TERM", "child ignores TERM", "late", "trap", "floods"],
 )
 def test_a_command_that_has_done_its_work_is_ended_with_its_children(
-    command: str, timeout_s: float, folder: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, timeout_s: float, grace_s: float, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "GRACE_S", 0.2)
-    monkeypatch.setattr(process, "DONE_GRACE_S", 0.5)
+    monkeypatch.setattr(process, "DONE_GRACE_S", grace_s)
     found = asyncio.run(
         soon(run(command, cwd=folder, env=os.environ, timeout_s=timeout_s, stdin=b"x", listener=Done()))
     )
@@ -188,15 +188,25 @@ def test_a_command_that_ends_after_its_work_has_its_own_status(command: str, sta
     assert (found.status, found.stdout) == (status, "done\n")
 
 
+def test_a_command_that_has_ended_does_not_time_out_while_its_output_is_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "DRAIN_S", 60)
+    command = "sleep 60 & echo $! > pid; echo done; exit 3"
+    assert finish(command, folder, timeout_s=3) == ProcessResult(3, "done\n", "")
+    assert has_ended(pid_in(folder / "pid"))
+
+
 async def test_a_command_that_works_on_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "DONE_GRACE_S", 0.05)
     listener = Done()
     listener.done.set()
     begun = asyncio.create_task(
-        run("read line; echo $line", cwd=tmp_path, env=os.environ, timeout_s=0.4, stdin=b"x", listener=listener)
+        run("sleep 0.5; echo more", cwd=tmp_path, env=os.environ, timeout_s=30, listener=listener)
     )
+    await asyncio.sleep(0)
     listener.done.clear()
-    assert (await begun).stdout == "x\n"
+    assert (await begun).stdout == "more\n"
 
 
 def test_a_time_out_is_not_held_up_by_a_detached_child_that_holds_the_output(folder: Path) -> None:

@@ -190,7 +190,7 @@ def test_a_failed_agent_has_its_tokens_and_cost(
 ) -> None:
     monkeypatch.setattr(process, "DONE_GRACE_S", 0.05)
     body = f"import json, sys, time\nfor event in {printed!r}:\n    print(json.dumps(event), flush=True)\n{end}"
-    asked = target(provider=provider, executable=script(tmp_path / "agent", body), timeout_seconds=1)
+    asked = target(provider=provider, executable=script(tmp_path / "agent", body), timeout_seconds=3)
     error = failure(asked, root=tmp_path)
     used = None if error.usage is None else (error.usage.input_tokens, error.usage.output_tokens)
     assert (error.model, used, error.cost_usd) == (model, tokens, cost_usd)
