@@ -20,6 +20,7 @@ from agentv_ci.proxies import proxy_for
 CONNECT_TIMEOUT_S = 10.0
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """The longest answer, decompressed."""
+NOTHING = httpx.ByteStream(b"")
 OWN_HEADERS = {"accept": "*/*", "accept-encoding": ACCEPTED_ENCODINGS, "user-agent": "agentv-ci"}
 
 
@@ -131,6 +132,8 @@ async def _body(response: httpx.Response) -> bytes:
             pieces.append(piece)
     finally:
         await response.aclose()
+        # Its stream refers to the response: otherwise only the garbage collector would free both.
+        response.stream = NOTHING
     return b"".join(pieces)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import httpx
 import pytest
 
 from agentv_ci.contracts.exchange import ProviderError
@@ -138,6 +140,32 @@ async def test_a_question_that_may_have_been_read_is_not_asked_again(monkeypatch
         with pytest.raises(ProviderError, match="RemoteProtocolError"):
             await asked(server, 2)
     assert len(server.heads) == 2
+
+
+async def test_a_connection_with_half_an_answer_is_not_used_again() -> None:
+    async with raw_server(OK + b"content-length: 9\r\n\r\nhi", HI) as server:
+        client = HttpClient(server.url, None)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.post("/ask", headers={}, content=b""), 0.3)
+        assert (await client.post("/ask", headers={}, content=b"")).body == b"hi"
+        await client.close()
+    assert len(set(server.connections)) == 2
+
+
+def living_responses() -> int:
+    return sum(isinstance(living, httpx.Response) for living in gc.get_objects())
+
+
+async def test_a_reply_is_freed_without_the_garbage_collector() -> None:
+    async with raw_server(HI) as server:
+        gc.collect()
+        gc.disable()
+        try:
+            before = living_responses()
+            await asked(server, 3)
+            assert living_responses() == before
+        finally:
+            gc.enable()
 
 
 MORE = [b"\r\n", b"\n", b"\0", OK + b"content-length: 5\r\n\r\nfalse", OK + b"content-length: 0\r\n\r\n"]
