@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.servers.chat_api import Step, answers, chat_api, says
-from tests.support.evals import gpt
+from tests.support.evals import PRAISE, gpt
 from tests.support.projects import HELLO, Project
 
 AGENT = """\
@@ -165,3 +165,21 @@ def test_each_passed_case_costs_its_share_of_what_failed_too(project: Project) -
     assert "at least $4.0000, $4.0000 per passed case" in project.text("r.md")
     assert "per passed case" in project.text("r.html")
     assert '<property name="cost_per_pass_usd" value="4.000000"' in project.text("r.xml")
+
+
+def test_a_run_that_goes_on_keeps_what_judges_cost(project: Project) -> None:
+    with chat_api(says("Hello!"), WITHHELD, says("Hello!"), says(PRAISE)) as api:
+        judged = {"type": "llm_judge", "judge_target": "judge"}
+        project.documents("one", targets=(gpt(api.url), gpt(api.url, name="judge")), evaluators=[judged, COST])
+        project.write({".agentv/config.yaml": f"$schema: agentv-config-v2\n{PRICES}\n"})
+        assert project.eval().code == 4
+        assert project.eval("--resume", "r.jsonl").code == 0
+    (row,) = project.rows()
+    assert [(each["is_judge"], each["is_earlier"], each["cost_usd"]) for each in row["expenses"]] == [
+        (False, True, pytest.approx(0.2)),
+        (True, True, pytest.approx(2.0)),
+        (False, False, pytest.approx(0.2)),
+        (True, False, pytest.approx(0.2)),
+    ]
+    assert (row["cost_usd"], row["judge_cost_usd"]) == (pytest.approx(0.4), pytest.approx(2.2))
+    assert report(project)["cost_usd"] == pytest.approx(2.6)
