@@ -91,7 +91,7 @@ def _question(request: Request) -> plugins.Question:
 
 
 def _checked_error(error: ProviderError) -> ProviderError:
-    """Return an error of a plugin: as `process` if it has an unknown kind, without what is no usage or cost."""
+    """Return an error of a plugin: as `process` if it has an unknown kind, without an invalid usage or cost."""
     checked = error
     if error.kind not in KINDS:
         checked = ProviderError("process", f"{error.detail} (the plugin gave it the unknown kind '{error.kind}')")
