@@ -1,9 +1,8 @@
 """Finds the secrets of a run and masks them.
 
-Secrets are the values of secret fields (`api_key`, `headers`, `env` entries and settings of plugins that refer to the
-environment) and of environment variables whose name ends in `_KEY`, `_TOKEN`, `_SECRET`, `_PASSWORD` or
-`_CREDENTIAL(S)`, if they have at least eight characters and not only digits. They are found verbatim, JSON-escaped,
-URL-encoded and in base64, also within other text there and wrapped in lines.
+Secrets are the values of secret fields (`api_key`, `headers`) and of variables, in the environment and in `env` and
+settings of plugins, whose name says so and whose value could be one: `secret_values` decides. They are found verbatim,
+JSON-escaped, URL-encoded and in base64, also within other text there and wrapped in lines.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -23,6 +22,7 @@ from agentv_ci.contracts.exchange import ProviderError, Response
 from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, PrintedOutput, ResultRow, ToolCall
 from agentv_ci.contracts.targets import Target
 from agentv_ci.contracts.workspace_record import Change
+from agentv_ci.secret_values import is_plain, is_secret, looks_secret, names_secret, worth_hiding
 from agentv_ci.text import printable, shortened
 
 MASK = "***"
@@ -30,15 +30,11 @@ MAX_DETAIL = 1_000
 MAX_PRINTED = 10_000
 MAX_SETTINGS = 2_000
 MAX_CLEANED = 100_000
-MIN_LENGTH = 8
 FOREIGN_FIELDS = {"candidate_answer", "output_messages", "request", "printed", "error", "finish_reason", "model"}
 """Fields of a row with text from outside."""
 
-SECRET_WORDS = frozenset({"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS"})
-
-
 PARTLY_SECRET = frozenset({"env", "settings"})
-"""Maps of a target in which only environment references are secret."""
+"""Maps of a target in which only environment references may be secret."""
 
 
 def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], environ: Mapping[str, str]) -> set[str]:
@@ -46,14 +42,17 @@ def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], en
 
     Targets that are not asked, and so not resolved, count too: scripts see the environment.
     """
-    found = {value for name, value in environ.items() if name.upper().rsplit("_", 1)[-1] in SECRET_WORDS}
+    found = {value.strip() for name, value in environ.items() if is_secret(name, value.strip())}
     for key, target in targets.items():
         used = resolved.get(key, target)
         used = used if isinstance(used, type(target)) else target
         for field in target.secrets:
-            found |= set(_values(getattr(target, field), getattr(used, field), whole=field not in PARTLY_SECRET))
-    known = (_looked_up(value, environ).strip() for value in found)
-    return {value for value in known if worth_hiding(value)}
+            written, value = getattr(target, field), getattr(used, field)
+            if field in PARTLY_SECRET:
+                found |= set(_secret_references(written, value, environ, is_of_plugin=field == "settings"))
+            else:
+                found |= set(_secret_values(written, value, environ))
+    return {value for value in map(str.strip, found) if worth_hiding(value)}
 
 
 def _looked_up(value: str, environ: Mapping[str, str]) -> str:
@@ -61,33 +60,42 @@ def _looked_up(value: str, environ: Mapping[str, str]) -> str:
     return value if variable is None else environ.get(variable, "")
 
 
-def worth_hiding(text: str) -> bool:
-    """Return whether a value is unlike ordinary text, so that it can be masked."""
-    return len(text) >= MIN_LENGTH and not text.isdigit()
-
-
 def _lines(secret: str) -> Iterator[str]:
     """Return the lines of a secret without markers such as `-----BEGIN PRIVATE KEY-----`."""
     return (line.strip() for line in secret.splitlines() if not line.startswith("-----"))
 
 
-def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
-    """Yield the strings of a secret field; of a map, all of them if `whole`, else those written as references."""
+def _secret_values(written: object, used: object, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a secret field, or the values of a map of headers, except words that the author wrote out."""
     if isinstance(used, str):
-        yield used
-    elif isinstance(used, dict):
-        given = written if isinstance(written, dict) else {}
-        for name, value in used.items():
-            if whole or variable_of(given.get(name)) is not None:
-                yield str(value)
-            elif isinstance(value, (dict, list)):
-                yield from _values(given.get(name), value, whole=False)
-            if whole:
-                # `Bearer <token>`: the token alone is secret too.
-                yield from str(value).split()
-    elif isinstance(used, list):
-        places = dict(enumerate(written)) if isinstance(written, list) else {}
-        yield from _values(places, dict(enumerate(used)), whole=whole)
+        yield _looked_up(used, environ)
+    for name, value in used.items() if isinstance(used, dict) else ():
+        text = _looked_up(str(value), environ)
+        is_reference = isinstance(written, dict) and variable_of(written.get(name)) is not None
+        if is_reference or names_secret(name) or not is_plain(text):
+            yield text
+            # `Bearer <token>`: the token alone is secret too.
+            yield from text.split()
+
+
+def _secret_references(
+    written: object, used: object, environ: Mapping[str, str], *, is_of_plugin: bool, name: str = ""
+) -> Iterator[str]:
+    """Yield the values of environment references that are secrets, by the name of the field or of the variable.
+
+    Fields of plugins may have any name: there, all values but words and identifiers are secret.
+    """
+    if (variable := variable_of(written)) is not None:
+        value = _looked_up(str(used), environ).strip()
+        named = is_secret(name, value) or is_secret(variable, value)
+        if named or looks_secret(value) or (is_of_plugin and not is_plain(value)):
+            yield value
+    elif isinstance(written, dict) and isinstance(used, dict):
+        for key, item in written.items():
+            yield from _secret_references(item, used.get(key), environ, is_of_plugin=is_of_plugin, name=key)
+    elif isinstance(written, list) and isinstance(used, list):
+        for each, item in zip(written, used, strict=False):
+            yield from _secret_references(each, item, environ, is_of_plugin=is_of_plugin, name=name)
 
 
 class Redactor:
@@ -102,6 +110,8 @@ class Redactor:
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         patterns = (WRAPPED.join(map(re.escape, form)) if form in encoded else _matching(form) for form in ordered)
         self._pattern = re.compile("|".join(patterns)) if ordered else None
+        self._in_any_case = re.compile(self._pattern.pattern, re.IGNORECASE) if self._pattern is not None else None
+        self._secrets = sorted(parts)
         self._longest = 2 * len(ordered[0]) if ordered else 0
 
     def text(self, text: str) -> str:
@@ -112,6 +122,14 @@ class Redactor:
         if "\x1b" in masked and self._pattern.search(plain := printable(masked)):
             return self._pattern.sub(MASK, plain)
         return masked
+
+    def hides(self, text: str) -> bool:
+        """Return whether a text has a secret in any case, so that no answer can be compared with it."""
+        return self._in_any_case is not None and self._in_any_case.search(text) is not None
+
+    def hides_match(self, matches: Callable[[str], bool]) -> bool:
+        """Return whether one of the secrets matches, so that a masked answer may have matched."""
+        return any(map(matches, self._secrets))
 
     def value(self, value: JsonValue) -> JsonValue:
         """Return JSON without secrets, keys included."""

@@ -128,22 +128,47 @@ def test_secrets_are_marked_fields_and_variables_with_secret_names() -> None:
         "OPENAI_API_KEY": "from-the-environment",
         "GITHUB_TOKEN": "ghs_0123456789",
         "DB_PASSWORD": "correct horse",
-        "LEAST_KEY": "abcdefgh",
+        "LEAST_KEY": "abcdefg1",
         "SHORT_KEY": "abcdefg",
         "NUMBER_KEY": "123456789",
         "KEY_NAME": "not-a-secret",
         "GREETING": "good morning",
+        "REGION": "eu-central-1",
+        "LOGIN": "correct-horse-9",
+        "ADDRESS": "postgres://user:pass@host/db",
+        "SORT_KEY": "created_at",
         "HEADER": "Bearer header-token",
     }
-    gpt = target(provider="openai", model="m", api_key="${{ OPENAI_API_KEY }}", headers={"x": "${{ HEADER }}"})
-    agent = target(
-        provider="cli", command_template="x", prompt="none", env={"A": "${{ GREETING }}", "B": "a literal value"}
-    )
+    headers = {"x": "${{ HEADER }}", "x-team": "platform engineering", "x-auth": "literal-token"}
+    gpt = target(provider="openai", model="m", api_key="${{ OPENAI_API_KEY }}", headers=headers)
+    env = {
+        "A": "${{ GREETING }}",
+        "AWS_REGION": "${{ REGION }}",
+        "LOGIN_TOKEN": "${{ LOGIN }}",
+        "URL": "${{ ADDRESS }}",
+        "B": "a literal value",
+    }
+    agent = target(provider="cli", command_template="x", prompt="none", env=env)
     targets = {"gpt": gpt, "agent": agent}
     expected = {
-        *("from-the-environment", "ghs_0123456789", "correct horse", "good morning", "abcdefgh"),
-        *("Bearer header-token", "header-token"),
+        *("from-the-environment", "ghs_0123456789", "correct horse", "abcdefg1"),
+        *("Bearer header-token", "header-token", "literal-token"),
+        *("correct-horse-9", "postgres://user:pass@host/db"),
     }
     assert secrets_of(targets, resolve_targets(targets, environ), environ) == expected
     # Targets that are not asked are not resolved.
-    assert secrets_of(targets, {}, environ) >= {"from-the-environment", "good morning"}
+    assert secrets_of(targets, {}, environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "hides"), [(SECRET, True), (f"a {SECRET.upper()}", True), ("sk-", False), ("", False)]
+)
+def test_text_with_a_secret_in_any_case_cannot_be_compared(text: str, hides: bool) -> None:
+    assert Redactor([SECRET]).hides(text) is hides
+    assert Redactor([]).hides(text) is False
+
+
+def test_condition_may_be_met_by_a_secret() -> None:
+    assert Redactor([SECRET, KEY]).hides_match(lambda secret: "canary" in secret)
+    assert not Redactor([KEY]).hides_match(lambda secret: "canary" in secret)
+    assert not Redactor([]).hides_match(lambda _: True)

@@ -119,6 +119,7 @@ def run_report_of(
         unpriced_models=ending.unpriced_models,
         cut_answers=dict(sorted(tally.cut.items())) or None,
         broken_contracts=tally.evaluators.broken_contracts,
+        compared_masked=tally.evaluators.compared_masked,
         concurrency=ending.concurrency,
         guidelines=tuple(guidelines),
         origin=ending.origin,

@@ -95,10 +95,14 @@ class EvaluatorTally:
         self._scores: defaultdict[tuple[str, str], _Scores] = defaultdict(_Scores)
         self.broken_contracts = 0
         """Results of judges whose replies contradicted themselves or left their scale."""
+        self.compared_masked = 0
+        """Rows whose answer was compared with a secret masked in it."""
 
     def add(self, results: Iterable[AnyResult]) -> None:
         """Add the evaluator results of a row, except comparisons of arms; members of composites are not counted."""
+        is_masked = False
         for each in results:
+            is_masked |= each.compared_masked
             self.broken_contracts += each.breaks_contract
             if each.compares_arms:
                 continue
@@ -112,6 +116,7 @@ class EvaluatorTally:
                     known.errors += 1
                 case "skipped":
                     known.skipped += 1
+        self.compared_masked += is_masked
 
     def figures(self) -> tuple[EvaluatorFigures, ...]:
         """Return the figures, sorted by name."""

@@ -75,4 +75,6 @@ def scoring_services(ask: Ask, root: Path, materials: Materials, services: RunSe
         log=services.log,
         warn=services.warn,
         clean=services.redactor.result,
+        hides=services.redactor.hides,
+        hides_match=services.redactor.hides_match,
     )

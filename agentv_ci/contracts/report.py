@@ -311,6 +311,11 @@ class RunReport(Recorded):
         exclude_if=is_zero,
         description="Results of judges whose replies contradicted themselves or left their scale; absent without any.",
     )
+    compared_masked: int = Field(
+        0,
+        exclude_if=is_zero,
+        description="Trials whose answer was compared with a secret masked in it; absent without any.",
+    )
     concurrency: Items[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
     guidelines: Items[GuidelineText] = Field((), description="Guidelines of the cases.")
     origin: RunOrigin | None = Field(None, description="Command, version and commit of the run.")

@@ -48,6 +48,11 @@ def is_none(value: object) -> bool:
     return value is None
 
 
+def is_false(value: object) -> bool:
+    """Whether a field says nothing."""
+    return value is False
+
+
 class Usage(Recorded):
     """Token counts; null if the provider does not report them."""
 
@@ -170,6 +175,12 @@ class EvaluatorResult(Recorded):
     evaluator_results: Items["EvaluatorResult"] | None = Field(None, description="Results of its members.")
     preferences: Items[Preference] | None = Field(
         None, exclude_if=is_none, description="Of a `pairwise_judge`: the comparisons with arms that answered earlier."
+    )
+
+    compared_masked: bool = Field(
+        False,
+        exclude_if=is_false,
+        description="Whether it compared an answer in which a secret was masked; absent otherwise.",
     )
 
     @property

@@ -86,6 +86,7 @@ class StoredResult(_Stored, frozen=True):
     stderr: str | None = None
     evaluator_results: tuple[StoredResult, ...] | None = None
     preferences: tuple[StoredPreference, ...] | None = None
+    compared_masked: bool = False
 
     @property
     def breaks_contract(self) -> bool:

@@ -67,6 +67,10 @@ class EvaluatorServices(Struct):
     warn: Warn
     clean: Callable[[EvaluatorResult], tuple[EvaluatorResult, bool]]
     """Masks the secrets in a result, and returns whether there were any."""
+    hides: Callable[[str], bool] = lambda _: False
+    """Whether a text has a secret, which is masked in answers."""
+    hides_match: Callable[[Callable[[str], bool]], bool] = lambda _: False
+    """Whether one of the secrets meets a condition."""
     judge_usage: Usage | None = None
     """Tokens that judges have used so far."""
     masked: bool = False

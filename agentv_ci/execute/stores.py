@@ -27,8 +27,8 @@ from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Request, Response, Wa
 from agentv_ci.contracts.targets import CliTarget, HttpTarget, MockTarget, Target, model_name
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.json_access import read_json
-from agentv_ci.redaction import SECRET_WORDS
 from agentv_ci.results.rows import Trial
+from agentv_ci.secret_values import SECRET_WORDS
 from agentv_ci.text import listed
 
 CACHE = Path(".agentv", "cache")

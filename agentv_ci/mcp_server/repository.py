@@ -8,7 +8,8 @@ from pathlib import Path
 from agentv_ci.errors import UsageError
 from agentv_ci.load.discover import discover, find_dotenv
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.redaction import Redactor, secrets_of, worth_hiding
+from agentv_ci.redaction import Redactor, secrets_of
+from agentv_ci.secret_values import worth_hiding
 
 
 class Repository:

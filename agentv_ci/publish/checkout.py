@@ -19,7 +19,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.guarded_git import git_command, with_credentials
 from agentv_ci.process import ProcessFailed, child_environment, run
 from agentv_ci.publish.workflow import Workflow
-from agentv_ci.redaction import MIN_LENGTH
+from agentv_ci.secret_values import MIN_LENGTH
 
 GIT_TIMEOUT_S = 30.0
 EXTRA_HEADER = r"^http\..*\.extraheader$"

@@ -21,7 +21,8 @@ from agentv_ci.publish.check import MAX_SHOWN, MAX_SUMMARY, Check, Conclusion
 from agentv_ci.publish.comment import Comment
 from agentv_ci.publish.refusals import NotPermitted, NotPublished
 from agentv_ci.publish.workflow import Workflow
-from agentv_ci.redaction import MIN_LENGTH, Redactor
+from agentv_ci.redaction import Redactor
+from agentv_ci.secret_values import MIN_LENGTH
 from agentv_ci.text import counted, shortened, without_commands
 from agentv_ci.workflow_commands import annotation_command
 

@@ -282,6 +282,9 @@ def caveats(report: RunReport) -> Iterator[str]:
         if report.broken_contracts > 1:
             first = "are the first verdicts of replies that contradict themselves or leave their scale"
         yield f"{counted(report.broken_contracts, 'judgement')} {first}; see broken_contract in the results"
+    if report.compared_masked:
+        answers = counted(report.compared_masked, "answer was", "answers were")
+        yield f"{answers} compared with a secret masked; see compared_masked in the results"
 
 
 def badness(figures: CaseFigures | EvaluatorFigures) -> tuple[float, int, str]:

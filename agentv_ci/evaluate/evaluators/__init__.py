@@ -39,6 +39,7 @@ from agentv_ci.evaluate.evaluators import (
     text,
     tool_trajectory,
 )
+from agentv_ci.evaluate.expected import compares_answer, masked_expectation, masked_miss
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.installed_plugins import UnusablePlugin, find_plugin, refused_settings
@@ -153,7 +154,10 @@ async def assess(
 async def _assess(evaluator: PlanEvaluator, submission: Submission, services: EvaluatorServices) -> Assessment:
     """Return the assessment of one evaluator; does not raise when it fails."""
     try:
-        score = await scorer_of(evaluator)(submission, services)
+        score = masked_expectation(evaluator, submission, services)
+        if score is None:
+            score = await scorer_of(evaluator)(submission, services)
+            score = masked_miss(evaluator, score, submission, services) or score
     except Exception as error:  # noqa: BLE001  # one that fails must not stop the others
         score = Score(error=f"unexpected {type(error).__name__}: {error}")
     if score.error is None and not 0 <= score.score <= 1:
@@ -165,6 +169,8 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
     assessment = assessment_of(evaluator, score, submission.case.threshold)
     result, is_masked = services.clean(assessment.result)
     services.masked |= is_masked
+    if submission.response.masked and compares_answer(evaluator):
+        result = result.model_copy(update={"compared_masked": True})
     return replace(assessment, result=result)
 
 
