@@ -2,7 +2,8 @@
 
 The statement about the whole decides whether a run is a regression. What is said of each case is a description: with
 one trial per side, its verdict is worse or better, which may be noise; with several, an exact test of its trials says
-so, and on average at most the share (1 − confidence) / 2 of the cases that are called regressed is not.
+so, and on average at most the share (1 − confidence) / 2 of the cases that are called regressed is not. Cases that
+passed in all trials and pass in none leave the comparison undecided if that may be chance.
 """
 
 from __future__ import annotations
@@ -11,14 +12,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from shlex import quote
 from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.analysis.case_changes import Trials, dropped, p_of_drop
+from agentv_ci.analysis.case_changes import can_be_called, dropped
+from agentv_ci.analysis.exact_tests import Margins
 from agentv_ci.analysis.inference import change_interval
-from agentv_ci.analysis.metric_changes import NOT_SHARED, CasePair, Limit
+from agentv_ci.analysis.metric_changes import (
+    NOT_SHARED,
+    USUAL_TRIALS,
+    CasePair,
+    limits_of,
+    trials_of,
+    when_undecided,
+)
 from agentv_ci.analysis.metric_texts import metric_text
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.significance import mean_score_change, pass_rate_change
@@ -26,14 +36,15 @@ from agentv_ci.analysis.statement import (
     RANKS,
     Terms,
     has_other_task,
-    more_trials,
+    is_graded,
     state,
-    trials_of,
     wrong_calls,
 )
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix, matching
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, MetricChange, Rate, Statement
+from agentv_ci.contracts.increases import WhenUndecided
+from agentv_ci.contracts.report import GateSettings
 from agentv_ci.contracts.results import OfCase
 from agentv_ci.text import counted, first_few, shortened
 
@@ -41,6 +52,8 @@ CONFIDENCE = 0.95
 """Of the statement; docs/verdicts.md compares other values."""
 STALE_AFTER_DAYS = 30
 MAX_NAME = 80
+MAX_SUSPECTS = 20
+"""Of a command that decides about them."""
 
 CHANGES_WORST_FIRST: tuple[Change, ...] = get_args(Change)
 
@@ -67,16 +80,25 @@ class BaselineComparison(Struct, frozen=True):
     """Whether the run has only some cases of its documents; the others are not compared."""
     allows_changes: bool = False
     """Whether to decide though judges, models or tasks differ."""
+    when_undecided: WhenUndecided | None = None
+    """What it counts as if it is undecided; None: what the gate says."""
 
 
-def compare(against: BaselineComparison, outcomes: Iterable[CaseOutcome], limits: Sequence[Limit] = ()) -> Comparison:
-    """Compare the cases of a run with an older run; `limits` are those of its gate."""
+def compare(
+    against: BaselineComparison, outcomes: Iterable[CaseOutcome], settings: Sequence[GateSettings] = ()
+) -> Comparison:
+    """Compare the cases of a run with an older run, with the settings of its gate."""
     base, head = against.base, Side(against.head, tuple(outcomes))
     if against.is_part:
         match = _match(base, head)
         in_head = {match(each.key) for each in head.cases}
         base = replace(base, cases=tuple(each for each in base.cases if match(each.key) in in_head))
-    terms = Terms(CONFIDENCE, limits, allows_changes=against.allows_changes)
+    terms = Terms(
+        CONFIDENCE,
+        limits_of(settings),
+        allows_changes=against.allows_changes,
+        when_undecided=against.when_undecided or when_undecided(settings),
+    )
     return compare_sides(base, head, terms, now=against.now, is_part=against.is_part)
 
 
@@ -102,12 +124,12 @@ def compare_sides(
     every = _paired(base, head)
     pairs = [(one, other) for one, other in every if other is None or other.quarantine is None]
     shared = [(one, other) for one, other in pairs if one and other]
-    calls, rate = _called(shared, terms.confidence), wrong_calls(shared, terms.confidence)
+    calls = _called(shared, terms.confidence)
     cases = [_compared(one, other, terms, calls) for one, other in pairs]
     if not compares_digests:
         cases = [each.model_copy(update={"stale": False}) for each in cases]
-    graded = [(one, other) for one, other in pairs if one and other and one.graded and other.graded]
-    statement = state(graded, [*_targets(head)] if by_target else [], terms, base=base.name)
+    graded = [pair for pair in shared if is_graded(pair)]
+    statement = state(shared, [*_targets(head)] if by_target else [], terms, base=base.name)
     changes = Counter(each.change for each in cases if not each.left_out)
     changed = [each for each in cases if each.change != "unchanged"]
     return Comparison(
@@ -125,12 +147,14 @@ def compare_sides(
         pass_rate=pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded]),
         mean_score=mean_score_change([(one.score, other.score) for one, other in graded]),
         unmeasured=() if base.has_no_figures else tuple(map(metric_text, _unmeasured(statement))),
+        undecided=tuple(_undecided(statement, cases, by_target=by_target)),
+        when_undecided=terms.when_undecided,
         warnings=(
             *_crashes(base.name, [one for one, other in graded]),
             *_crashes(head.name, [other for one, other in graded]),
-            *_warnings(base, cases, now, terms, rate, by_target=by_target),
+            *_warnings(base, cases, now, terms, by_target=by_target),
         ),
-        reasons=tuple(_reasons(statement, by_target=by_target)),
+        reasons=tuple(_reasons(statement, cases, by_target=by_target)),
         cases=tuple(sorted(changed, key=lambda each: CHANGES_WORST_FIRST.index(each.change))),
     )
 
@@ -164,7 +188,7 @@ _Calls = Mapping[CaseKey, Change]
 def _called(pairs: Sequence[CasePair], confidence: float) -> _Calls:
     """Return the calls of cases with several trials; on average, few of each kind are wrong."""
     several = [each for each in pairs if _has_trials(each)]
-    trials, rate = [trials_of(each) for each in several], wrong_calls(pairs, confidence)
+    trials, rate = [trials_of(each) for each in several], wrong_calls(confidence)
     worse, better = dropped(trials, rate), dropped([each.reversed for each in trials], rate)
     return {
         head.key: "regressed" if is_worse else "improved"
@@ -227,15 +251,44 @@ def _without_call(base: CaseOutcome, head: CaseOutcome) -> Change:
     return "unchanged" if bool(base.passed) == bool(head.passed) else "not enough evidence"
 
 
-def _reasons(statement: Statement, *, by_target: bool) -> Iterable[str]:
+def _reasons(statement: Statement, cases: Sequence[ComparedCase], *, by_target: bool) -> Iterable[str]:
     """Yield why this is a regression."""
-    if maybe := statement.maybe_worse_cases:
-        names = _ids(maybe, by_target=by_target)
-        yield f"{counted(len(maybe), 'case')} with a worse verdict, possibly noise, and too few trials to tell: {names}"
-    if statement.verdict == "worse":
-        if cases := statement.worse_cases:
-            yield f"{counted(len(cases), 'case')} worse: {_ids(cases, by_target=by_target)}"
-        yield from (metric_text(each) for each in statement.metrics if each.verdict == "worse")
+    if statement.verdict != "worse":
+        return
+    if worse := statement.worse_cases:
+        got_worse = _with_rates(worse, cases, by_target=by_target)
+        chance = f"chance alone explains that in less than {100 * (1 - statement.confidence):g}% of comparisons"
+        yield f"{got_worse}; {chance}"
+    yield from (metric_text(change) for change in statement.metrics if change.verdict == "worse")
+
+
+def _undecided(statement: Statement, cases: Sequence[ComparedCase], *, by_target: bool) -> Iterable[str]:
+    """Yield what too few trials leave open, and what decides it."""
+    if statement.verdict in ("worse", "withheld"):
+        return
+    if lost := statement.maybe_worse_cases:
+        known = {case.key: case for case in cases}
+        rates = [rate for case in lost for rate in (known[case.key].base, known[case.key].head) if rate is not None]
+        fewest = min(rate.graded for rate in rates)
+        repeat = USUAL_TRIALS if fewest < USUAL_TRIALS else 2 * fewest
+        ids = " ".join(f"--eval-id {quote(case.id)}" for case in lost[:MAX_SUSPECTS])
+        names = _with_rates(lost, cases, by_target=by_target)
+        yield f"{names}; this may be chance: run both sides with {ids} --repeat {repeat} to decide"
+    for change in statement.metrics:
+        if change.allowed is not None and change.verdict == "undecided":
+            yield f"{metric_text(change)}"
+
+
+def _with_rates(named: Sequence[OfCase], cases: Sequence[ComparedCase], *, by_target: bool) -> str:
+    """Return which cases got worse, and of the first one from where to where."""
+    known = {case.key: case for case in cases}
+    first = known[named[0].key]
+    assert first.base is not None, "a case of both sides"
+    assert first.head is not None, "a case of both sides"
+    rates = f"passed {first.base.passed} of {first.base.graded}, now {first.head.passed} of {first.head.graded}"
+    if len(named) == 1:
+        return f"{_ids(named, by_target=by_target)} {rates}"
+    return f"{len(named)} cases got worse: {_ids(named, by_target=by_target)} (the first {rates})"
 
 
 def _unmeasured(statement: Statement) -> Iterable[MetricChange]:
@@ -256,15 +309,14 @@ def _crashes(side: str, cases: Sequence[CaseOutcome]) -> Iterable[str]:
 
 
 def _warnings(
-    base: Side, cases: Sequence[ComparedCase], now: datetime, terms: Terms, rate: float, *, by_target: bool
+    base: Side, cases: Sequence[ComparedCase], now: datetime, terms: Terms, *, by_target: bool
 ) -> Iterable[str]:
     ids = partial(_ids, by_target=by_target)
     if all(each.change in ("new", "removed") for each in cases):
         yield f"no case of this run is in {base.name}: nothing was compared"
-    lost = [(each, trials) for each in cases if (trials := _all_lost(each)) is not None and p_of_drop(trials) > rate]
-    if lost:
-        weak, more = [each for each, _ in lost], more_trials(trials for _, trials in lost)
-        yield f"{counted(len(weak), 'case')} with too few trials to show a drop alone: {ids(weak)}; {more}"
+    if weak := [case for case in cases if _is_weak(case, wrong_calls(terms.confidence))]:
+        are = "has" if len(weak) == 1 else "have"
+        yield f"{counted(len(weak), 'case')} {are} too few trials to show that one of them broke: {ids(weak)}"
     gone = [each for each in cases if each.change == "removed"]
     if gone and len(gone) < len(cases):
         yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {ids(gone)}"
@@ -280,11 +332,11 @@ def _warnings(
         yield f"{base.name} is {age_days} days old"
 
 
-def _all_lost(case: ComparedCase) -> Trials | None:
-    """Return the largest drop that a case with several trials could have: from all to none."""
+def _is_weak(case: ComparedCase, rate: float) -> bool:
+    """Whether a case with several trials could not be called worse if it fell from all to none."""
     if case.base is None or case.head is None or case.single or not (case.base.graded and case.head.graded):
-        return None
-    return Trials(case.base.graded, case.base.graded, 0, case.head.graded)
+        return False
+    return not can_be_called(Margins(case.base.graded, case.head.graded, case.base.graded), rate)
 
 
 def _ids(cases: Sequence[OfCase], *, by_target: bool) -> str:

@@ -12,6 +12,7 @@ from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import apart, mean_score
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.increases import WhenUndecided
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
@@ -245,12 +246,20 @@ def _in_matrix(outcomes: Sequence[CaseOutcome]) -> Sequence[str]:
     return [*dict.fromkeys(each.target for each in outcomes if each.suite in suites)]
 
 
+def undecided_code(when: WhenUndecided | None) -> int:
+    """Return the exit code of an undecided comparison."""
+    return {"pass": PASSED, "fail": FAILED, None: UNDECIDED}[when]
+
+
 def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
     reasons = list(comparison.reasons)
     if gating(outcomes) and not comparison.is_part and not comparison.shares_cases:
         reasons.append("no case of this run is in it")
     for reason in reasons:
         yield _cause(FAILED, "regression", f"against {comparison.base}: {reason}")
+    code = undecided_code(comparison.when_undecided)
+    if code != PASSED:
+        yield from (_cause(code, "undecided", f"against {comparison.base}: {each}") for each in comparison.undecided)
     for reason in comparison.unmeasured:
         yield _cause(INFRASTRUCTURE, "unmeasured", f"against {comparison.base}: a limit was not checked: {reason}")
     for reason in comparison.statement.withheld if comparison.statement is not None else ():

@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from statistics import NormalDist
 
+from agentv_ci.analysis.exact_tests import Trials
 from agentv_ci.contracts.results import PRECISION
 
 NEGLIGIBLE = 1e-18
@@ -58,6 +59,27 @@ def change_interval(
     low = change - distance(rate_1 - low_1, high_0 - rate_0)
     high = change + distance(high_1 - rate_1, rate_0 - low_0)
     return round(max(-1.0, low), PRECISION), round(min(1.0, high), PRECISION)
+
+
+def mean_rate_change_interval(cases: Sequence[Trials], confidence: float) -> tuple[float, float]:
+    """Return the interval of the change of the mean rate of these cases, within what can change (Newcombe).
+
+    Each case weighs the same. Cases that differ only make the interval wider than needed.
+    """
+    passed_0, trials_0 = _mean_rate([(case.base_passed, case.base) for case in cases])
+    passed_1, trials_1 = _mean_rate([(case.head_passed, case.head) for case in cases])
+    rate_0, rate_1 = passed_0 / trials_0, passed_1 / trials_1
+    low_0, high_0 = rate_interval(passed_0, trials_0, confidence)
+    low_1, high_1 = rate_interval(passed_1, trials_1, confidence)
+    low = rate_1 - rate_0 - math.hypot(rate_1 - low_1, high_0 - rate_0)
+    high = rate_1 - rate_0 + math.hypot(high_1 - rate_1, rate_0 - low_0)
+    return round(max(-rate_0, low), PRECISION), round(min(1 - rate_0, high), PRECISION)
+
+
+def _mean_rate(cases: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Return the passes and trials of one case whose rate is as precise as the mean rate of these."""
+    trials = len(cases) ** 2 / math.fsum(1 / number for _, number in cases)
+    return trials * math.fsum(passed / number for passed, number in cases) / len(cases), trials
 
 
 def _correlation(base: Sequence[bool], head: Sequence[bool]) -> float:

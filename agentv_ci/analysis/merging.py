@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, compare
-from agentv_ci.analysis.metric_changes import limits_of
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import in_quarantine, quarantine_in
 from agentv_ci.analysis.run_report import run_report_of
@@ -81,7 +80,7 @@ def merge(
         problems.append("the rows are of an experiment: judge them with `agentv-ci experiment FILE --results RESULTS`")
     comparison = None
     if against is not None and not ending.dry_run:
-        comparison = compare(against, outcomes, limits_of(settings))
+        comparison = compare(against, outcomes, settings)
     elif len(parts) == 1 and reports and reports[0].shard is None:
         # The rows are the same, so their comparison is still valid.
         comparison = reports[0].comparison

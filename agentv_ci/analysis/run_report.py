@@ -46,9 +46,8 @@ def report(
     settings, comparison = gate_settings(plan), None
     if against is not None and not ending.dry_run:
         from agentv_ci.analysis.comparison import compare  # few runs are compared
-        from agentv_ci.analysis.metric_changes import limits_of
 
-        comparison = compare(against, outcomes, limits_of(settings))
+        comparison = compare(against, outcomes, settings)
     run_report = run_report_of(
         tally,
         outcomes,

@@ -1,31 +1,34 @@
 """What a comparison states as a whole, wrong with at most a known probability.
 
-Half of that probability is for the means over all cases and for all trials together, half for single cases that got
-worse, which a mean hides. Of few cases, the means have half, and all trials together and single cases a quarter each.
+One half of that probability is for the trials of all cases together, the other for single cases that got worse, which
+the total hides. Limits of costs, tokens and times have a tenth, which the total gives up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from agentv_ci.analysis.case_changes import Trials, dropped, p_of_total_drop
-from agentv_ci.analysis.metric_changes import FEW_CASES, CasePair, Limit, metric_changes
+from agentv_ci.analysis.case_changes import can_be_called, dropped
+from agentv_ci.analysis.exact_tests import Trials, cochran_mantel_haenszel
+from agentv_ci.analysis.metric_changes import CasePair, Limit, limit_changes, quality_changes, trials_of
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.comparison import MetricChange, Statement
+from agentv_ci.contracts.increases import WhenUndecided
 from agentv_ci.contracts.results import OfCase
 from agentv_ci.text import counted, first_few, listed
 
 RANKS: Mapping[Verdict, int] = {"error": 0, "fail": 0, "borderline": 1, "pass": 2}
 """Verdicts of graded cases, the worst first; of one whose trials all crashed, it is `error`."""
-USUAL_TRIALS = 5
-"""With so many trials a side, one case can show a drop."""
-SHARE_OF_TOTAL, SHARE_OF_TOTAL_IF_FEW = 0.1, 0.25
-"""Of the probability of a wrong statement: what the test of all trials together has."""
+SHARE_OF_CASES = 0.5
+"""Of the probability of a wrong statement: what single cases have."""
+SHARE_OF_TOTAL, SHARE_OF_TOTAL_ALONE = 0.5, 0.6
+"""What all trials together have, and what they have where no single case could be called worse."""
+SHARE_OF_LIMITS = 0.1
+"""What the total gives up to limits, if there are any."""
 
 
 class Terms(Struct, frozen=True):
@@ -36,6 +39,8 @@ class Terms(Struct, frozen=True):
     """Largest increases of costs, tokens and times."""
     allows_changes: bool = False
     """Whether to state something though judges, models or tasks differ."""
+    when_undecided: WhenUndecided | None = None
+    """What it counts as if too few trials leave it open."""
 
 
 def has_other_task(pair: CasePair) -> bool:
@@ -45,24 +50,31 @@ def has_other_task(pair: CasePair) -> bool:
 
 
 def state(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, base: str) -> Statement:
-    """Return the statement about graded cases of both sides; `base` is the name of the older side.
+    """Return the statement about the cases of both sides that are graded; `base` is the name of the older side.
 
     Cases with another task are left out, and with `targets`, each of them is also judged alone.
     """
-    comparable = [each for each in pairs if terms.allows_changes or not has_other_task(each)]
-    withheld = () if terms.allows_changes else tuple(_incomparable(pairs, comparable, base))
+    graded = [pair for pair in pairs if is_graded(pair)]
+    comparable = [pair for pair in graded if terms.allows_changes or not has_other_task(pair)]
+    withheld = [] if terms.allows_changes else [*_incomparable(graded, comparable, base)]
+    known = [pair for pair in pairs if terms.allows_changes or not has_other_task(pair)]
+    withheld += _unknown(known, targets, terms, base)
     found = _judged(comparable, targets, terms)
-    is_open = not withheld and found.verdict == "undecided"
-    fallen = [_named(each) for each in comparable if has_worse_verdict(each)] if is_open else []
+    is_open = not withheld and found.verdict != "worse"
     return Statement(
         verdict="withheld" if withheld else found.verdict,
         confidence=terms.confidence,
         cases=len(comparable),
         metrics=found.metrics,
         worse_cases=found.worse_cases,
-        maybe_worse_cases=() if fallen and _could_fall(comparable, targets, terms) else tuple(fallen),
-        withheld=withheld,
+        maybe_worse_cases=tuple(_named(pair) for pair in comparable if _is_lost(trials_of(pair))) if is_open else (),
+        withheld=tuple(withheld),
     )
+
+
+def is_graded(pair: CasePair) -> bool:
+    """Whether a case has graded trials on both sides."""
+    return all(side.graded for side in pair)
 
 
 class _Judged(NamedTuple):
@@ -71,19 +83,61 @@ class _Judged(NamedTuple):
 
     @property
     def verdict(self) -> Literal["worse", "better", "undecided"]:
-        verdicts = {each.verdict for each in self.metrics}
-        is_worse = bool(self.worse_cases) or "worse" in verdicts
-        return "worse" if is_worse else "better" if "better" in verdicts else "undecided"
+        verdicts = {change.verdict for change in self.metrics}
+        if self.worse_cases or "worse" in verdicts:
+            return "worse"
+        return "better" if "better" in verdicts else "undecided"
 
 
 def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> _Judged:
-    of_total = (1 - terms.confidence) * (SHARE_OF_TOTAL_IF_FEW if has_few(pairs) else SHARE_OF_TOTAL)
-    of_cases = wrong_calls(pairs, terms.confidence)
-    left = 1 - terms.confidence - of_total - of_cases
-    metrics = metric_changes(pairs, targets, terms.limits, left) if pairs else ()
-    calls = dropped([trials_of(each) for each in pairs], of_cases)
-    worse = tuple(_named(pair) for pair, is_worse in zip(pairs, calls, strict=True) if is_worse)
-    return _Judged(_with_trials(metrics, pairs, of_total), worse)
+    if not pairs:
+        return _Judged((), ())
+    trials = [trials_of(pair) for pair in pairs]
+    metrics = (
+        *quality_changes(pairs, targets, _of_total(trials, terms), terms.confidence),
+        *limit_changes(pairs, targets, terms.limits, SHARE_OF_LIMITS * (1 - terms.confidence), terms.confidence),
+    )
+    calls = dropped(trials, wrong_calls(terms.confidence))
+    return _Judged(metrics, tuple(_named(pair) for pair, is_worse in zip(pairs, calls, strict=True) if is_worse))
+
+
+def _of_total(cases: Sequence[Trials], terms: Terms) -> float:
+    """Return the probability of a wrong statement that the trials of all cases together have."""
+    shows_one = any(can_be_called(case.margins, wrong_calls(terms.confidence)) for case in cases)
+    share = SHARE_OF_TOTAL if shows_one else SHARE_OF_TOTAL_ALONE
+    return (1 - terms.confidence) * (share - SHARE_OF_LIMITS if terms.limits else share)
+
+
+def _unknown(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, base: str) -> Iterator[str]:
+    """Yield why trials without a verdict leave open whether the head is worse: neither extreme may change that."""
+    missing = [(_missing(before), _missing(now)) for before, now in pairs]
+    before, now = (sum(side) for side in zip(*missing, strict=True)) if missing else (0, 0)
+    if not before and not now:
+        return
+    cases = [(pair[1].target, trials_of(pair), *numbers) for pair, numbers in zip(pairs, missing, strict=True)]
+    worst = [(target, Trials(t.base_passed + m, t.base + m, t.head_passed, t.head + n)) for target, t, m, n in cases]
+    best = [(target, Trials(t.base_passed, t.base + m, t.head_passed + n, t.head + n)) for target, t, m, n in cases]
+    if _is_worse(worst, targets, terms) == _is_worse(best, targets, terms):
+        return
+    sides = [f"{number} of {side}" for number, side in ((before, base), (now, "this run")) if number]
+    trials = counted(before + now, "trial")
+    yield f"{trials} without a verdict ({' and '.join(sides)}) could decide either way: run them again"
+
+
+def _missing(outcome: CaseOutcome) -> int:
+    """Return how many trials of a case say nothing about the agent."""
+    if outcome.verdict == "skipped":
+        return 0
+    return outcome.ran - len(outcome.graded) + outcome.missing
+
+
+def _is_worse(cases: Sequence[tuple[str, Trials]], targets: Sequence[str], terms: Terms) -> bool:
+    """Whether the trials alone make the statement `worse`."""
+    known = [(target, trials) for target, trials in cases if trials.base and trials.head]
+    groups = [[trials for name, trials in known if target in (None, name)] for target in (None, *targets)]
+    level = _of_total(groups[0], terms) / len(groups)
+    falls = any(group and cochran_mantel_haenszel(group) <= level for group in groups)
+    return falls or any(dropped(groups[0], wrong_calls(terms.confidence)))
 
 
 def _named(pair: CasePair) -> OfCase:
@@ -91,58 +145,14 @@ def _named(pair: CasePair) -> OfCase:
     return OfCase(suite=suite, id=name, target=target)
 
 
-def _could_fall(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> bool:
-    """Whether the statement were `worse` if every trial failed now."""
-    return _judged([(base, _failed(head)) for base, head in pairs], targets, terms).verdict == "worse"
+def _is_lost(trials: Trials) -> bool:
+    """Whether a case passed in all of its trials and passes in none."""
+    return trials.base_passed == trials.base > 0 == trials.head_passed
 
 
-def _failed(outcome: CaseOutcome) -> CaseOutcome:
-    trials = tuple(replace(each, verdict="fail", score=0.0) for each in outcome.graded)
-    return replace(outcome.in_full, verdict="fail", score=0.0, trials=trials)
-
-
-def has_few(pairs: Sequence[CasePair]) -> bool:
-    """Whether a mean over these cases says little."""
-    return len({pair[1].key[:2] for pair in pairs}) < FEW_CASES
-
-
-def wrong_calls(pairs: Sequence[CasePair], confidence: float) -> float:
+def wrong_calls(confidence: float) -> float:
     """Return the largest share of wrong calls among the cases that are called worse."""
-    return (1 - confidence) / (4 if has_few(pairs) else 2)
-
-
-def trials_of(pair: CasePair) -> Trials:
-    """Return the graded trials of a case on both sides."""
-    base, head = pair
-    return Trials(base.passed, len(base.graded), head.passed, len(head.graded))
-
-
-def _with_trials(metrics: Sequence[MetricChange], pairs: Sequence[CasePair], alpha: float) -> tuple[MetricChange, ...]:
-    """Return the changes with pass rates that the trials of all cases together decide, where means do not."""
-    rates = sum(each.metric == "pass rate" for each in metrics)
-    return tuple(
-        _by_trials(each, [pair for pair in pairs if each.target in (None, pair[1].target)], alpha / rates)
-        if each.metric == "pass rate" and each.verdict == "undecided"
-        else each
-        for each in metrics
-    )
-
-
-def _by_trials(rate: MetricChange, pairs: Sequence[CasePair], alpha: float) -> MetricChange:
-    trials = [trials_of(each) for each in pairs]
-    if p_of_total_drop(trials) <= alpha:
-        return rate.model_copy(update={"verdict": "worse", "reason": None, "low": None, "high": None})
-    if not has_few(pairs):
-        return rate
-    can_fall = p_of_total_drop([Trials(each.base, each.base, 0, each.head) for each in trials]) <= alpha
-    too_few = f"{counted(len(trials), 'case')} with so few trials cannot show any drop: {more_trials(trials)}"
-    return rate.model_copy(update={"reason": None if can_fall else too_few})
-
-
-def more_trials(cases: Iterable[Trials]) -> str:
-    """Return what would let cases show a drop."""
-    is_known_cure = any(min(each.base, each.head) < USUAL_TRIALS for each in cases)
-    return f"use --repeat {USUAL_TRIALS}" if is_known_cure else "use more trials"
+    return (1 - confidence) * SHARE_OF_CASES
 
 
 def has_worse_verdict(pair: CasePair) -> bool:

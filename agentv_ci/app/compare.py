@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from agentv_ci.analysis.baseline import baseline_of, baseline_text, is_old, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides, compare_targets
-from agentv_ci.analysis.metric_changes import Limit, limits_of
+from agentv_ci.analysis.metric_changes import limits_of, when_undecided
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import gating, in_quarantine
 from agentv_ci.analysis.statement import Terms
@@ -21,6 +20,7 @@ from agentv_ci.app.report_files import read_run_report, report_path, require_wri
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineDocument, Comparison
+from agentv_ci.contracts.increases import WhenUndecided
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
@@ -34,12 +34,16 @@ WRITE_BASELINE = "write one with `agentv-ci baseline accept`"
 def compare_files(base: Path, head: Path, terms: Terms, *, names: tuple[str, str], now: datetime) -> Comparison:
     """Compare two files, each of them results or a baseline; `names` are shown in messages.
 
-    The limits of the terms replace those of the newer side's gate, metric by metric.
+    The terms replace the settings of the newer side's gate, limits metric by metric.
 
     Raises UsageError for files that cannot be read or compared, NothingToRun when no case is on both sides.
     """
     older, newer = side_of(base, names[0]), side_of(head, names[1])
-    terms = replace(terms, limits=(*terms.limits, *_other_limits(head, terms.limits)))
+    report = read_run_report(head) if holds_rows(head) else None
+    settings = report.gate.settings if report is not None else ()
+    given = {limit.metric for limit in terms.limits}
+    limits = (*terms.limits, *(limit for limit in limits_of(settings) if limit.metric not in given))
+    terms = replace(terms, limits=limits, when_undecided=terms.when_undecided or when_undecided(settings))
     comparison = compare_sides(older, newer, terms, now=now)
     if not comparison.shares_cases:
         raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
@@ -72,20 +76,21 @@ def compare_by_target(
     return comparisons
 
 
-def _other_limits(results: Path, given: Sequence[Limit]) -> Iterator[Limit]:
-    """Yield the limits in the run report of results, except of metrics that have one already."""
-    report = read_run_report(results) if holds_rows(results) else None
-    known = {each.metric for each in given}
-    return (each for each in limits_of(report.gate.settings if report is not None else ()) if each.metric not in known)
-
-
 def baseline_comparison(
-    path: Path, *, head: str, now: datetime, is_part: bool = False, allows_changes: bool = False
+    path: Path,
+    *,
+    head: str,
+    now: datetime,
+    is_part: bool = False,
+    allows_changes: bool = False,
+    when_undecided: WhenUndecided | None = None,
 ) -> BaselineComparison:
     """Return the comparison for a run to add to; raises UsageError for a file that cannot be read."""
     try:
         base = side_of(path, path.name)
-        return BaselineComparison(base, head, now, is_part=is_part, allows_changes=allows_changes)
+        return BaselineComparison(
+            base, head, now, is_part=is_part, allows_changes=allows_changes, when_undecided=when_undecided
+        )
     except NothingToRun as error:
         raise UsageError(error.message) from error
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
-from agentv_ci.analysis.metric_changes import limits_of
 from agentv_ci.analysis.on_base import BaseBranch, in_results
 from agentv_ci.app.compare import side_of
 from agentv_ci.app.report_files import report_path
@@ -61,7 +60,7 @@ async def with_base(job: Job, artifact: str, workflow: Workflow, token: str | No
 
 def _compared(older: Side, reported: RunView, environment: Environment) -> Comparison:
     against = BaselineComparison(older, "this run", environment.now(), is_part=reported.report.filtered)
-    return compare(against, reported.outcomes, limits_of(reported.report.gate.settings))
+    return compare(against, reported.outcomes, reported.report.gate.settings)
 
 
 def _side(base: BaseResults) -> Side:

@@ -27,6 +27,7 @@ from agentv_ci.app.report_files import (
 )
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.contracts.experiment_report import ExperimentReport
+from agentv_ci.contracts.increases import WhenUndecided
 from agentv_ci.contracts.report import GateSettings, ScenarioReport, quarantine_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun
@@ -43,10 +44,18 @@ class Against(Struct, frozen=True):
     now: datetime
     allows_changes: bool = False
     """Whether judges, models, questions and evaluators may differ."""
+    when_undecided: WhenUndecided | None = None
+    """What an undecided comparison counts as; None: what the gate says."""
 
     def comparison(self, head: str) -> BaselineComparison:
         """Return the comparison with results of this name; raises UsageError."""
-        return baseline_comparison(self.baseline, head=head, now=self.now, allows_changes=self.allows_changes)
+        return baseline_comparison(
+            self.baseline,
+            head=head,
+            now=self.now,
+            allows_changes=self.allows_changes,
+            when_undecided=self.when_undecided,
+        )
 
 
 def report_results(

@@ -92,6 +92,7 @@ async def run_plan(
             now=services.environment.now(),
             is_part=options.is_part,
             allows_changes=options.allows_changes,
+            when_undecided=options.when_undecided,
         )
     results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
     earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import click
 
+from agentv_ci import errors
 from agentv_ci.analysis.comparison import CONFIDENCE
+from agentv_ci.analysis.gate import undecided_code
 from agentv_ci.analysis.metric_changes import Limit
 from agentv_ci.analysis.statement import Terms
 from agentv_ci.app.compare import compare_by_target, compare_files
@@ -20,6 +22,8 @@ from agentv_ci.cli.options import (
     ALLOW_CHANGES,
     ALLOW_CHANGES_HELP,
     TEXT_OR_JSON,
+    UNDECIDED,
+    UNDECIDED_HELP,
     Command,
     IncreaseOptions,
     Range,
@@ -30,8 +34,9 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.increases import WhenUndecided
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
-from agentv_ci.report.lines import comparison_lines
+from agentv_ci.report.lines import Style, comparison_lines
 from agentv_ci.text import counted
 
 
@@ -53,16 +58,19 @@ class CompareOptions:
         default=CONFIDENCE,
         show_default=True,
         metavar="X",
-        help="Set the confidence of the whole comparison; of the cases that are called changed, at most 1-X are not.",
+        help="Set how sure the verdict is: with 0.95, at most 5% of runs that are no worse are called worse.",
     )
     allow_changes: bool = option(ALLOW_CHANGES, is_flag=True, help=ALLOW_CHANGES_HELP)
+    undecided: WhenUndecided | None = option(  # noqa: RUF009  # a declaration
+        UNDECIDED, type=click.Choice(["pass", "fail"]), help=UNDECIDED_HELP
+    )
     increases: IncreaseOptions = field(metadata=part(IncreaseOptions))
     form: str = option("--format", **TEXT_OR_JSON)
 
     def terms(self) -> Terms:
         """Return what the comparison is asked for."""
         limits = tuple(Limit(metric, share) for metric, share in self.increases.limits().items())
-        return Terms(self.confidence, limits, allows_changes=self.allow_changes)
+        return Terms(self.confidence, limits, allows_changes=self.allow_changes, when_undecided=self.undecided)
 
 
 @click.command("compare", cls=Command)
@@ -77,8 +85,9 @@ def command(options: CompareOptions) -> int:
 
     Cases are matched by suite and id. All cases together decide: their pass rate and mean score, single cases that got
     worse, and the limits of costs, tokens and times, which are those of HEAD's gate unless options set them. Run
-    several trials (--repeat 5): a single one may be noise. Exit code 1: worse; 3: no case is on both sides; 4: a case
-    lost its verdict, a limit could not be checked, or judges, models or all cases differ.
+    several trials (--repeat 5): a single one may be chance. Exit code 1: worse; 3: no case is on both sides; 4: a case
+    lost its verdict, a limit could not be checked, or judges, models or all cases differ; 6: undecided, since a case
+    that passed in all trials passes in none and that may be chance, or a limit is neither kept nor exceeded.
 
     \b
     Examples:
@@ -109,7 +118,7 @@ def command(options: CompareOptions) -> int:
 def _show_all(comparisons: Sequence[Comparison], form: str) -> int:
     """Show the comparisons of targets, and return the worst exit code."""
     codes = {_code(each) for each in comparisons}
-    code = next(each for each in (FAILED, INFRASTRUCTURE, PASSED) if each in codes)
+    code = next(each for each in (FAILED, INFRASTRUCTURE, errors.UNDECIDED, PASSED) if each in codes)
     if form == "json":
         click.echo(json.dumps({"comparisons": [_document(each) for each in comparisons], "exit_code": code}, indent=2))
     else:
@@ -120,8 +129,11 @@ def _show_all(comparisons: Sequence[Comparison], form: str) -> int:
 
 def _code(comparison: Comparison) -> int:
     is_decided = not _withheld(comparison) and not comparison.unmeasured
-    is_whole = comparison.compared > 0 and comparison.lost == 0 and is_decided
-    return FAILED if comparison.reasons else PASSED if is_whole else INFRASTRUCTURE
+    if comparison.reasons:
+        return FAILED
+    if not comparison.compared or comparison.lost or not is_decided:
+        return INFRASTRUCTURE
+    return undecided_code(comparison.when_undecided) if comparison.undecided else PASSED
 
 
 def _document(comparison: Comparison) -> JsonObject:
@@ -134,22 +146,32 @@ def _withheld(comparison: Comparison) -> Sequence[str]:
 
 def _show(comparison: Comparison) -> None:
     show_summary(comparison_lines(comparison))
-    if not comparison.compared:
-        show_line("compare: no case has a verdict on both sides", "bad")
-    elif comparison.reasons:
-        show_line("compare: worse", "bad")
-        for reason in comparison.reasons:
-            show_line(f"  {reason}", "bad")
-    elif withheld := _withheld(comparison):
-        show_line("compare: no decision, since the sides differ", "bad")
-        for reason in withheld:
-            show_line(f"  {reason}", "bad")
+    verdict, style, reasons = _conclusion(comparison)
+    show_line(f"compare: {verdict}", style)
+    for reason in reasons:
+        show_line(f"  {reason}", style)
+    if _withheld(comparison) and not comparison.reasons:
         show_line(f"  hint: run both sides alike, or compare them with {ALLOW_CHANGES}", "plain")
-    elif comparison.unmeasured:
-        show_line("compare: a limit was not checked", "bad")
-        for reason in comparison.unmeasured:
-            show_line(f"  {reason}", "bad")
-    elif comparison.lost:
-        show_line(f"compare: verdict lost for {counted(comparison.lost, 'case')}", "bad")
-    else:
-        show_line("compare: no regression shown", "good")
+
+
+def _conclusion(comparison: Comparison) -> tuple[str, Style, Sequence[str]]:
+    """Return the verdict, how it is shown, and its reasons."""
+    if not comparison.compared:
+        return "no case has a verdict on both sides", "bad", ()
+    if comparison.reasons:
+        return "worse", "bad", comparison.reasons
+    if withheld := _withheld(comparison):
+        return "no decision, since the sides cannot be compared", "bad", withheld
+    if comparison.unmeasured:
+        return "a limit was not checked", "bad", comparison.unmeasured
+    if comparison.lost:
+        return f"verdict lost for {counted(comparison.lost, 'case')}", "bad", ()
+    return _decided(comparison)
+
+
+def _decided(comparison: Comparison) -> tuple[str, Style, Sequence[str]]:
+    if comparison.undecided:
+        passes = undecided_code(comparison.when_undecided) == PASSED
+        return "undecided, which passes" if passes else "undecided", "warn", comparison.undecided
+    is_better = comparison.statement is not None and comparison.statement.verdict == "better"
+    return "better" if is_better else "no regression shown", "good", ()

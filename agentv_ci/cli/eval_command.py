@@ -291,6 +291,7 @@ class EvalOptions:
             resume=self._earlier(root, cwd),
             baseline=self.against.path(cwd),
             allows_changes=self.against.allow_changes,
+            when_undecided=self.against.undecided,
             command=typed_command(),
             again=options_again(
                 root,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from agentv_ci.cli.console import wants_color
-from agentv_ci.contracts.increases import METRICS, PERCENTAGE, Increases, setting_of, share_of
+from agentv_ci.contracts.increases import METRICS, PERCENTAGE, Increases, WhenUndecided, setting_of, share_of
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
@@ -205,6 +205,8 @@ TEXT_OR_JSON: Mapping[str, Any] = {
     "show_default": True,
     "help": "Print text for people or JSON for programs.",
 }
+UNDECIDED = "--undecided"
+UNDECIDED_HELP = "Exit with 0 (pass) or 1 (fail) instead of 6 if too few trials leave the comparison open."
 BASELINE_HELP = "Fail on regressions against FILE, a baseline or earlier results."
 ALLOW_CHANGES = "--allow-changes"
 ALLOW_CHANGES_HELP = "Compare although judges, models, questions or evaluators differ."
@@ -369,8 +371,14 @@ class BaselineOptions:
     baseline: str | None = gate_option("--baseline", type=FILE, help=BASELINE_HELP)
     allow_changes: bool = gate_option(ALLOW_CHANGES, is_flag=True, help=ALLOW_CHANGES_HELP)
 
+    undecided: WhenUndecided | None = gate_option(  # noqa: RUF009  # a declaration
+        UNDECIDED, type=click.Choice(["pass", "fail"]), help=UNDECIDED_HELP
+    )
+
     def path(self, cwd: Path) -> Path | None:
-        """Return the file; raises UsageError for --allow-changes without one."""
+        """Return the file; raises UsageError for --allow-changes and --undecided without one."""
+        if self.undecided is not None and self.baseline is None:
+            raise UsageError(f"{UNDECIDED} requires --baseline")
         if self.allow_changes and self.baseline is None:
             raise UsageError(f"{ALLOW_CHANGES} requires --baseline")
         return cwd / self.baseline if self.baseline else None

@@ -58,13 +58,14 @@ def command(options: ReportCommandOptions) -> int:
     out = cwd / options.out if options.out else None
     files = RunFiles(out, form_and_name(None, options.out), reports) if out is not None else None
     baseline = options.against.path(cwd)
+    against = options.against
     outcome = report_results(
         options.results or (require_latest(cwd),),
         files,
         reports,
         cwd=cwd,
         expected_shards=options.expect_shards,
-        against=Against(baseline, datetime.now(UTC), options.against.allow_changes) if baseline is not None else None,
+        against=Against(baseline, datetime.now(UTC), against.allow_changes, against.undecided) if baseline else None,
     )
     show_outcome(outcome, files.written if files is not None else reports.named, cwd)
     return outcome.report.gate.exit_code

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import GradedVerdict, Items, Name, NonNegative, Recorded, Share, Verdict
-from agentv_ci.contracts.increases import IncreasingMetric
+from agentv_ci.contracts.increases import IncreasingMetric, WhenUndecided
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.results import Dollars, OfCase, is_none
 
@@ -71,6 +71,13 @@ class MetricChange(Recorded):
     high: float | None = Field(None, description="Upper bound.")
     confidence: Share | None = Field(None, description="Confidence of the interval, by which the statement holds.")
     allowed: float | None = Field(None, description="Largest allowed increase, as a share; null for rates and scores.")
+    p_value: Share | None = Field(
+        None, exclude_if=is_none, description="Probability that chance alone changes a pass rate this far (one-sided)."
+    )
+    base_passed: int | None = Field(None, exclude_if=is_none, description="Of a pass rate: trials that passed before.")
+    base_trials: int | None = Field(None, exclude_if=is_none, description="Of a pass rate: graded trials before.")
+    head_passed: int | None = Field(None, exclude_if=is_none, description="Of a pass rate: trials that pass now.")
+    head_trials: int | None = Field(None, exclude_if=is_none, description="Of a pass rate: graded trials now.")
     verdict: MetricVerdict = Field(
         description="`worse`: the interval is beyond 0, or beyond the allowed increase; `within`: it is below it."
     )
@@ -90,8 +97,7 @@ class Statement(Recorded):
     worse_cases: Items[OfCase] = Field((), description="Cases that are worse beyond chance, among all cases.")
     maybe_worse_cases: Items[OfCase] = Field(
         (),
-        description="Cases with a worse verdict, if their trials are too few for any statement: a regression, possibly "
-        "noise.",
+        description="Cases that passed in all of their trials and pass in none, with too few trials to exclude chance.",
     )
     withheld: Items[str] = Field((), description="Why the sides are not comparable.")
 
@@ -115,6 +121,10 @@ class Comparison(Recorded):
     pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
     mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")
     unmeasured: Items[str] = Field((), description="Limits that could not be checked, and why.")
+    undecided: Items[str] = Field((), description="What too few trials leave open, and what decides it.")
+    when_undecided: WhenUndecided | None = Field(
+        None, exclude_if=is_none, description="What it counts as if it is undecided; null: neither."
+    )
     warnings: Items[str] = Field(description="Reasons not to trust the older side.")
     reasons: Items[str] = Field(description="Why this is a regression; empty otherwise.")
     cases: Items[ComparedCase] = Field(description="All cases except unchanged ones, worst first.")

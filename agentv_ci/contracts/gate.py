@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from agentv_ci.contracts.base import Authored, Items, Maybe, Name, NonNegative, Share, meanings
-from agentv_ci.contracts.increases import Percentage
+from agentv_ci.contracts.increases import Percentage, WhenUndecided
 from agentv_ci.contracts.wrong_answers import WRONG_ANSWERS, NullAgentsGate, WrongAnswer
 
 
@@ -41,6 +41,12 @@ class Gate(Authored):
         None,
         description="Maximum increase of the time that 95% of the answers stay below; default: no limit.",
         examples=["20%"],
+    )
+    undecided: Maybe[WhenUndecided] = Field(
+        None,
+        description="What a comparison with a baseline counts as if too few trials leave open whether it is worse. "
+        "Default: neither, and the exit code is 6.",
+        json_schema_extra=meanings(**{"pass": "The gate is passed.", "fail": "The gate is not passed."}),
     )
     validators: Maybe[Literal["error", "warn"]] = Field(
         None,

@@ -10,6 +10,9 @@ from pydantic import Field
 IncreasingMetric = Literal["cost", "tokens", "mean_latency", "p95_latency"]
 METRICS: tuple[IncreasingMetric, ...] = get_args(IncreasingMetric)
 
+WhenUndecided = Literal["pass", "fail"]
+"""What a comparison counts as if too few trials leave open whether the newer run is worse."""
+
 PERCENTAGE = r"^[0-9]{1,6}(\.[0-9]+)?%$"
 Percentage = Annotated[str, Field(pattern=PERCENTAGE)]
 """Such as `10%`. A number would not say whether 1 is 1% or 100%."""

@@ -35,7 +35,7 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
 from agentv_ci.contracts.evaluator_settings import EvaluatorFacts
 from agentv_ci.contracts.evaluators import EmbeddedEvaluator, PluginEvaluator
-from agentv_ci.contracts.increases import Increases
+from agentv_ci.contracts.increases import Increases, WhenUndecided
 from agentv_ci.contracts.later import later
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.contracts.wrong_answers import NullAgentsGate, WrongAnswer
@@ -267,6 +267,7 @@ class PlanGate(Compiled):
     max_increases: Increases | None = Field(
         None, description="Metric → maximum increase against a baseline, as a share."
     )
+    undecided: WhenUndecided | None = Field(None, description="What an undecided comparison counts as; null: neither.")
     validators: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
     min_kill_rate: Share | None = Field(None, description="Minimum share of killed mutants in a proof.")
     null_agents: NullAgentsGate | None = Field(None, description="Whether cases that null agents pass fail a proof.")

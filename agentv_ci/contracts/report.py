@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share
 from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.increases import Increases
+from agentv_ci.contracts.increases import Increases, WhenUndecided
 from agentv_ci.contracts.later import later
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.results import Dollars, Usage, is_none, sum_of_known
@@ -145,6 +145,9 @@ class GateSettings(Recorded):
     max_increases: Increases | None = Field(
         None, exclude_if=is_none, description="Metric → maximum increase against a baseline, as a share."
     )
+    undecided: WhenUndecided | None = Field(
+        None, exclude_if=is_none, description="What an undecided comparison counts as; null: neither."
+    )
     validators: Items[ValidatorSettings] = Field((), description="Validators that check the finished run.")
     validator_errors: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
     seeds: Items[int] = Field((), description="Seeds of the trials, for validators.")
@@ -159,6 +162,7 @@ GateReasonKind = Literal[
     "nothing-graded",
     "validator",
     "regression",
+    "undecided",
     "withheld",
     "unmeasured",
     "experiment",

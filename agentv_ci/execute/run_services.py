@@ -21,6 +21,7 @@ from agentv_ci.text import shortened, without_commands
 from agentv_ci.workspaces.places import Keep
 
 if TYPE_CHECKING:
+    from agentv_ci.contracts.increases import WhenUndecided
     from agentv_ci.contracts.quarantine import Quarantine
 
 GradeAnswer = Callable[[Trial, Request, Response, Ask], Awaitable[Grade]]
@@ -76,6 +77,8 @@ class RunOptions(Struct, frozen=True):
     """The baseline to compare with."""
     allows_changes: bool = False
     """Whether to compare although judges, models or tasks differ."""
+    when_undecided: WhenUndecided | None = None
+    """What an undecided comparison counts as; None: what the gate says."""
     quarantine: tuple[Quarantine, ...] = ()
     """Cases that do not gate."""
     command: str | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
 
-from agentv_ci.analysis.metric_texts import metric_text
+from agentv_ci.analysis.metric_texts import metric_text, verdict_text
 from agentv_ci.contracts.report import (
     CaseFigures,
     EvaluatorFigures,
@@ -36,7 +36,7 @@ WORTH_A_TIME_S = 1.0
 
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
 
-_OF_STATEMENT: dict[str, Style] = {"worse": "bad", "withheld": "bad", "better": "good"}
+_OF_METRIC: dict[str, Style] = {"worse": "bad", "better": "good"}
 
 
 class Line(Struct, frozen=True):
@@ -189,16 +189,13 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
 
 
 def statement_lines(comparison: Comparison) -> Iterator[Line]:
-    """Yield what a comparison states as a whole, and the metrics that it rests on."""
+    """Yield what a comparison rests on; its verdict is that of the command."""
     if (statement := comparison.statement) is None or not (statement.cases or statement.withheld):
         return
-    yield Line(
-        f"against {_name(comparison.base)}, {view.statement_text(statement)}",
-        _OF_STATEMENT.get(statement.verdict, "plain"),
-    )
-    for each in statement.metrics:
-        style: Style = "bad" if each.verdict == "worse" else "plain"
-        yield Line(f"  {each.verdict:<12}  {on_one_line(metric_text(each))}", style)
+    yield Line(f"against {_name(comparison.base)}, {counted(statement.cases, 'case')}:", "title")
+    for change in statement.metrics:
+        text = on_one_line(metric_text(change))
+        yield Line(f"  {verdict_text(change):<15}  {text}", _OF_METRIC.get(change.verdict, "plain"))
 
 
 def _group(group: CaseFigures, report: RunReport) -> str:

@@ -26,7 +26,7 @@ from agentv_ci.contracts.results import NO_OUTCOME, ResultRow
 from agentv_ci.text import counted, first_few, listed, on_one_line
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate, Statement
+    from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate
     from agentv_ci.contracts.proof import Proof  # few runs have one
 
 PROGRAM = "agentv-ci"
@@ -317,13 +317,21 @@ def one_sided(comparison: Comparison) -> Iterator[str]:
             yield f"{change}: {first_few(names)}"
 
 
-def statement_text(statement: Statement) -> str:
+def statement_text(comparison: Comparison) -> str:
     """Return what a comparison states as a whole."""
-    nothing = "too few trials to show a drop" if statement.maybe_worse_cases else "no regression shown"
-    said: str = nothing if statement.verdict == "undecided" else statement.verdict
-    if statement.verdict == "worse" and statement.worse_cases:
-        said = f"worse, {counted(len(statement.worse_cases), 'case')} beyond chance"
-    return f"over {counted(statement.cases, 'case')}, at {100 * statement.confidence:g}% confidence: {said}"
+    statement = comparison.statement
+    assert statement is not None, "a comparison that states something"
+    cases = counted(statement.cases, "case")
+    match statement.verdict:
+        case "worse":
+            said = "worse"
+        case "withheld":
+            said = "no decision"
+        case "better" if not comparison.undecided:
+            said = "better"
+        case _:
+            said = "undecided" if comparison.undecided else "no regression shown"
+    return f"{said} ({cases}, {100 * statement.confidence:g}% confidence)"
 
 
 def compared_name(case: ComparedCase, comparison: Comparison) -> str:
@@ -334,9 +342,7 @@ def compared_name(case: ComparedCase, comparison: Comparison) -> str:
 def change_text(case: ComparedCase) -> str:
     """Return a case's results on both sides, and how certain the change is."""
     text = f"{rate_text(case.base)} → {rate_text(case.head)}"
-    if case.low is not None and case.high is not None:
-        text += f" (change {case.low:+.0%} to {case.high:+.0%})"
-    notes = ["one trial per side, possibly noise"] if case.single and case.change != "unchanged" else []
+    notes = ["one trial a side, which may be chance"] if case.single and case.change != "unchanged" else []
     notes += ["left out: the question or its evaluators changed"] if case.left_out else []
     notes += ["the case or its target changed"] if case.stale and not case.left_out else []
     return f"{text}; {', '.join(notes)}" if notes else text

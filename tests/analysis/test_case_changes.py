@@ -1,44 +1,20 @@
-"""Which cases got worse beyond chance."""
+"""Which cases got worse, among all of them."""
 
 from __future__ import annotations
 
 import random
-from itertools import combinations, product
+from itertools import product
 from math import comb
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from agentv_ci.analysis.case_changes import Trials, dropped, p_of_drop, p_of_total_drop
+from agentv_ci.analysis.case_changes import dropped
+from agentv_ci.analysis.exact_tests import Trials, fisher
+from tests.analysis.test_exact_tests import trials_of
 
-COUNTS = st.integers(1, 8)
-
-
-@st.composite
-def trials_of(draw: st.DrawFn) -> Trials:
-    base, head = draw(COUNTS), draw(COUNTS)
-    return Trials(draw(st.integers(0, base)), base, draw(st.integers(0, head)), head)
-
-
-@given(trials_of())
-def test_p_values_are_fishers(trials: Trials) -> None:
-    base_passed, base, head_passed, head = trials
-    table = [[head_passed, head - head_passed], [base_passed, base - base_passed]]
-    assert p_of_drop(trials) == pytest.approx(stats.fisher_exact(table, "less").pvalue)
-    assert p_of_total_drop([trials]) == pytest.approx(p_of_drop(trials))
-
-
-def test_the_total_drop_counts_all_ways_to_spread_the_passes() -> None:
-    cases = [Trials(2, 2, 0, 2), Trials(1, 2, 1, 2), Trials(3, 3, 1, 2)]
-    observed = sum(each.head_passed for each in cases)
-    spreads = (combinations(range(each.base + each.head), each.base_passed + each.head_passed) for each in cases)
-    ways = [
-        sum(place < each.head for each, places in zip(cases, spread, strict=True) for place in places)
-        for spread in product(*spreads)
-    ]
-    assert p_of_total_drop(cases) == pytest.approx(sum(each <= observed for each in ways) / len(ways))
+BROKEN, REPAIRED, STEADY = Trials(5, 5, 0, 5), Trials(0, 5, 5, 5), Trials(5, 5, 5, 5)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +30,15 @@ def test_the_total_drop_counts_all_ways_to_spread_the_passes() -> None:
         ([Trials(5, 5, 1, 5), *[Trials(5, 5, 5, 5)] * 1000], 0.025, [True, *[False] * 1000]),
         # Nor two.
         ([Trials(5, 5, 1, 5)] * 2 + [Trials(5, 5, 5, 5)] * 50, 0.025, [True] * 2 + [False] * 50),
+        # A case that got better does not hide one that got worse, whatever their number.
+        ([BROKEN, *[REPAIRED] * 6], 0.025, [True, *[False] * 6]),
+        ([BROKEN, *[REPAIRED] * 200], 0.025, [True, *[False] * 200]),
+        ([BROKEN, *[Trials(1, 5, 5, 5)] * 50], 0.025, [True, *[False] * 50]),
+        ([BROKEN, *[Trials(1, 5, 4, 5)] * 50], 0.025, [True, *[False] * 50]),
+        ([BROKEN] * 4 + [REPAIRED] * 20, 0.025, [True] * 4 + [False] * 20),
+        ([Trials(10, 10, 4, 10), *[Trials(2, 10, 9, 10)] * 100], 0.025, [True, *[False] * 100]),
+        # Cases that vary as much without getting better do.
+        ([BROKEN, *[Trials(3, 5, 2, 5)] * 50], 0.025, [False] * 51),
         ([], 0.05, []),
     ],
 )
@@ -68,7 +53,7 @@ def test_calls_do_not_depend_on_the_order_and_grow_with_the_rate(
     calls = dict(zip(cases, dropped(cases, rate), strict=True))
     shuffled = chance.sample(cases, len(cases))
     assert dict(zip(shuffled, dropped(shuffled, rate), strict=True)) == calls
-    assert all(p_of_drop(each) <= 0.5 for each, is_called in calls.items() if is_called)
+    assert all(fisher(each) <= 0.5 for each, is_called in calls.items() if is_called)
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2])
@@ -88,3 +73,10 @@ def test_without_a_change_any_call_is_rare(base: int, head: int, passed: tuple[i
             cases = [Trials(total - now, base, now, head) for now, total in zip(drawn, passed, strict=True)]
             wrong += probability * any(dropped(cases, rate))
     assert wrong <= rate
+
+
+@pytest.mark.parametrize("others", [[STEADY] * 6, [REPAIRED] * 6, [STEADY] * 3 + [REPAIRED] * 3])
+def test_more_broken_cases_are_never_better_news(others: list[Trials]) -> None:
+    for broken in range(1, 12):
+        calls = dropped([BROKEN] * broken + others, 0.025)
+        assert calls == (True,) * broken + (False,) * len(others)

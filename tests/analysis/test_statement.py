@@ -14,6 +14,7 @@ from agentv_ci.analysis.metric_texts import metric_text
 from agentv_ci.analysis.statement import Terms
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.comparison import Comparison, MetricChange, Statement
+from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.report import GateSettings
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow, Usage
 from tests.support import NOW
@@ -81,8 +82,8 @@ def test_a_limit_makes_the_comparison_worse() -> None:
     assert found.statement is not None
     assert found.statement.verdict == "worse"
     (reason,) = found.reasons
-    assert reason.startswith("cost $0.009986 → $0.01992, +99.4% (+")
-    assert reason.endswith(", at most 10% allowed")
+    assert reason.startswith("cost $0.009986 → $0.01992; in total +99.4%, range per case +")
+    assert reason.endswith(" (99%); at most 10% allowed")
 
 
 @pytest.mark.parametrize("metric", ["mean_latency", "p95_latency"])
@@ -102,16 +103,16 @@ def test_tokens_of_few_cases_are_compared_trial_by_trial() -> None:
     single = limited(one, other, Limit("tokens", 0.1))
     assert (single.verdict, single.low) == ("undecided", None)
     assert single.reason is not None
-    assert single.reason.startswith("1 case, too few for a mean: compare at least ")
+    assert single.reason == "it needs 8 cases, or --repeat 5"
 
 
 @pytest.mark.parametrize(
     ("base", "head", "text"),
     [
-        ({}, {}, "cost: no costs from target default"),
-        ({"cost_usd": 0.1}, {}, "cost: no costs now from target default"),
-        ({}, {"cost_usd": 0.1}, "cost: no costs before from target default"),
-        ({"cost_usd": 0.1}, {"cost_usd": 0.0, "cached": True}, "cost: no costs now from target default"),
+        ({}, {}, "cost not compared: no costs from target default"),
+        ({"cost_usd": 0.1}, {}, "cost not compared: no costs now from target default"),
+        ({}, {"cost_usd": 0.1}, "cost not compared: no costs before from target default"),
+        ({"cost_usd": 0.1}, {"cost_usd": 0.0, "cached": True}, "cost not compared: no costs now from target default"),
     ],
 )
 def test_costs_that_are_not_measured_are_named_and_never_0(
@@ -126,6 +127,40 @@ def test_cases_without_a_cost_are_counted() -> None:
     head = [each.model_copy(update={"cost_usd": None}) if each.eval_id == "case-3" else each for each in head]
     found = limited(base, head, Limit("cost", 0.5))
     assert (found.cases, found.reason) == (CASES - 1, "1 of 12 cases not measured on both sides")
+
+
+HALF_FREE = [0.0] * 3 + [0.1] * 3
+"""Of cases with three trials, every other one costs nothing."""
+HALF_ONE_DOLLAR = [1.0] * 3 + [0.1] * 3
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict", "reason"),
+    [
+        (HALF_FREE, HALF_ONE_DOLLAR, "undecided", "6 of 12 cases had 0 before and more now"),
+        ([0.0], [1.0], "undecided", "12 of 12 cases had 0 before and more now"),
+        ([0.0], [0.0], "within", None),
+        (HALF_FREE, HALF_FREE, "within", None),
+        ([1.0], [0.0], "within", "12 of 12 cases had more before and 0 now"),
+        (HALF_ONE_DOLLAR, HALF_FREE, "within", "6 of 12 cases had more before and 0 now"),
+        ([0.0, 0.0, 0.1], [0.0, 0.0, 0.1], "within", None),
+        ([0.0, 0.0, 0.1], [0.1, 0.1, 0.1], "worse", None),
+        ([0.2] * 3 + [0.1] * 3, [0.0] * 3 + [0.2] * 3, "undecided", "6 of 12 cases had more before and 0 now"),
+    ],
+)
+def test_costs_of_0_are_costs(base: list[float], head: list[float], verdict: str, reason: str | None) -> None:
+    found = limited(run(cost_usd=base), run(cost_usd=head), Limit("cost", 0.1))
+    assert (found.verdict, found.reason) == (verdict, reason)
+    assert found.base == pytest.approx(sum(base) / len(base))
+    assert found.head == pytest.approx(sum(head) / len(head))
+
+
+def test_an_undecided_limit_leaves_the_comparison_undecided() -> None:
+    found = compared(run(cost_usd=HALF_FREE), run(cost_usd=HALF_ONE_DOLLAR), Limit("cost", 0.1))
+    (reason,) = found.undecided
+    assert reason.startswith("cost $0.05 → $0.55; in total +1000.0%, ")
+    assert found.reasons == ()
+    assert compared(run(cost_usd=0.1), run(cost_usd=0.1), Limit("cost", 0.1)).undecided == ()
 
 
 def test_suites_with_the_same_limit_are_judged_together() -> None:
@@ -211,31 +246,136 @@ def test_few_cases_are_worse_all_together_among_many() -> None:
 
     for cases in (9, 10, 20):
         found = broken(cases)
-        assert found.verdict == "worse"
-        assert [(each.low, each.high) for each in found.metrics if each.verdict == "worse"] == [(None, None)]
+        (rate,) = found.metrics
+        assert (rate.metric, rate.verdict, rate.base_passed, rate.head_passed) == (
+            "pass rate",
+            "worse",
+            3 * cases,
+            3 * cases - 9,
+        )
+
+
+def verdicts(words: str) -> Comparison:
+    """Compare cases, each with its trials on both sides: `ppp:fff`, or `ppp*6:fff` for six of them."""
+    sides: tuple[list[ResultRow], list[ResultRow]] = ([], [])
+    number = 0
+    for word in words.split():
+        kind, _, times = word.partition("*")
+        for _ in range(int(times or 1)):
+            for rows, letters in zip(sides, kind.split(":"), strict=True):
+                of = case(f"case-{number}", trials=len(letters), line=number + 1)
+                rows += [scored(of, letter, trial) for trial, letter in enumerate(letters, 1)]
+            number += 1
+    return compared(*sides)
+
+
+def scored(of: PlanCase, letter: str, trial: int) -> ResultRow:
+    word = {"p": "pass", "f": "fail", "e": "error"}[letter]
+    return row(word, of=of, trial=trial, score=float(letter == "p") if letter != "e" else None)
 
 
 @pytest.mark.parametrize(
-    ("passes", "now", "maybe"),
+    ("words", "verdict", "suspects", "worse"),
     [
-        (5, 0, 5),  # no drop of five trials is beyond chance
-        (5, 5, 0),
-        (7, 6, 0),  # a drop of all seven would be
-        (12, 11, 0),
+        # One trial a side: from six failures on, chance is no explanation.
+        ("p:f p:p*5", "undecided", 1, 0),
+        ("p:f*5 p:p", "undecided", 5, 0),
+        ("p:f*6 p:p", "worse", 0, 0),
+        ("p:f*7", "worse", 0, 0),
+        ("p:f p:p*199", "undecided", 1, 0),
+        ("p:f*6 f:p", "undecided", 6, 0),
+        ("p:p*5", "undecided", 0, 0),
+        ("f:f*5", "undecided", 0, 0),
+        ("f:p*8", "better", 0, 0),
+        ("f:p*8 p:f", "undecided", 1, 0),
+        # Several trials.
+        ("ppp:fff ppp:ppp*9", "undecided", 1, 0),
+        ("ppp:fff*2 ppp:ppp*9", "worse", 0, 0),
+        ("ppp:pff ppp:ppp*9", "undecided", 0, 0),
+        ("ppppp:fffff ppppp:ppppp*9", "worse", 0, 1),
+        ("ppppp:fffff fffff:ppppp*6 ppppp:ppppp*3", "worse", 0, 1),
+        ("ppppp:fffff fffff:ppppp*60", "worse", 0, 1),
+        ("ppppp:fffff pppff:ppfff*25 ppfff:pppff*25", "undecided", 1, 0),
+        # A better suite does not excuse a case that cannot be told from chance.
+        ("ppp:fff fff:ppp*9", "undecided", 1, 0),
     ],
 )
-def test_a_worse_verdict_counts_if_no_drop_could_be_shown(passes: int, now: int, maybe: int) -> None:
-    base = run(passes, 1)
-    head = [*base[:now], *(each.model_copy(update={"verdict": "fail", "score": 0.0}) for each in base[now:])]
-    found = compared(base, head)
+def test_the_verdict_and_its_suspects(words: str, verdict: str, suspects: int, worse: int) -> None:
+    found = verdicts(words)
     assert found.statement is not None
-    assert (found.statement.verdict, len(found.statement.maybe_worse_cases)) == ("undecided", maybe)
-    assert bool(found.reasons) == bool(maybe)
+    assert len(found.statement.maybe_worse_cases) == suspects
+    assert len(found.statement.worse_cases) == worse
+    is_open = bool(found.undecided)
+    assert is_open == bool(suspects)
+    assert bool(found.reasons) == (verdict == "worse")
+    assert is_open or found.statement.verdict == verdict
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 5])
+@pytest.mark.parametrize("repaired", [0, 1, 6, 20])
+def test_more_broken_cases_are_never_better_news(trials: int, repaired: int) -> None:
+    passes, fails = "p" * trials, "f" * trials
+    ranks = []
+    for broken in range(9):
+        parts = {f"{passes}:{fails}": broken, f"{fails}:{passes}": repaired, f"{passes}:{passes}": 10 - broken}
+        found = verdicts(" ".join(f"{kind}*{number}" for kind, number in parts.items() if number))
+        ranks.append(2 if found.reasons else 1 if found.undecided else 0)
+    assert ranks == sorted(ranks)
+    assert ranks[0] == 0 < ranks[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "undecided"),
+    [
+        (
+            "p:f p:p*5",
+            "case-0 passed 1 of 1, now 0 of 1; this may be chance: run both sides with --eval-id case-0 --repeat 5 "
+            "to decide",
+        ),
+        (
+            "p:f*2 p:p*5",
+            "2 cases got worse: case-0, case-1 (the first passed 1 of 1, now 0 of 1); this may be chance: run both "
+            "sides with --eval-id case-0 --eval-id case-1 --repeat 5 to decide",
+        ),
+        (
+            "ppppp:fffff pppff:ppfff*25 ppfff:pppff*25",
+            "case-0 passed 5 of 5, now 0 of 5; this may be chance: run both sides with --eval-id case-0 --repeat 10 "
+            "to decide",
+        ),
+    ],
+)
+def test_suspects_are_named_with_what_decides(words: str, undecided: str) -> None:
+    assert verdicts(words).undecided == (undecided,)
+
+
+@pytest.mark.parametrize(
+    ("words", "withheld"),
+    [
+        ("ppppp:peeee*4", "16 trials without a verdict (16 of this run) could decide either way: run them again"),
+        ("peeee:ppppp*4", None),
+        ("ppppp:ppppe ppppp:ppppp*19", None),
+        ("ppppp:fffff ppppp:ppppe*3", None),
+        ("peeee:pffff*3", "12 trials without a verdict (12 of main.jsonl) could decide either way: run them again"),
+        ("ppppp:eeeee ppppp:ppppp*9", "5 trials without a verdict (5 of this run) could decide either way: run them again"),
+    ],
+)
+def test_missing_trials_withhold_a_verdict_that_they_would_decide(words: str, withheld: str | None) -> None:
+    found = verdicts(words).statement
+    assert found is not None
+    assert found.withheld == ((withheld,) if withheld is not None else ())
+
+
+def test_scores_that_follow_from_passing_are_not_compared_twice() -> None:
+    found = verdicts("ppp:ppf*10").statement
+    assert found is not None
+    assert [change.metric for change in found.metrics] == ["pass rate"]
+    graded = stated(run(score=[0.9, 0.8]), run(score=[0.85, 0.95]))
+    assert [change.metric for change in graded.metrics] == ["pass rate", "mean score"]
 
 
 def test_rates_and_scores_of_too_few_cases_say_what_is_needed() -> None:
-    texts = [metric_text(each) for each in stated(run(3, 1), run(3, 1)).metrics]
+    texts = [metric_text(change) for change in stated(run(3, 1, score=[0.9, 1.0]), run(3, 1)).metrics]
     assert texts == [
-        "pass rate 100.0% → 100.0%; 3 cases with so few trials cannot show any drop: use --repeat 5",
-        "mean score 1.000 → 1.000; 3 cases, too few for a mean: compare at least 8",
+        "pass rate 100% before and now (3 → 3 of 3 trials); too few trials to see any drop; use --repeat 5",
+        "mean score not compared: it needs 7 cases, there are 3",
     ]

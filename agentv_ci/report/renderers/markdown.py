@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agentv_ci.analysis.metric_texts import metric_text
+from agentv_ci.analysis.metric_texts import metric_text, verdict_text
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.trial_outcomes import Finding, TrialOutcome
 from agentv_ci.contracts.action import PastRun
@@ -302,8 +302,8 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
 def _statement(comparison: Comparison) -> list[str]:
     if (statement := comparison.statement) is None:
         return []
-    metrics = [f"{each.verdict}: {code(metric_text(each))}" for each in statement.metrics]
-    return [f"**{view.statement_text(statement)}**", *metrics]
+    metrics = [f"{verdict_text(change)}: {code(metric_text(change))}" for change in statement.metrics]
+    return [f"**{view.statement_text(comparison)}**", *metrics, *map(code, comparison.undecided)]
 
 
 def _proof(proof: Proof, run: RunView) -> str:

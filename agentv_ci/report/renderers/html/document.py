@@ -8,7 +8,7 @@ from functools import cache
 
 from jinja2 import Environment
 
-from agentv_ci.analysis.metric_texts import metric_name, values_text
+from agentv_ci.analysis.metric_texts import metric_name, values_text, verdict_text
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
@@ -116,6 +116,7 @@ def _environment() -> Environment:
         "rate": view.rate_text,
         "statement": view.statement_text,
         "values": values_text,
+        "verdict_text": verdict_text,
         "tone": tone_of,
         "worst_first": worst_first,
     }
