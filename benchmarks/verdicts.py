@@ -28,6 +28,7 @@ from agentv_ci.analysis.tally import Tally
 from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.base import Require
 from agentv_ci.contracts.case_head import RowCase
+from agentv_ci.contracts.comparison import MetricVerdict
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.results.trials import Result, needed, verdict_of_trials
 
@@ -36,8 +37,10 @@ CONFIDENCES = (CONFIDENCE,)
 CASES = 20
 STEADY, MOODY = 0.95, 0.8
 """How often a good agent passes a case, and how often one does whose answers vary a lot."""
-BROKEN, WORSE = 0.1, 0.7
-"""How often an agent passes a case that has broken, and how often all of them when it has become worse everywhere."""
+BROKEN, DROPPED, WORSE = 0.1, 0.85, 0.7
+"""How often an agent passes a case that has broken, and how often all of them after a small and after a large drop."""
+REPAIRED = 6
+"""Cases that get better beside one that breaks."""
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SUITE = "simulated.yaml"
 
@@ -54,7 +57,10 @@ Agent = Sequence[float]
 GOOD: Agent = [STEADY] * CASES
 VARYING: Agent = [MOODY] * CASES
 ONE_BROKEN: Agent = [BROKEN, *[STEADY] * (CASES - 1)]
+ALL_DROPPED: Agent = [DROPPED] * CASES
 ALL_WORSE: Agent = [WORSE] * CASES
+TO_REPAIR: Agent = [STEADY, *[BROKEN] * REPAIRED, *[STEADY] * (CASES - 1 - REPAIRED)]
+"""One case passes that will break, and six fail that will be repaired."""
 
 
 def run_of(agent: Agent, repeat: int, chance: random.Random) -> list[CaseOutcome]:
@@ -111,6 +117,19 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
+class Undecided:
+    """Two runs, of which too few trials may not say whether the second is worse."""
+
+    base: Agent
+    head: Agent
+
+    def is_wrong(self, repeat: int, chance: random.Random) -> bool:
+        """Whether the comparison is undecided."""
+        base, head = (run_of(agent, repeat, chance) for agent in (self.base, self.head))
+        return bool(compare_sides(Side("base", base), Side("head", head), Terms(CONFIDENCE), now=NOW).undecided)
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """Two runs, in the second of which the first case has broken."""
 
@@ -130,18 +149,19 @@ class Priced:
     """Two runs whose answers cost differently, with a limit of the increase."""
 
     increase: float
-    should_fail: bool
+    verdict: MetricVerdict
+    """The one that is counted."""
 
     def is_wrong(self, repeat: int, chance: random.Random) -> bool:
-        """Whether the decision about the limit is wrong."""
+        """Whether the decision about the limit is the one that is counted."""
         prices = [chance.lognormvariate(0, SPREAD) for _ in range(CASES)]
         base = priced(run_of(GOOD, repeat, chance), prices, chance)
         head = priced(run_of(GOOD, repeat, chance), [each * (1 + self.increase) for each in prices], chance)
         terms = Terms(CONFIDENCE, [Limit("cost", ALLOWED)])
         statement = compare_sides(Side("base", base), Side("head", head), terms, now=NOW).statement
         assert statement is not None, "runs have cases in common"
-        is_worse = any(each.metric == "cost" and each.verdict == "worse" for each in statement.metrics)
-        return is_worse != self.should_fail
+        (found,) = (change.verdict for change in statement.metrics if change.metric == "cost")
+        return found == self.verdict
 
 
 def priced(outcomes: Sequence[CaseOutcome], prices: Sequence[float], chance: random.Random) -> list[CaseOutcome]:
@@ -153,7 +173,7 @@ def priced(outcomes: Sequence[CaseOutcome], prices: Sequence[float], chance: ran
     return found
 
 
-Measure = Gated | Compared | Called | Priced
+Measure = Gated | Compared | Undecided | Called | Priced
 
 
 def measures() -> Iterator[tuple[str, Measure]]:
@@ -166,11 +186,18 @@ def measures() -> Iterator[tuple[str, Measure]]:
         yield f"{about}, steady agent: false alarm", Compared(GOOD, GOOD, confidence, should_fail=False)
         yield f"{about}, moody agent: false alarm", Compared(VARYING, VARYING, confidence, should_fail=False)
         yield f"{about}, one case broken: missed", Compared(GOOD, ONE_BROKEN, confidence, should_fail=True)
+        yield f"{about}, one broken, six repaired: missed", Compared(TO_REPAIR, ONE_BROKEN, confidence, should_fail=True)
+        yield f"{about}, all drop to {DROPPED:.0%}: missed", Compared(GOOD, ALL_DROPPED, confidence, should_fail=True)
         yield f"{about}, all worse: missed", Compared(GOOD, ALL_WORSE, confidence, should_fail=True)
+        yield f"{about}, steady agent: undecided", Undecided(GOOD, GOOD)
+        yield f"{about}, moody agent: undecided", Undecided(VARYING, VARYING)
+        yield f"{about}, one case broken: undecided", Undecided(GOOD, ONE_BROKEN)
     yield "moody agent, one case broken: wrong among the cases called", Called(VARYING, [BROKEN, *VARYING[1:]])
-    yield f"cost as before, at most {ALLOWED:.0%} more: false alarm", Priced(0.0, should_fail=False)
-    yield f"cost {ALLOWED:.0%} more, at most {ALLOWED:.0%} more: false alarm", Priced(ALLOWED, should_fail=False)
-    yield f"cost 60% more, at most {ALLOWED:.0%} more: missed", Priced(0.6, should_fail=True)
+    yield f"cost as before, at most {ALLOWED:.0%} more: false alarm", Priced(0.0, "worse")
+    yield f"cost as before, at most {ALLOWED:.0%} more: undecided", Priced(0.0, "undecided")
+    yield f"cost {ALLOWED:.0%} more, at most {ALLOWED:.0%} more: false alarm", Priced(ALLOWED, "worse")
+    yield f"cost 60% more, at most {ALLOWED:.0%} more: within", Priced(0.6, "within")
+    yield f"cost 60% more, at most {ALLOWED:.0%} more: undecided", Priced(0.6, "undecided")
 
 
 def rates(name: str, measure: Measure, runs: int) -> dict[int, float]:

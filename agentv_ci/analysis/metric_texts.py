@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 def metric_text(change: MetricChange) -> str:
     """Return a metric with its values on both sides, how sure the change is, and what would decide it."""
-    return f"{metric_name(change)} {values_text(change)}"
+    separator = ": " if change.verdict == "not compared" else " "
+    return f"{metric_name(change)}{separator}{values_text(change)}"
 
 
 def values_text(change: MetricChange) -> str:
     """Return the values on both sides, how sure the change is, and what would decide it."""
     if change.verdict == "not compared":
-        return f"not compared: {change.reason}" if change.reason else "not compared"
+        return change.reason or ""
     if change.metric == "pass rate":
         return _pass_rate(change)
     details = (_range(change), _allowed(change), change.reason)

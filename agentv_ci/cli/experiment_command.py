@@ -53,7 +53,7 @@ class ExperimentGate(GateOptions):
     min_mean_score: float | None = None
 
 
-NO_BASELINE = BaselineOptions(baseline=None, allow_changes=False)
+NO_BASELINE = BaselineOptions(baseline=None, allow_changes=False, undecided=None)
 NO_INCREASES = IncreaseOptions(**dict.fromkeys(each.name for each in fields(IncreaseOptions)))
 
 

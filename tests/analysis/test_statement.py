@@ -13,6 +13,7 @@ from agentv_ci.analysis.metric_changes import Limit, limits_of
 from agentv_ci.analysis.metric_texts import metric_text
 from agentv_ci.analysis.statement import Terms
 from agentv_ci.analysis.tally import Tally
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.comparison import Comparison, MetricChange, Statement
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.report import GateSettings
@@ -109,10 +110,10 @@ def test_tokens_of_few_cases_are_compared_trial_by_trial() -> None:
 @pytest.mark.parametrize(
     ("base", "head", "text"),
     [
-        ({}, {}, "cost not compared: no costs from target default"),
-        ({"cost_usd": 0.1}, {}, "cost not compared: no costs now from target default"),
-        ({}, {"cost_usd": 0.1}, "cost not compared: no costs before from target default"),
-        ({"cost_usd": 0.1}, {"cost_usd": 0.0, "cached": True}, "cost not compared: no costs now from target default"),
+        ({}, {}, "cost: no costs from target default"),
+        ({"cost_usd": 0.1}, {}, "cost: no costs now from target default"),
+        ({}, {"cost_usd": 0.1}, "cost: no costs before from target default"),
+        ({"cost_usd": 0.1}, {"cost_usd": 0.0, "cached": True}, "cost: no costs now from target default"),
     ],
 )
 def test_costs_that_are_not_measured_are_named_and_never_0(
@@ -270,8 +271,8 @@ def verdicts(words: str) -> Comparison:
 
 
 def scored(of: PlanCase, letter: str, trial: int) -> ResultRow:
-    word = {"p": "pass", "f": "fail", "e": "error"}[letter]
-    return row(word, of=of, trial=trial, score=float(letter == "p") if letter != "e" else None)
+    words: dict[str, Verdict] = {"p": "pass", "f": "fail", "e": "error"}
+    return row(words[letter], of=of, trial=trial, score=float(letter == "p") if letter != "e" else None)
 
 
 @pytest.mark.parametrize(
@@ -329,18 +330,24 @@ def test_more_broken_cases_are_never_better_news(trials: int, repaired: int) -> 
     [
         (
             "p:f p:p*5",
-            "case-0 passed 1 of 1, now 0 of 1; this may be chance: run both sides with --eval-id case-0 --repeat 5 "
-            "to decide",
+            (
+                "case-0 passed 1 of 1, now 0 of 1; this may be chance: run both sides with --eval-id case-0 --repeat 5 "
+                "to decide"
+            ),
         ),
         (
             "p:f*2 p:p*5",
-            "2 cases got worse: case-0, case-1 (the first passed 1 of 1, now 0 of 1); this may be chance: run both "
-            "sides with --eval-id case-0 --eval-id case-1 --repeat 5 to decide",
+            (
+                "2 cases got worse: case-0, case-1 (the first passed 1 of 1, now 0 of 1); this may be chance: run both "
+                "sides with --eval-id case-0 --eval-id case-1 --repeat 5 to decide"
+            ),
         ),
         (
             "ppppp:fffff pppff:ppfff*25 ppfff:pppff*25",
-            "case-0 passed 5 of 5, now 0 of 5; this may be chance: run both sides with --eval-id case-0 --repeat 10 "
-            "to decide",
+            (
+                "case-0 passed 5 of 5, now 0 of 5; this may be chance: run both sides with --eval-id case-0 --repeat 10 "
+                "to decide"
+            ),
         ),
     ],
 )
@@ -356,7 +363,10 @@ def test_suspects_are_named_with_what_decides(words: str, undecided: str) -> Non
         ("ppppp:ppppe ppppp:ppppp*19", None),
         ("ppppp:fffff ppppp:ppppe*3", None),
         ("peeee:pffff*3", "12 trials without a verdict (12 of main.jsonl) could decide either way: run them again"),
-        ("ppppp:eeeee ppppp:ppppp*9", "5 trials without a verdict (5 of this run) could decide either way: run them again"),
+        (
+            "ppppp:eeeee ppppp:ppppp*9",
+            "5 trials without a verdict (5 of this run) could decide either way: run them again",
+        ),
     ],
 )
 def test_missing_trials_withhold_a_verdict_that_they_would_decide(words: str, withheld: str | None) -> None:
@@ -377,5 +387,5 @@ def test_rates_and_scores_of_too_few_cases_say_what_is_needed() -> None:
     texts = [metric_text(change) for change in stated(run(3, 1, score=[0.9, 1.0]), run(3, 1)).metrics]
     assert texts == [
         "pass rate 100% before and now (3 → 3 of 3 trials); too few trials to see any drop; use --repeat 5",
-        "mean score not compared: it needs 7 cases, there are 3",
+        "mean score: it needs 7 cases, there are 3",
     ]
