@@ -186,7 +186,8 @@ def measures() -> Iterator[tuple[str, Measure]]:
         yield f"{about}, steady agent: false alarm", Compared(GOOD, GOOD, confidence, should_fail=False)
         yield f"{about}, moody agent: false alarm", Compared(VARYING, VARYING, confidence, should_fail=False)
         yield f"{about}, one case broken: missed", Compared(GOOD, ONE_BROKEN, confidence, should_fail=True)
-        yield f"{about}, one broken, six repaired: missed", Compared(TO_REPAIR, ONE_BROKEN, confidence, should_fail=True)
+        hidden = Compared(TO_REPAIR, ONE_BROKEN, confidence, should_fail=True)
+        yield f"{about}, one broken and six repaired: missed", hidden
         yield f"{about}, all drop to {DROPPED:.0%}: missed", Compared(GOOD, ALL_DROPPED, confidence, should_fail=True)
         yield f"{about}, all worse: missed", Compared(GOOD, ALL_WORSE, confidence, should_fail=True)
         yield f"{about}, steady agent: undecided", Undecided(GOOD, GOOD)

@@ -24,8 +24,8 @@ from agentv_ci.app.latest import link_latest
 from agentv_ci.app.report_files import RunFiles, RunOutcome, read_run_report, why, write_reports
 from agentv_ci.app.rivals import ArmAnswers, base_of
 from agentv_ci.app.shards import durations_of
-from agentv_ci.compile.overrides import Overrides, narrowed, override
-from agentv_ci.contracts.case_key import matching
+from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
+from agentv_ci.contracts.case_key import CaseKey, matching
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of, runs_in_suite
 from agentv_ci.contracts.report import Ending, RunOrigin, ScenarioReport, ShardRecord, quarantine_of
@@ -104,7 +104,24 @@ async def run_plan(
     ending = replace(ending, shard=shard, quarantine=() if ending.dry_run else options.quarantine)
     judge = judged.report if judged is not None else None
     if earlier is None:
-        return conclude(plan, files, ending, against=against, judge=judge)
+        outcome = conclude(plan, files, ending, against=against, judge=judge)
+    else:
+        outcome = _conclude_resumed(plan, files, ending, results, against, judge)
+    suspects = _suspects(outcome) if options.confirm is not None and ending.stopped is None else frozenset()
+    if not suspects:
+        return outcome
+    services.note(f"{counted(len(suspects), 'case')} undecided; {counted(options.confirm or 0, 'more trial')} of each")
+    return await _confirm(plan, suspects, options, files, services, against, ending)
+
+
+def _conclude_resumed(
+    plan: Plan,
+    files: RunFiles,
+    ending: Ending,
+    results: ResumedResults,
+    against: BaselineComparison | None,
+    judge: Callable[[Iterable[ResultRow]], ExperimentReport] | None = None,
+) -> RunOutcome:
     # An interrupted run may have been started by mistake: keep all earlier rows.
     if ending.stopped != "interrupted":
         try:
@@ -112,6 +129,34 @@ async def run_plan(
         except (OSError, UsageError) as error:
             ending = replace(ending, write_error=ending.write_error or why(error, files.results))
     return conclude(plan, files, ending, results.rows, against, judge=judge)
+
+
+def _suspects(outcome: RunOutcome) -> frozenset[CaseKey]:
+    """Return the cases that passed in all trials of the baseline and pass in none now, which may be chance."""
+    comparison = outcome.report.comparison
+    statement = comparison.statement if comparison is not None else None
+    return frozenset(case.key for case in statement.maybe_worse_cases) if statement is not None else frozenset()
+
+
+async def _confirm(
+    plan: Plan,
+    suspects: Collection[CaseKey],
+    options: RunOptions,
+    files: RunFiles,
+    services: RunServices,
+    against: BaselineComparison | None,
+    ended: Ending,
+) -> RunOutcome:
+    """Run more trials of some cases, and conclude again with all trials."""
+    more = options.confirm or 0
+    trials = {plan.key_of(case): case.trials + more * (plan.key_of(case) in suspects) for case in plan.cases}
+    plan = with_trials(plan, trials)
+    results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
+    earlier = results.read_earlier(files.results, is_part=options.is_part)
+    ending = await run_trials(plan, options, files, services, earlier=earlier)
+    seconds = (ending.duration_s or 0.0) + (ended.duration_s or 0.0)
+    ending = replace(ending, shard=ended.shard, quarantine=ended.quarantine, duration_s=seconds)
+    return _conclude_resumed(plan, files, ending, results, against)
 
 
 def _kept_rows(earlier: EarlierRun | None) -> Iterator[ResultRow]:

@@ -201,6 +201,11 @@ class EvalOptions:
         help="Do not gate on the cases that this quarantine names (default: .agentv/quarantine.yaml).",
     )
     no_quarantine: bool = gate_option("--no-quarantine", is_flag=True, help="Gate on all cases.")
+    confirm: int | None = gate_option(
+        "--confirm",
+        type=Count(min=1),
+        help="Run N more trials of the cases that leave the comparison with the baseline undecided.",
+    )
     reports: ReportOptions = field(metadata=part(ReportOptions))
     dump_prompts: bool = debug_option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
     dump_traces: bool = debug_option("--dump-traces", is_flag=True, help="Write all messages to .agentv/traces/.")
@@ -216,6 +221,7 @@ class EvalOptions:
         _refuse_together(("--quarantine", self.quarantine), ("--no-quarantine", self.no_quarantine))
         _refuse_alone("--cache-dir", self.cache_dir, "--cache", wants=self.wants_cache)
         _refuse_alone("--format", self.list_form, "--list", wants=self.wants_list or self.list_form == "text")
+        _refuse_alone("--confirm", self.confirm, "--baseline", wants=self.against.baseline)
         _refuse_alone("--balance", self.balance, "--shard", wants=self.shard)
         for metric in self.increases.limits():
             # The limits of shards hold when `report` merges them and compares the whole.
@@ -292,6 +298,7 @@ class EvalOptions:
             baseline=self.against.path(cwd),
             allows_changes=self.against.allow_changes,
             when_undecided=self.against.undecided,
+            confirm=self.confirm,
             command=typed_command(),
             again=options_again(
                 root,

@@ -73,6 +73,7 @@ class ExperimentOptions(EvalOptions):
     increases: IncreaseOptions = NO_INCREASES
     quarantine: str | None = None
     no_quarantine: bool = True
+    confirm: int | None = None
     results: tuple[str, ...] = results_option(
         "--results", type=FILE, multiple=True, help="Judge these results, or shards, and run nothing; repeatable."
     )

@@ -77,6 +77,8 @@ class RunOptions(Struct, frozen=True):
     """The baseline to compare with."""
     allows_changes: bool = False
     """Whether to compare although judges, models or tasks differ."""
+    confirm: int | None = None
+    """How many more trials suspects run if the comparison is undecided; None: none."""
     when_undecided: WhenUndecided | None = None
     """What an undecided comparison counts as; None: what the gate says."""
     quarantine: tuple[Quarantine, ...] = ()

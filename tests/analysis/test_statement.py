@@ -345,8 +345,8 @@ def test_more_broken_cases_are_never_better_news(trials: int, repaired: int) -> 
         (
             "ppppp:fffff pppff:ppfff*25 ppfff:pppff*25",
             (
-                "case-0 passed 5 of 5, now 0 of 5; this may be chance: run both sides with --eval-id case-0 --repeat 10 "
-                "to decide"
+                "case-0 passed 5 of 5, now 0 of 5; this may be chance: "
+                "run both sides with --eval-id case-0 --repeat 10 to decide"
             ),
         ),
     ],

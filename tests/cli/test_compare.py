@@ -462,3 +462,40 @@ class TestUndecided:
         self.documents(project, undecided="fail")
         project.targets(tool("test {EVAL_ID} = case-0 || echo Hello"))
         assert project.eval("--baseline", "main.jsonl", "--undecided", "pass").code == 0
+
+    @pytest.mark.parametrize(
+        ("now", "code", "passed"),
+        [
+            ("test $(cat asked 2>/dev/null | wc -c) -lt 2 || echo Hello", 0, 4),
+            ("true", 6, 0),
+        ],
+        ids=["chance", "broken"],
+    )
+    def test_suspects_are_confirmed_in_the_same_run(self, now: str, code: int, passed: int, project: Project) -> None:
+        asked = project.path("asked").as_posix()
+        answer = f"printf x >> {asked}; {now.replace('asked', asked)}"
+        project.targets(tool(f"if test {{EVAL_ID}} = case-0; then {answer}; else echo Hello; fi"))
+        done = project.eval("--baseline", "main.jsonl", "--confirm", "4", "--workers", "1")
+        assert (done.code, "1 case undecided; 4 more trials of each" in done.err) == (code, True)
+        trials = [row["trial"] for row in project.rows() if row["eval_id"] == "case-0"]
+        assert (trials, len(project.rows())) == ([1, 2, 3, 4, 5], 5 + 5)
+        assert project.path("asked").stat().st_size == 5
+        (repeated,) = project.json("r.report.json")["repeated"]
+        assert (repeated["graded"], repeated["passed"]) == (5, passed)
+        assert project.run("compare", "main.jsonl", "r.jsonl").code == code
+
+    def test_a_broken_case_of_several_trials_is_confirmed(self, project: Project) -> None:
+        project.documents(*self.IDS, targets=(tool("echo Hello"),), gate={"min_pass_rate": 0}, repeat=3)
+        assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
+        project.targets(tool("if test {EVAL_ID} = case-0; then echo Bye; else echo Hello; fi"))
+        assert project.eval("--baseline", "main.jsonl").code == 6
+        assert project.eval("--baseline", "main.jsonl", "--confirm", "3").code == 1
+        assert len(project.rows()) == 6 * 3 + 3
+        reason = "against main.jsonl: case-0 passed 3 of 3, now 0 of 6; "
+        assert project.json("r.report.json")["gate"]["reasons"][0].startswith(reason)
+
+    def test_nothing_is_confirmed_without_a_baseline_or_suspects(self, project: Project) -> None:
+        project.refuses("eval", "evals", "--confirm", "4", error="--confirm requires --baseline")
+        project.targets(tool("echo Hello"))
+        assert project.eval("--baseline", "main.jsonl", "--confirm", "4").code == 0
+        assert len(project.rows()) == 6

@@ -236,7 +236,7 @@ function comparisonPanel(run, each) {
   return panelOf("Baseline", make("p", {}, changeBadge(each.change)), list([
     ["Before", each.base && rateText(each.base)], ["Now", each.head && rateText(each.head)],
     [level, each.low !== undefined && `${signedPercent(each.low)} to ${signedPercent(each.high)}`],
-  ]), each.single && make("p", { class: "more" }, "One trial per side: possibly noise."),
+  ]), each.single && make("p", { class: "more" }, "One trial a side: this may be chance."),
   each.stale && make("p", { class: "more" }, "The case or its target has changed since."));
 }
 
