@@ -94,7 +94,7 @@ class Statement(Recorded):
     confidence: Share = Field(description="Confidence of the statement.")
     cases: int = Field(description="Cases that it is about.")
     metrics: Items[MetricChange] = Field(description="Changes of the metrics.")
-    worse_cases: Items[OfCase] = Field((), description="Cases that got worse by a test of their own trials, among all cases.")
+    worse_cases: Items[OfCase] = Field((), description="Cases that got worse by a test of their own trials.")
     maybe_worse_cases: Items[OfCase] = Field(
         (),
         description="Cases that passed in all of their trials and pass in none, with too few trials to exclude chance.",
