@@ -108,13 +108,11 @@ class _Judge:
             withheld.append(f"{counted(self._trials.doubled, 'trial')} with more than one row")
         withheld += [DRY_RUN] if self._is_dry else []
         verdict, reasons = _verdict(effects)
-        doubts = [*self._doubts(verdict, among)]
         if withheld and not regardless:
             verdict, reasons = "withheld", withheld
-        elif doubts and verdict != "undecided":
+        elif verdict != "undecided" and (doubts := [*self._doubts(verdict, among)]):
             verdict, reasons = "withheld", doubts
             withheld += doubts
-            doubts = []
         arms = [_arm(name, plan.metrics, self._trials, among) for name in (document.base_name, *plan.heads)]
         ran = sum(len(self._trials.of_arm(arm)) for arm in self._trials.by_arm)
         return ExperimentReport(
@@ -129,7 +127,7 @@ class _Judge:
             verdict=verdict,
             reasons=tuple(reasons),
             withheld=tuple(withheld),
-            warnings=(*_warnings(plan, self._trials, among), *doubts, *_unjudged(effects)),
+            warnings=(*_warnings(plan, self._trials, among), *_unjudged(effects)),
             arms=tuple(arms),
             effects=tuple(effects),
             looks=tuple(self._looks),
@@ -171,11 +169,12 @@ class _Judge:
         return stop(known, self._planned), [each.verdict for each in known]
 
     def _doubts(self, verdict: ExperimentVerdict, among: Counted) -> Iterator[str]:
-        """Yield why the verdict may be due to trials that are missing: they would decide otherwise at an extreme."""
+        """Yield why the verdict may be due to values that are missing: at an extreme, it would be another one."""
         others = {_verdict(self._described(each))[0] for each in self._extremes(among)} - {verdict}
         if others:
-            missing = [*_missing(self._plan, self._trials, among)]
-            yield f"{listed(missing)}; the verdict could be {listed(sorted({verdict, *others}))}: run them again"
+            could_be = f"the verdict could be {listed(sorted({verdict, *others}))}: run them again with --resume"
+            missing = [*_missing(self._plan, self._trials, among)] or ["crashed trials did not report all metrics"]
+            yield f"{'; '.join(missing)}. Depending on them, {could_be}"
 
     def _extremes(self, among: Counted) -> Sequence[_Claims]:
         """Return what the comparison would say if missing values were as bad for the arms as possible, and as good.
@@ -295,11 +294,11 @@ def _warnings(plan: ExperimentPlan, trials: ExperimentTrials, among: Counted) ->
 
 
 def _missing(plan: ExperimentPlan, trials: ExperimentTrials, among: Counted) -> Iterator[str]:
-    """Yield which arms lack trials that nothing is known of."""
+    """Yield which arms have trials with an error of the infrastructure."""
     for arm in plan.document.arms:
         if lost := trials.missing(arm.name, among):
             of_arm = f"{counted(len(lost), 'trial')} of '{arm.name}'"
-            yield f"{of_arm} without an answer that could be scored ({lost[0].error})"
+            yield f"{of_arm} without a verdict, not compared; first error: {lost[0].error}"
 
 
 def _unjudged(effects: Iterable[MetricEffect]) -> Iterator[str]:

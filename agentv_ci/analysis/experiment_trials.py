@@ -132,7 +132,7 @@ class ExperimentTrials:
             model=row.model,
             has_verdict=has_verdict,
             is_crash=row.is_crash,
-            error=f"{row.error_kind}: {row.error}",
+            error=f"{row.error_kind or 'error'}: {row.error}",
             values=dict(_measured(row, self._names)),
             answer=answer,
             preferences=tuple(_preferences(row, answer)),

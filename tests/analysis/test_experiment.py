@@ -15,7 +15,7 @@ from agentv_ci.analysis.experiment_looks import in_rounds, look_ends
 from agentv_ci.analysis.experiment_plan import ExperimentPlan, experiment_plan
 from agentv_ci.analysis.experiment_trials import cluster_of
 from agentv_ci.contracts.api_targets import OpenAITarget
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.plan import Plan, PlanCase
@@ -214,11 +214,131 @@ def test_metrics_are_measured_by_trial() -> None:
 def test_trials_without_a_verdict_are_not_compared() -> None:
     compiled = arms_of(*IDS)
     rows = rows_of(compiled, {"now": 0.0, "next": 1.0})
-    rows[0] = rows[0].model_copy(update={"verdict": "error", "status": "error", "score": 0.0})
+    rows[0] = failed(rows[0])
     found = judged(compiled, rows)
     assert found.effects[0].pairs == len(IDS) - 1
-    assert found.warnings == ("1 trial of 'now' without a verdict, not compared",)
+    assert found.warnings == ("1 trial of 'now' without a verdict, not compared; first error: server: HTTP 503",)
     assert [(each.trials, each.errors) for each in found.arms] == [(23, 1), (24, 0)]
+    assert found.verdict == "better"
+
+
+def failed(found: ResultRow, kind: ErrorKind = "server", error: str = "HTTP 503", **given: Any) -> ResultRow:
+    """A row with an error instead of an answer."""
+    plain = {"verdict": "error", "status": "error", "score": 0.0, "error_kind": kind, "error": error}
+    return found.model_copy(update={**plain, "evaluator_results": (), "cost_usd": None, **given})
+
+
+def with_errors(
+    rows: Sequence[ResultRow], arm: str, number: int, kind: ErrorKind = "server", **given: Any
+) -> list[ResultRow]:
+    """Rows of which the first of an arm have an error."""
+    names = [each.eval_id for each in rows if each.arm == arm][:number]
+    is_lost = [each.arm == arm and each.eval_id in names for each in rows]
+    return [failed(each, kind, **given) if lost else each for each, lost in zip(rows, is_lost, strict=True)]
+
+
+@pytest.mark.parametrize("kind", ["process", "timeout", "malformed"])
+def test_crash_is_a_failure_of_its_arm(kind: ErrorKind) -> None:
+    compiled = arms_of(*IDS)
+    rows = with_errors(rows_of(compiled, {"now": 0.9, "next": 1.0}), "next", 16, kind, error="boom", provider="cli")
+    found = judged(compiled, rows, metrics=["pass", "score"])
+    assert found.verdict == "worse"
+    assert [(each.base, round(each.head or 0, 3), each.pairs) for each in found.effects] == [
+        (1.0, 0.333, 24),
+        (0.9, 0.333, 24),
+    ]
+    crashed = "'next' crashed in 16 of 24 trials, which count as failed; first error: "
+    assert found.warnings == (f"{crashed}{kind}: boom",)
+    assert [(each.trials, each.errors, each.crashed) for each in found.arms] == [(24, 0, 0), (24, 0, 16)]
+
+
+def test_crash_has_score_0_of_evaluators_that_scored_other_trials_of_its_case() -> None:
+    compiled = arms_of(*IDS)
+    rows = [
+        each.model_copy(update={"evaluator_results": (scored_by(each, "tone"),) if each.eval_id in IDS[:12] else ()})
+        for each in rows_of(compiled, {"now": 0.5, "next": 1.0})
+    ]
+    rows = with_errors(rows, "next", 24, "process", provider="cli")
+    (tone, _) = judged(compiled, rows, metrics=["tone", "pass"]).effects
+    assert (tone.verdict, tone.base, tone.head, tone.pairs) == ("worse", 0.5, 0.0, 12)
+
+
+def scored_by(found: ResultRow, name: str) -> EvaluatorResult:
+    return EvaluatorResult(
+        name=name, type="code", status="ok", score=found.score or 0.0, weight=1.0, required=False,
+        verdict="pass", hits=(), misses=(), reasoning="",
+    )  # fmt: skip
+
+
+def test_money_and_time_of_a_crash_are_compared() -> None:
+    compiled = arms_of(*IDS)
+    rows = [
+        each.model_copy(update={"cost_usd": 0.1, "duration_ms": 1000})
+        for each in rows_of(compiled, {"now": 0.9, "next": 0.9})
+    ]
+    rows = with_errors(rows, "next", 24, "process", provider="cli", cost_usd=1.0, duration_ms=9000)
+    found = judged(compiled, rows, metrics=["cost", "duration"])
+    assert [(each.verdict, each.head) for each in found.effects] == [("worse", 1.0), ("worse", 9000.0)]
+
+
+@pytest.mark.parametrize(
+    ("arm", "better", "number", "verdict"),
+    [
+        ("next", True, 2, "better"),
+        ("next", True, 12, "withheld"),
+        ("now", True, 2, "better"),
+        ("now", True, 12, "withheld"),
+        ("next", False, 2, "worse"),
+        ("next", False, 12, "withheld"),
+        ("next", False, 24, "undecided"),
+    ],
+)
+def test_verdict_that_could_depend_on_missing_trials_is_withheld(
+    arm: str, better: bool, number: int, verdict: str
+) -> None:
+    compiled = arms_of(*IDS)
+    rows = lost_where_it_matters(compiled, arm, number, better=better)
+    found = judged(compiled, rows, metrics=["pass"])
+    assert found.verdict == verdict
+    if verdict == "withheld":
+        missing = f"{number} trials of '{arm}' without a verdict, not compared; first error: server: HTTP 503"
+        assert found.reasons[0].startswith(f"{missing}. Depending on them, the verdict could be ")
+        regardless = Judgement(planned(compiled, metrics=["pass"]), regardless=True)
+        assert regardless.report(rows).verdict == "withheld"
+
+
+def lost_where_it_matters(compiled: Plan, arm: str, number: int, *, better: bool) -> list[ResultRow]:
+    """Rows of an arm that is better, or worse, except in the cases in which one arm has an error."""
+    rows = [
+        answered(each, 1, float(better == ((each.arm == "next") != (each.id in IDS[:number]))))
+        for each in compiled.cases
+    ]
+    return with_errors(rows, arm, number)
+
+
+def test_cost_that_could_depend_on_missing_trials_is_withheld() -> None:
+    compiled = arms_of(*IDS)
+    rows = [
+        each.model_copy(update={"cost_usd": 0.1 if each.arm == "now" else 0.02 * (1 + number % 5)})
+        for number, each in enumerate(rows_of(compiled, {"now": 0.9, "next": 0.9}))
+    ]
+    assert judged(compiled, rows, metrics=["cost"]).verdict == "better"
+    assert judged(compiled, with_errors(rows, "now", 14), metrics=["cost"]).verdict == "withheld"
+
+
+def test_experiment_does_not_stop_where_missing_trials_could_decide() -> None:
+    compiled = arms_of(*IDS)
+    done = judged(compiled, rows_of(compiled, {"now": 0.0, "next": 1.0}), metrics=["pass"], stop={})
+    assert done.stopped == "decided"
+    lost = judged(compiled, lost_where_it_matters(compiled, "next", 12, better=True), metrics=["pass"], stop={})
+    assert (lost.stopped, lost.verdict) == (None, "withheld")
+
+
+def test_order_of_rows_does_not_change_which_error_is_named() -> None:
+    compiled = arms_of(*IDS, trials=2)
+    rows = with_errors(rows_of(compiled, {"now": 0.0, "next": 1.0}), "next", 4, "process", provider="cli")
+    rows = [each.model_copy(update={"error": f"{each.eval_id} {each.trial}"}) for each in rows]
+    assert judged(compiled, rows).warnings == judged(compiled, rows[::-1]).warnings
 
 
 @pytest.mark.parametrize(
