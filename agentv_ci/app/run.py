@@ -36,6 +36,7 @@ from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import CannotGoOn, Interrupted, MissingVariables, UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators
 from agentv_ci.execute.engine import Engine, IsDecided
+from agentv_ci.execute.environment_settings import EnvironmentSettings
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import ClusterOptions, RunOptions, RunServices, StoredAnswers
@@ -94,7 +95,7 @@ async def run_plan(
             allows_changes=options.allows_changes,
             when_undecided=options.when_undecided,
         )
-    results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
+    results = _resumed(plan, files, options, services.environment.variables)
     earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
     try:
         watch = judged.watch(_kept_rows(earlier)) if judged is not None else None
@@ -188,12 +189,27 @@ def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, se
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results))), elsewhere
 
 
-def list_run(compiled: CompiledPlan, overrides: Overrides, options: RunOptions, files: RunFiles) -> PlannedCases:
+def _resumed(plan: Plan, files: RunFiles, options: RunOptions, variables: Mapping[str, str]) -> ResumedResults:
+    """Return the results file of a run."""
+    results = partial(ResumedResults, files.results, files.form, plan, options.root, dry_run=options.dry_run)
+    if options.dry_run or options.replay is not None or options.cluster is not None:
+        # Nothing is asked, or the workers have the environment.
+        return results()
+    return results(has_same_settings=EnvironmentSettings(plan, variables).fit)
+
+
+def list_run(
+    compiled: CompiledPlan,
+    overrides: Overrides,
+    options: RunOptions,
+    files: RunFiles,
+    variables: Mapping[str, str],
+) -> PlannedCases:
     """Return what a run would ask; raises UsageError."""
     plan, _ = _part(override(compiled.plan, overrides), options)
     finished: EarlierRun = NO_EARLIER_RUN
     if options.resume is not None:
-        results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
+        results = _resumed(plan, files, options, variables)
         finished = results.read_earlier(options.resume, is_part=options.is_part)
     return planned_cases(plan, lambda case: trials_left(plan, case, finished.results))
 

@@ -62,6 +62,7 @@ from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.execute.run_services import ClusterOptions, RunOptions
 from agentv_ci.execute.shard import Shard
 from agentv_ci.execute.stores import CACHE
+from agentv_ci.load.files import with_dotenv
 from agentv_ci.results.files import ResultsFormat, form_of
 from agentv_ci.text import counted, listed
 from agentv_ci.workspaces.places import Keep
@@ -379,7 +380,8 @@ def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> in
     compiled, _ = _narrowed(options, compiled, cwd)
     run_options = options.run_options(compiled.origin, cwd)
     files = options.files(run_options.root, cwd)
-    show_cases(list_run(compiled, options.overrides(), run_options, files), options.list_form)
+    variables = with_dotenv(os.environ, compiled.origin.dotenv_files)
+    show_cases(list_run(compiled, options.overrides(), run_options, files, variables), options.list_form)
     return PASSED
 
 

@@ -342,6 +342,12 @@ class ResultRow(Recorded):
     source: RowSource = Field(description="Position of the case, for links and annotations.")
     tags: Items[str] = Field((), description="Labels of the case.")
     metadata: FreeObject = Field(default_factory=dict, description="The author's data, as JSON text.")
+    settings_digest: str | None = Field(
+        None,
+        exclude_if=is_none,
+        description="Digest of the settings, except secrets, that the target and the judges take from the environment, "
+        "such as a model; absent without any.",
+    )
     workspace: WorkspaceRecord | None = Field(
         None, exclude_if=is_none, description="What the agent left behind; absent without a workspace."
     )

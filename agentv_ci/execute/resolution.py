@@ -69,7 +69,7 @@ def resolve_targets(
     problems: list[str] = []
     resolved: dict[str, Target] = {}
     for key, target in targets.items():
-        found = _Resolution(target, environ)
+        found = Resolution(target, environ)
         if found.missing:
             missing[target.name] = found.missing
             continue
@@ -100,13 +100,13 @@ def _is_empty(variable: str, environ: Mapping[str, str]) -> bool:
     return any(name in environ for name in variable.split(" or "))
 
 
-class _Resolution:
+class Resolution:
     """Finds the values of one target."""
 
     def __init__(self, target: Target, environ: Mapping[str, str]) -> None:
         self._target = target
         self._environ = environ
-        self._authored: dict[str, JsonValue] = target.model_dump(mode="json", exclude_none=True)
+        self.authored: dict[str, JsonValue] = target.model_dump(mode="json", exclude_none=True)
         self._ignored: dict[str, str] = {}
         self.data: dict[str, JsonValue] = {}
         self.missing: dict[str, list[str]] = {}
@@ -118,7 +118,7 @@ class _Resolution:
         self._require()
 
     def _substitute(self) -> None:
-        for field, value in self._authored.items():
+        for field, value in self.authored.items():
             absent: list[str] = []
             found = self._value(value, absent)
             if not absent:
@@ -171,7 +171,7 @@ class _Resolution:
     @property
     def _known(self) -> dict[str, JsonValue]:
         """Fields that are set, whether their values are known or not."""
-        authored = {field: value for field, value in self._authored.items() if field not in self._ignored}
+        authored = {field: value for field, value in self.authored.items() if field not in self._ignored}
         return authored | self.data
 
     @property
@@ -184,8 +184,8 @@ class _Resolution:
             if field not in self.data:
                 yield f"{field} is ignored: {variable} is {'empty' if variable in self._environ else 'not set'}"
         address = self.data.get("base_url")
-        is_own = "base_url" in self._authored or "base_url" in self.sources
-        is_borrowed = "api_key" in self.sources and "api_key" not in self._authored
+        is_own = "base_url" in self.authored or "base_url" in self.sources
+        is_borrowed = "api_key" in self.sources and "api_key" not in self.authored
         if is_borrowed and not is_own and address != self._target.fallbacks.get("base_url"):
             yield f"{self.sources['api_key']} is sent to {address}; set the target's api_key to send another key"
 

@@ -24,6 +24,7 @@ from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
 from agentv_ci.contracts.results import NO_OUTCOME, Change, Expense, ResultRow, total_cost
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
+from agentv_ci.execute.environment_settings import EnvironmentSettings
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request, has_reference, judge_request, with_reference_answer
@@ -122,6 +123,8 @@ class LocalTrials:
         self._grader = grade
         self._materials = materials
         self._workspaces = workspaces
+        reads_environment = not options.dry_run and options.replay is None
+        self._settings = EnvironmentSettings(plan, services.environment.variables) if reads_environment else None
         self._folders = {suite.path: (options.root / suite.path).parent for suite in plan.suites}
 
     @property
@@ -157,6 +160,8 @@ class LocalTrials:
     async def run(self, trial: Trial) -> ResultRow:
         """See TrialRunner."""
         row = await self._run(trial)
+        if self._settings is not None and (digest := self._settings.digest(trial.case)) is not None:
+            row = row.model_copy(update={"settings_digest": digest})
         self._targets.forget(trial)
         if trial.case.workspace is None or trial.dry_run:
             return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from agentv_ci.results.journal import KeptRows, claim
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result, is_settled
 from agentv_ci.text import counted
+
+HasSameSettings = Callable[[ResultRow, PlanCase], bool]
 
 OLD_DATA = re.compile(rb'"metadata": ?\{')
 """Data in a JSON line of an earlier version; this one has JSON text."""
@@ -72,6 +74,8 @@ class _Index(Struct):
     rows: int = 0
     otherwise: int = 0
     """Number of rows of cases that were skipped and are not, or the reverse."""
+    other_settings: int = 0
+    """Number of rows that were answered with other settings from the environment."""
     other_rows: Counter[str] = field(default_factory=Counter)
     """Number of rows of cases that are not in the plan, by suite."""
     other_targets: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -97,13 +101,26 @@ class _Index(Struct):
 class ResumedResults:
     """A results file for the rows of a plan, which may already contain some of them."""
 
-    def __init__(self, path: Path, form: ResultsFormat, plan: Plan, root: Path, *, dry_run: bool) -> None:
-        """`root` is the repository; suites are paths relative to it."""
+    def __init__(
+        self,
+        path: Path,
+        form: ResultsFormat,
+        plan: Plan,
+        root: Path,
+        *,
+        dry_run: bool,
+        has_same_settings: HasSameSettings = lambda _, __: True,
+    ) -> None:
+        """`root` is the repository; suites are paths relative to it.
+
+        `has_same_settings` compares the settings that a row has from the environment with those of a case now.
+        """
         self._path = path
         self._form = form
         self._plan = plan
         self._root = root
         self._dry_run = dry_run
+        self._has_same_settings = has_same_settings
         self._datasets = {suite.path: suite.dataset for suite in plan.suites}
 
     @cached_property
@@ -135,7 +152,7 @@ class ResumedResults:
 
     def _refuse_losses(self, earlier: Path, index: _Index, *, is_part: bool) -> None:
         """Raise UsageError for a file that does not belong to the plan, or would lose rows."""
-        if index.rows and not index.last and not index.otherwise:
+        if index.rows and not index.last and not index.otherwise and not index.other_settings:
             raise UsageError(
                 f"'{earlier}' is not of this run: the cases, targets, digests or seeds of all its rows differ",
                 hint="to run everything, leave out --resume and write to another file",
@@ -161,6 +178,9 @@ class ResumedResults:
         sentence = f"{answered} of {counted(total, 'trial')} already in '{earlier}'"
         if errors := len(kept) - answered:
             sentence += f"; {errors} with an error {'runs' if errors == 1 else 'run'} again"
+        if index.other_settings:
+            verb = "runs" if index.other_settings == 1 else "run"
+            sentence += f"; {index.other_settings} answered with other settings from the environment {verb} again"
         if others := index.rows - len(index.last):
             sentence += f"; {others} other {'row is' if others == 1 else 'rows are'} removed at the end"
         return sentence
@@ -225,15 +245,22 @@ class ResumedResults:
             elif (row.verdict == "skipped") != (case.skip is not None):
                 index.otherwise += self._fits(row, case)
             elif self._fits(row, case):
-                key = row.case_key, row.trial
-                known = index.last.get(key)
-                index.count(row, case, is_first=known is None)
-                if known is None or not known.is_answered:
-                    index.last[key] = self._last_row(place, item, row, case)
+                self._add(place, item, row, case, index)
         for case_key, case in self._cases.items():
             if case.stop_when is not None:
                 _forget_unneeded(case, case_key, index)
         return index
+
+    def _add(self, place: int, item: bytes, row: ResultRow, case: PlanCase, index: _Index) -> None:
+        """Add a row of a case of the plan."""
+        if case.skip is None and not self._has_same_settings(row, case):
+            index.other_settings += 1
+            return
+        key = row.case_key, row.trial
+        known = index.last.get(key)
+        index.count(row, case, is_first=known is None)
+        if known is None or not known.is_answered:
+            index.last[key] = self._last_row(place, item, row, case)
 
     def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
         is_answered = row.status != "error" and not any(each.is_unjudged for each in row.evaluator_results)
