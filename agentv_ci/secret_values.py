@@ -68,7 +68,8 @@ def is_secret(name: str, value: str) -> bool:
     if words[-1] in _PASSWORDS:
         return True
     is_of_data = len(words) < 2 or words[-2] in _OF_DATA
-    return not (_COLUMN.fullmatch(value) or (is_of_data and is_plain(value)))
+    is_date = not re.search(r"[^\W\d_]", value)
+    return not (_COLUMN.fullmatch(value) or ((is_of_data or is_date) and is_plain(value)))
 
 
 def looks_secret(value: str) -> bool:

@@ -59,6 +59,7 @@ def test_variable_is_a_secret(name: str, value: str) -> None:
         ("S3_KEY", "reports/2024/export.csv"),
         ("CACHE_KEY", "answers/v2/2026-11-26"),
         ("API_KEY", "12345678"),
+        ("CUTOFF_TOKEN", "2026-11-26"),
         ("API_KEY", "short"),
         ("GREETING", "k9Qz7Lw2xP0v"),
         ("KEYBOARD", "k9Qz7Lw2xP0v"),
