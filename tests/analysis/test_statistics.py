@@ -266,6 +266,9 @@ def test_cases_with_several_trials_are_repeated() -> None:
     assert found.pass_at_k == pytest.approx((0.75, 1.0, 1.0, 1.0))
     assert found.pass_hat_k == pytest.approx((0.75, 0.5, 0.25, 0.0))
     assert found.mean == 0.8
+    (crashing,) = repeated_of("pcccc").repeated
+    assert (crashing.graded, crashing.crashed, crashing.passed, crashing.verdict) == (5, 4, 1, "fail")
+    assert (crashing.pass_at_k[0], crashing.pass_hat_k[1], crashing.mean) == (0.2, 0.0, 0.2)
     (broken,) = repeated_of("ee").repeated
     assert (broken.graded, broken.passed, broken.pass_at_k, broken.pass_hat_k) == (0, 0, (), ())
     assert (broken.pass_rate_low, broken.pass_rate_high, broken.verdict) == (0.0, 1.0, "error")

@@ -180,7 +180,9 @@ class Stretch(Struct, frozen=True, forbid_unknown_fields=True):
 
     nights: int
     scores: tuple[float, ...]
-    """One after the other, again and again."""
+    """One after the other, again and again; none: the server of the agent is down."""
+    crashes: bool = False
+    """Whether the agent crashes in nights with the score 0."""
     edited: bool = False
     """Whether its author changed the case before."""
     answer: str | None = None
@@ -208,8 +210,12 @@ def _nights_of(name: str, stretches: Sequence[Stretch]) -> Iterator[CaseLine]:
     for each in stretches:
         edits += each.edited
         for night in range(each.nights):
-            score = each.scores[night % len(each.scores)]
+            score = each.scores[night % len(each.scores)] if each.scores else 0.0
             usual = line(name, score, random.Random(0))
+            if each.crashes and score == 0:
+                usual = replace(usual, verdict="error", crashed=1)
+            elif not each.scores:
+                usual = replace(usual, verdict="error", graded=0, score=None)
             judged = (JudgedAnswer(digest_of(each.answer)[:8], score),) if each.answer is not None else ()
             digest = digest_of(f"{name} {edits}")
             duration_ms = round(each.seconds * 1000)

@@ -52,9 +52,8 @@ def broken(history: CaseHistory) -> HealthFinding | None:
     message = _broken_text(newest, crashed, is_all=not before)
     if before:
         message += f"; {_before_text(before)}"
-    action = "see the errors of its newest run; until it is repaired, it is a failure"
     began = begin_of(newest[0]) if before else {}
-    return finding(history, "broken", message, action, **began)
+    return finding(history, "broken", message, "see the errors of its newest run", **began)
 
 
 def _is_broken(run: CaseRun) -> bool:

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 
 from agentv_ci.analysis.run_report import report
+from agentv_ci.contracts.experiment_report import ExperimentReport, ExperimentVerdict
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.renderers import junit
 from agentv_ci.report.renderers.junit import GATE
 from agentv_ci.report.view import RunView
-from tests.support.runs import SUITE, VERDICTS, any_text, case, plan, reported, row, rows_of, well_formed_text
+from tests.support.runs import SUITE, VERDICTS, any_text, case, plan, reported, row, rows_of, suite, well_formed_text
 
 B = "evals/b.yaml"
 LOST = Ending(write_error="disk full")
@@ -80,6 +81,49 @@ def test_failed_trials_count_unless_their_case_passed(verdicts: str, failures: i
     text = rendered(reported(rows_of(case("one", trials=3), verdicts)))
     assert counts(JUnitXml.fromstring(text)) == (3, failures, 0, 0)
     assert (b"fail, score 0.200; other trials make up for it" in text) == (failures == 0)
+
+
+@pytest.mark.parametrize(
+    ("letters", "max_errors", "red"),
+    [
+        ("ppc", 1, (0, 0)),
+        ("ppe", 1, (0, 0)),
+        ("ppc", 0, (0, 1)),
+        ("pcc", 2, (0, 2)),
+        ("ccc", 3, (0, 3)),
+        ("pfc", 1, (1, 1)),
+    ],
+)
+def test_tolerated_errors_of_a_case_that_passes_are_not_red(
+    letters: str, max_errors: int, red: tuple[int, int]
+) -> None:
+    one = case("one", trials=3)
+    rows = rows_of(one, letters)
+    found, outcomes = report(plan(one, suites=[suite(max_errors=max_errors)]), rows, Ending())
+    text = b"".join(junit.render(RunView(found, outcomes, lambda: rows)))
+    assert counts(JUnitXml.fromstring(text)) == (3, *red, 0)
+    is_passed = found.gate.exit_code == 0
+    assert is_passed == (red == (0, 0))
+    assert (b"other trials make up for it" in text) == is_passed
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("better", 0), ("worse", 1)])
+def test_trials_of_an_experiment_are_not_red(verdict: ExperimentVerdict, code: int) -> None:
+    experiment = ExperimentReport(
+        schema_="x", name="e.yaml", description=None, plan_digest=None, base="now", primary="pass", alpha=0.05,
+        cluster_by="case", verdict=verdict, reasons=("pass of 'next' changed",), arms=(), effects=(), planned_trials=3,
+        trials=3, seed=1,
+    )  # fmt: skip
+    one = case("one", trials=3)
+    of, rows = plan(one, suites=[suite(min_pass_rate=0, max_errors=2)]), rows_of(one, "fce")
+    root = stopped(of, rows, Ending(experiment=experiment))
+    assert (root.get("failures"), root.get("errors")) == (str(code), "0")
+    remarks = [each.text for each in root.iter("system-err")]
+    assert remarks == [
+        f"fail, score 0.200; the experiment is {verdict}",
+        f"process: boom; the experiment is {verdict}",
+        f"server: it broke; the experiment is {verdict}",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -307,9 +351,9 @@ def test_any_text_gives_a_document_with_right_counts(rows: list[ResultRow]) -> N
     errors = sum(each.verdict == "error" for each in rows)
     failures = sum(each.verdict in ("fail", "borderline") for each in rows)
     assert counts(xml) == (len(rows), failures, errors, 0)
-    for suite in xml:
-        blamed = [type(result) for each in suite for result in each.result]
-        assert counts(suite) == (len(list(suite)), blamed.count(Failure), blamed.count(Error), 0)
-    for result in (result for suite in xml for each in suite for result in each.result):
+    for part in xml:
+        blamed = [type(result) for each in part for result in each.result]
+        assert counts(part) == (len(list(part)), blamed.count(Failure), blamed.count(Error), 0)
+    for result in (result for part in xml for each in part for result in each.result):
         assert re.fullmatch(r"[^\r\n\t]{1,300}", result.message)
         assert result.text
