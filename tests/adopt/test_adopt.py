@@ -189,14 +189,15 @@ def test_digests_are_those_of_the_content(project: Project) -> None:
     assert [one["digest"] == two["digest"] for one, two in zip(before, after, strict=True)] == [False, True, True]
 
 
-def test_a_regression_against_a_baseline_fails(project: Project) -> None:
-    project.write({"good.jsonl": lines([{"id": "a", "passed": True}])})
+@pytest.mark.parametrize(("trials", "code", "word"), [(1, 6, "undecided"), (10, 1, "regress")])
+def test_worse_results_than_a_baseline_do_not_pass(trials: int, code: int, word: str, project: Project) -> None:
+    project.write({"good.jsonl": lines([{"id": "a", "passed": True}] * trials)})
     assert project.run("adopt", "good.jsonl", "--from", "jsonl", "--out", "good-rows.jsonl").code == 0
     assert project.run("baseline", "accept", "good-rows.jsonl", "--out", "b.json").code == 0
-    project.write({"good.jsonl": lines([{"id": "a", "passed": False}])})
+    project.write({"good.jsonl": lines([{"id": "a", "passed": False}] * trials)})
     flags = ["--baseline", "b.json", "--min-pass-rate", "0"]
     done = project.run("adopt", "good.jsonl", "--from", "jsonl", "--out", "bad-rows.jsonl", *flags)
-    assert (done.code, "regress" in done.out) == (1, True)
+    assert (done.code, word in done.out) == (code, True), done
 
 
 def test_columns_are_mapped(project: Project) -> None:
