@@ -29,7 +29,7 @@ ELSEWHERE = frozenset(
 )
 """Variables that would lead to another repository, or to other programs."""
 NO_REPOSITORY = {"GIT_DIR": "/dev/null"}
-"""Variables for a tree that is no repository, whatever it looks like."""
+"""Variables for a tree that must not be taken for a repository."""
 
 
 def git_command(*words: str, settings: tuple[str, ...] = ()) -> tuple[str, ...]:

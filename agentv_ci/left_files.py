@@ -35,13 +35,13 @@ def open_left(root: Path, name: str) -> BufferedReader:
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """Return the content of a file that somebody named, perhaps a link; raises OSError if it is special or larger."""
+    """Return the content of a file that the user named, perhaps a link; raises OSError if it is special or larger."""
     with open_regular(path) as file:
         return _bounded(file, most)
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a file that somebody has named; see `read_regular`."""
+    """Open a file that the user named; see `read_regular`."""
     return _regular(os.open(path, FLAGS))
 
 

@@ -265,9 +265,9 @@ WRAPPED = r"[\r\n]{0,2}"
 
 
 def _in_base64(secret: str) -> Iterator[str]:
-    """Yield what a secret is in base64 wherever it stands in what is encoded, as in `user:secret` of a Basic header.
+    """Yield what a secret is in base64 at any place of what is encoded, as in `user:secret` of a Basic header.
 
-    The first and the last character hold bits of what is beside it, unless it stands at the beginning or the end.
+    The first and the last character hold bits of what is beside it, unless it is at the beginning or the end.
     """
     raw = secret.encode("utf-8", "replace")
     for before, shared in ((0, 0), (1, 2), (2, 3)):

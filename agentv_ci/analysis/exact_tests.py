@@ -117,7 +117,7 @@ def _variance(margins: Margins) -> float:
 
 
 def _convolved(chances: Sequence[float], more: Sequence[float]) -> list[float]:
-    """Return the distribution of a sum; the largest values that are as good as impossible are left out."""
+    """Return the distribution of a sum; the largest values that are practically impossible are left out."""
     found = [0.0] * (len(chances) + len(more) - 1)
     for number, chance in enumerate(more):
         for place, other in enumerate(chances, number):

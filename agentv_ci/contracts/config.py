@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, Integer, Items, Maybe, meanings
+from agentv_ci.contracts.base import AtLeastOne, Authored, Items, Maybe, meanings
 from agentv_ci.contracts.diagnostics import RuleSetting
 from agentv_ci.contracts.schema_names import CONFIG_SCHEMA
 
@@ -35,7 +35,7 @@ class Rates(Authored):
 class LongContext(Rates):
     """The prices of requests with long input, for all of their tokens."""
 
-    above_tokens: Annotated[Integer, Field(gt=0)] = Field(description="A request with more input tokens is long.")
+    above_tokens: AtLeastOne = Field(description="A request with more input tokens is long.")
 
 
 class Price(Rates):

@@ -27,7 +27,7 @@ from agentv_ci.contracts.later import later
 from agentv_ci.contracts.schema_names import EVAL_SCHEMA
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 from agentv_ci.contracts.workspaces import Workspace
-from agentv_ci.contracts.wrong_answers import WrongAnswer
+from agentv_ci.contracts.wrong_answers import DescribedWrongAnswer
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.cases_from import CasesFrom as CasesFrom
@@ -184,7 +184,7 @@ class EvalCase(Authored):
     execution: Maybe[CaseExecution] = Field(
         None, description="Overrides the file's `execution`, key by key; evaluators are added."
     )
-    accept: Maybe[dict[WrongAnswer, Name]] = Field(
+    accept: Maybe[dict[DescribedWrongAnswer, Name]] = Field(
         None,
         description="For `prove`: null agents and operators that are not tried because their answers are right here, "
         "each with the reason.",

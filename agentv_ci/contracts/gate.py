@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field
 
 from agentv_ci.contracts.base import Authored, Items, Maybe, Name, NonNegative, Share, meanings
 from agentv_ci.contracts.increases import Percentage, WhenUndecided
-from agentv_ci.contracts.wrong_answers import WRONG_ANSWERS, NullAgentsGate, WrongAnswer
+from agentv_ci.contracts.wrong_answers import DescribedWrongAnswer, NullAgentsGate
 
 
 class Gate(Authored):
@@ -62,7 +62,7 @@ class Gate(Authored):
         "Default report.",
         json_schema_extra=meanings(forbid="Cases that null agents pass fail the gate.", report="They are reported."),
     )
-    accept: Maybe[Items[Annotated[WrongAnswer, Field(json_schema_extra=meanings(**WRONG_ANSWERS))]]] = Field(
+    accept: Maybe[Items[DescribedWrongAnswer]] = Field(
         None,
         description="For `prove`: null agents and operators that are not tried; default: none.",
         examples=[["sentence-order"]],

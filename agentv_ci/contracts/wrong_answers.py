@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agentv_ci.contracts.base import meanings
 
 NullAgent = Literal[
     "empty",
@@ -59,10 +63,11 @@ WRONG_ANSWERS: Mapping[WrongAnswer, str] = {
     "json-field-retyped": "A value becomes a list.",
     "json-text": "A text in JSON is another one.",
     "tool-dropped": "A tool call is missing.",
-    "tool-added": "A tool is called that nobody asked for.",
+    "tool-added": "A tool is called that is not asked for.",
     "tool-swapped": "Calls of two tools change places.",
     "tool-arguments": "All arguments of tools are others.",
     "change-dropped": "A part of the golden patch is missing.",
     "change-damaged": "A sign or a number in the golden patch is another one.",
 }
 """What each of them answers, or what is wrong in it."""
+DescribedWrongAnswer = Annotated[WrongAnswer, Field(json_schema_extra=meanings(**WRONG_ANSWERS))]

@@ -221,7 +221,7 @@ def _local_cluster(number: int, variables: Mapping[str, str], workers: int | Non
 
 
 def _certified() -> Security:
-    """Return certificates of this run alone: whoever connects to a worker can have it execute anything.
+    """Return certificates of this run alone: a program that connects to a worker can have it execute anything.
 
     Agents with a network reach loopback, and so do all users of the machine. Raises UsageError without `cryptography`.
     """

@@ -45,7 +45,7 @@ _OPPOSITES = (
 )
 OPPOSITES: Mapping[str, str] = {other: word for word, other in reversed(_OPPOSITES)} | dict(_OPPOSITES)
 """Word → its opposite."""
-# "First, open the lid" tells an order and states nothing.
+# "First, open the lid" gives an order and states nothing.
 _WORD = re.compile(rf"\b(?:{'|'.join(sorted(OPPOSITES, key=len, reverse=True))})\b(?!,)", re.IGNORECASE)
 
 Replacement = tuple[tuple[int, int], str]

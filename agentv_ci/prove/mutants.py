@@ -32,7 +32,7 @@ MOST = 3
 """Mutants of one operator for each case."""
 MOST_PROBES = 24
 UNWANTED = "delete_everything"
-"""A tool that nobody has asked for."""
+"""A tool that no case asks for."""
 MOST_EXACT = 2**53
 """Above it, floats are not exact."""
 _WORD = re.compile(r"\S+")
