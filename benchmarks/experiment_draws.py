@@ -20,9 +20,11 @@ from agentv_ci.analysis.effects import LEAST_ERROR
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Scores = Literal["pass or fail", "graded"]
-Change = Literal["none", "evens out", "drop"]
+Change = Literal["none", "evens out", "drop", "skewed"]
 DROP = 0.2
 """How much half of the cases drop."""
+FEW, FALL = 0.1, 0.8
+"""The share of cases that drop by so much where effects are skewed; the others rise by as much together."""
 CRITERIA = 5
 """A graded score is the share of so many criteria that an answer meets."""
 WORST = 0.5
@@ -43,7 +45,8 @@ class Cell:
     """Between trials of the same case that pass or fail."""
     drifts: bool = False
     change: Change = "none"
-    """`evens out`: every case changes as much as cases differ, but not their mean. `drop`: half of the cases drop."""
+    """`evens out`: every case changes as much as cases differ, but not their mean. `drop`: half of the cases drop.
+    `skewed`: a few cases, drawn by lot, drop by much and the others rise by little, but not their mean."""
 
     @property
     def effect(self) -> float:
@@ -82,6 +85,11 @@ def draw(cell: Cell, count: int, chance: np.random.Generator) -> Draws:
         drops = np.arange(cell.cases) % 2 == 0
         base = np.where(drops, np.maximum(base, DROP), base)
         head = base - DROP * drops
+    if cell.change == "skewed":
+        falls = chance.random(base.shape) < FEW
+        rise = FALL * FEW / (1 - FEW)
+        base = np.where(falls, np.maximum(base, FALL), np.minimum(base, 1 - rise))
+        head = np.where(falls, base - FALL, base + rise)
     left = _left(cell, count, chance)
     scored = [_scores(cell, levels[:, :, None] * left[:, None, :], chance) for levels in (head, base)]
     return Draws(scored[0] - scored[1], cell.effect * left, chance.random((count, cell.cases)))

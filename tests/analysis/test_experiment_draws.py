@@ -32,6 +32,7 @@ CELLS = [
     Cell(7, 4, level=0.9, correlation=0.8, change="evens out"),
     Cell(20, 2, "graded", correlation=0.2, change="drop"),
     Cell(40, 3, level=0.5, change="drop", drifts=True),
+    Cell(20, 3, level=0.5, change="skewed"),
 ]
 
 

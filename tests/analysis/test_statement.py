@@ -312,6 +312,38 @@ def test_the_verdict_and_its_suspects(words: str, verdict: str, suspects: int, w
     assert is_open or found.statement.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("words", "p_value", "verdict"),
+    [
+        (
+            ("ppppp:ppppp*8 ppppp:ppppf*7 ppppp:pppff ppppf:ppppp ppppf:ppppf ppppf:pppff ppppf:ppfff"),
+            0.0058,
+            "worse",
+        ),
+        (
+            ("ppppp:ppppp*5 ppppp:ppppf*4 ppppp:pppff*3 ppppp:ppfff ppppf:ppppp*3 ppppf:ppppf*2 ppppf:pppff*2"),
+            0.0102,
+            "worse",
+        ),
+        (
+            ("ppppp:ppppp*13 ppppp:ppppf*3 ppppf:ppppp*3 pppff:ppppf"),
+            0.78,
+            "undecided",
+        ),
+    ],
+    ids=["first", "second", "equal"],
+)
+def test_a_drop_of_all_cases_is_found_by_its_total(words: str, p_value: float, verdict: str) -> None:
+    """Twenty cases of five trials, drawn with pass rates of 95% and 85%, and twice with 95%."""
+    found = verdicts(words).statement
+    assert found is not None
+    (rate,) = found.metrics
+    assert (found.verdict, rate.verdict) == (verdict, verdict)
+    assert rate.base_trials == rate.head_trials == 100
+    if verdict == "worse":
+        assert rate.p_value == pytest.approx(p_value, rel=0.05)
+
+
 @pytest.mark.parametrize("trials", [1, 2, 3, 5])
 @pytest.mark.parametrize("repaired", [0, 1, 6, 20])
 def test_more_broken_cases_are_never_better_news(trials: int, repaired: int) -> None:
