@@ -57,5 +57,8 @@ class HealthReport(Recorded):
     cases: NonNegative = Field(description="Cases of the newest runs, counted for each target.")
     unjudged: NonNegative = Field(description="Cases with too few runs since they were changed last.")
     false_alarms: Share = Field(description="Highest probability that any drift in this report is chance.")
+    trial_correlation: Share | None = Field(
+        None, description="Correlation of trials of the same case and run, across runs; null if too few show it."
+    )
     findings: Items[HealthFinding] = Field(description="The findings, the most urgent first.")
     damaged: Items[str] = Field(description="Files and lines of the ledger that are not used, and why.")

@@ -12,6 +12,9 @@ from agentv_ci.report.lines import Line
 from agentv_ci.text import counted
 from agentv_ci.workflow_commands import annotation_command
 
+WORTH_A_WARNING = 0.05
+"""A correlation of trials at which the level of a comparison no longer holds."""
+
 
 def health_lines(report: HealthReport) -> Iterator[Line]:
     """Yield the findings by kind, and what they were found in."""
@@ -27,6 +30,14 @@ def health_lines(report: HealthReport) -> Iterator[Line]:
     few = f", {report.unjudged} with too few runs to judge" if report.unjudged else ""
     yield Line(f"ledger: {report.source}")
     yield Line(f"{counted(report.runs, 'run')}{days}; {counted(report.cases, 'case')}{few}")
+    if (correlation := report.trial_correlation) is not None:
+        text = f"trials of one run are alike: correlation {correlation:.2f}"
+        if correlation >= WORTH_A_WARNING:
+            yield Line(
+                f"{text}; a comparison of two runs is worse by chance in more than 5%, so interleave them", "warn"
+            )
+        else:
+            yield Line(text)
     chance = f"a drift is chance in at most {report.false_alarms:.0%} of reports"
     found = counted(len(report.findings), "finding")
     yield Line(f"health: {found}; {chance}", "plain" if report.findings else "good")

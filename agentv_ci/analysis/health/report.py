@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from agentv_ci.analysis.health.across import by_target, other_model, outliers, redundant
+from agentv_ci.analysis.health.correlation import trial_correlation
 from agentv_ci.analysis.health.drifts import (
     Series,
     drifting_judge,
@@ -39,6 +40,7 @@ def health_of(ledger: Ledger, proof: Proof | None = None) -> HealthReport:
         cases=len(cases),
         unjudged=sum(len(each.runs) < MIN_RUNS for each in cases),
         false_alarms=FALSE_ALARMS,
+        trial_correlation=trial_correlation(cases),
         findings=tuple(sorted(found, key=lambda each: KINDS.index(each.kind))),
         damaged=tuple(f"{each.place}: {each.reason}" for each in ledger.damaged),
     )
