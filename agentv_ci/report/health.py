@@ -31,11 +31,9 @@ def health_lines(report: HealthReport) -> Iterator[Line]:
     yield Line(f"ledger: {report.source}")
     yield Line(f"{counted(report.runs, 'run')}{days}; {counted(report.cases, 'case')}{few}")
     if (correlation := report.trial_correlation) is not None:
-        text = f"trials of one run are alike: correlation {correlation:.2f}"
+        text = f"correlation of the trials of one run: {correlation:.2f}"
         if correlation >= WORTH_A_WARNING:
-            yield Line(
-                f"{text}; a comparison of two runs is worse by chance in more than 5%, so interleave them", "warn"
-            )
+            yield Line(f"{text}; comparisons of runs are wrong in more than 5%: interleave base and head", "warn")
         else:
             yield Line(text)
     chance = f"a drift is chance in at most {report.false_alarms:.0%} of reports"

@@ -34,7 +34,7 @@ def estimated(correlation: float, *, trials: int = TRIALS, nights: int = NIGHTS)
 def test_the_correlation_is_found(correlation: float) -> None:
     found, texts = estimated(correlation)
     assert found == pytest.approx(correlation, abs=0.05)
-    (text,) = (text for text in texts if text.startswith("trials of one run are alike: correlation "))
+    (text,) = (text for text in texts if text.startswith("correlation of the trials of one run: "))
     assert ("interleave" in text) == (correlation >= 0.1)
 
 
@@ -42,4 +42,4 @@ def test_the_correlation_is_found(correlation: float) -> None:
 def test_too_few_runs_show_nothing(few: dict[str, int]) -> None:
     found, texts = estimated(0.3, **few)
     assert found is None
-    assert not any("alike" in text for text in texts)
+    assert not any("correlation" in text for text in texts)
