@@ -121,10 +121,11 @@ def test_comparison_comes_before_the_cases() -> None:
     said = shown(compared(now, older))
     assert said.index("### Against `main.json`") < said.index("| | case | score | why |")
     assert "**1 regressed, 1 improved, 1 unchanged**" in said
-    assert "- **over 3 cases, at 95% confidence: too few trials to show a drop**" in said
-    few = "3 cases with so few trials cannot show any drop: use --repeat 5"
-    assert f"- undecided: `pass rate 66.7% → 66.7%; {few}`" in said
-    regressed = "| 📉 regressed | `a\\|b` | pass 1.000 → fail 0.200; one trial per side, possibly noise | "
+    assert "- **undecided (3 cases, 95% confidence)**" in said
+    few = "too few trials to see any drop; use --repeat 5"
+    assert f"- no change shown: `pass rate 66.7% before and now (2 → 2 of 3 trials); {few}`" in said
+    assert "- `a|b passed 1 of 1, now 0 of 1; this may be chance: " in said
+    regressed = "| 📉 regressed | `a\\|b` | pass 1.000 → fail 0.200; one trial a side, which may be chance | "
     assert f"{regressed}[`evals/a.yaml:3`](https://github.com/o/r/blob/abc/evals/a.yaml#L3) |" in said
     assert {"table", "td"} <= MarkdownPage(said).tags
 
