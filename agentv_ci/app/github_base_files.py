@@ -9,7 +9,6 @@ from agentv_ci.app.quarantine import QUARANTINE
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.source import normal, relative
-from agentv_ci.load.discover import find_root
 from agentv_ci.publish.checkout import source_of
 from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.workflow import Workflow
@@ -70,8 +69,8 @@ async def _baseline(
     if not baseline:
         return []
     path = normal(cwd / baseline)
-    root = find_root(path, cwd)
-    is_own = (root / ".git").exists() and path.is_relative_to(root)
-    if not is_own or await source_of(root, environment.variables) not in ("", workflow.repository.lower()):
-        return []
-    return [("baseline", relative(path, root))]
+    # The outermost checkout of this repository: a change may have made another one within it.
+    for root in reversed([each for each in path.parents if (each / ".git").exists()]):
+        if await source_of(root, environment.variables) in ("", workflow.repository.lower()):
+            return [("baseline", relative(path, root))]
+    return []

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from agentv_ci.errors import UsageError
-from agentv_ci.load.discover import discover, find_dotenv
+from agentv_ci.load.discover import discover
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.secret_values import worth_hiding
+from agentv_ci.source_files import NEVER_MEANT
+
+DOTENV = ".env"
 
 
 class Repository:
@@ -18,8 +23,6 @@ class Repository:
     def __init__(self, root: Path, environ: Mapping[str, str]) -> None:
         self.root = root.resolve()
         self.environ = environ
-        self._folders = {self.root}
-        """Those of all files named so far, whose `.env` files are masked."""
 
     def patterns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return paths, folders and globs that match files of the repository alone.
@@ -43,10 +46,19 @@ class Repository:
             self._require_inside(path, path.name)
 
     def redactor(self) -> Redactor:
-        """Return what masks the secrets of the environment, and every value in a `.env` file."""
-        found = (find_dotenv(folder / "any", self.root, self.root) for folder in tuple(self._folders))
-        values = with_dotenv({}, filter(None, found)).values()
+        """Return what masks the secrets of the environment, and every value in a `.env` file of the repository.
+
+        Results may be of any folder, and of a time before this server.
+        """
+        values = chain.from_iterable(map(_values_in, self._dotenv_files()))
         return Redactor(secrets_of({}, {}, self.environ) | {each for each in values if worth_hiding(each)})
+
+    def _dotenv_files(self) -> Iterator[Path]:
+        """Yield the files that a run in any folder would read its variables from."""
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = [name for name in folders if name not in NEVER_MEANT and name != ".git"]
+            if DOTENV in names:
+                yield Path(folder, DOTENV)
 
     def _require_inside(self, path: Path, name: str) -> None:
         try:
@@ -57,7 +69,14 @@ class Repository:
             raise _outside(name)
         if ".git" in map(str.lower, real.relative_to(self.root).parts) or real.name.startswith(".env"):
             raise UsageError(f"'{name}' may contain credentials and is not read")
-        self._folders.add(path.parent)
+
+
+def _values_in(path: Path) -> Iterable[str]:
+    try:
+        # On its own: another file with the same names has other values.
+        return with_dotenv({}, [path]).values() if path.is_file() else ()
+    except (UsageError, OSError, ValueError):
+        return ()
 
 
 def _outside(name: str) -> UsageError:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from errno import EEXIST, ELOOP
 from itertools import count
 from pathlib import Path
 from typing import IO, Literal, Self
@@ -266,9 +267,14 @@ class Workspaces:
 
     def _keep(self, tree: Path, name: str) -> str:
         folder = self.root / KEPT
+        for each in (folder.parent, folder, folder / ".gitignore"):
+            if each.is_symlink():
+                raise OSError(ELOOP, "it is a link", str(each))
         keep_out_of_git(folder)
         kept = folder / (re.sub(r"[^\w.-]+", "_", name).lstrip(".") or "case")
         remove_tree(kept)
+        if os.path.lexists(kept):
+            raise FileExistsError(EEXIST, "it cannot be removed", str(kept))
         shutil.move(tree, kept)
         return f"{KEPT}/{kept.name}"
 

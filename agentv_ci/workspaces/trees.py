@@ -123,6 +123,9 @@ def copy_tree(tree: Path, place: Path) -> None:
 def remove_tree(tree: Path) -> None:
     """Remove a tree, however deep, and what an agent has closed; what cannot be removed stays."""
     with suppress(OSError):
+        if tree.is_symlink() or tree.is_file():
+            tree.unlink()
+            return
         tree.chmod(stat.S_IRWXU)
         root = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:

@@ -54,7 +54,17 @@ def test_quarantine_of_the_base_branch_counts_whatever_the_change_does_to_it(cha
     assert "🔒 1 case in quarantine, not in the gate" in change.job.summary
 
 
-def test_change_cannot_accept_its_own_regression(change: Change) -> None:
+@pytest.mark.parametrize(
+    "nested",
+    [
+        None,
+        ("remote", "add", "origin", "https://github.com/stranger/other"),
+        ("remote", "add", "origin", "https://github.com/acme/demo"),
+        ("config", "user.name", "x"),
+    ],
+)
+def test_change_cannot_accept_its_own_regression(nested: tuple[str, ...] | None, change: Change) -> None:
+    """A checkout that it has made around its baseline does not make that another repository's."""
     accept = ("baseline", "accept", "results.jsonl", "--out", "accepted.json")
     for target, name in ((WORSE, "worse"), (PASSES, "better")):
         change.job.targets(target)
@@ -67,6 +77,9 @@ def test_change_cannot_accept_its_own_regression(change: Change) -> None:
     change.commit()
     own = "--baseline=.agentv/baseline.json"
     assert change.job.step(own, "--min-pass-rate=0", "--repeat=5").code == 0
+    if nested is not None:
+        git(change.job.path(".agentv"), "init", "-q")
+        git(change.job.path(".agentv"), *nested)
     change.reads_base(own)
     assert change.job.step("--min-pass-rate=0", "--repeat=5").code == 1
     assert change.report["comparison"]["counts"]["regressed"] == 1

@@ -297,3 +297,17 @@ def test_trials_of_all_runs_are_bounded() -> None:
     with pytest.raises(UsageError, match="has 3 trials, and 2 are left"):
         allowance.take(0.0, estimate(3))
     allowance.take(0.0, estimate(2))
+
+
+async def test_values_of_dotenv_files_in_any_folder_are_masked_by_a_new_server(project: Project) -> None:
+    agent = {"name": "default", "provider": "cli", "command_template": "echo $SETTING", "prompt": "none"}
+    project.write({"a/.env": "SETTING=another-setting\n", "b/deep/.env": f"SETTING={DOTENV}\n", "c/.env/x": ""})
+    project.documents("case", targets=(agent,), name="b/deep/x.yaml")
+    project.targets(agent, name="b/deep/targets.yaml")
+    done = await asyncio.to_thread(project.run, "eval", "b/deep/x.yaml")
+    assert done.code in (0, 1), done
+    assert DOTENV in "".join(path.read_text() for path in project.path(".agentv/results").glob("*.jsonl"))
+    async with connected(project) as client:
+        shown = await client.call_tool("report", {})
+    assert DOTENV not in str(shown)
+    assert "case" in str(shown)

@@ -214,6 +214,22 @@ def test_dry_run_needs_no_workspace(agent: Agent) -> None:
     assert "workspace" not in row
 
 
+@pytest.mark.parametrize(
+    ("link", "is_kept"), [("workspaces/case-default-1", True), ("workspaces", False), ("workspaces/.gitignore", False)]
+)
+def test_kept_workspace_follows_no_link(agent: Agent, tmp_path: Path, link: str, *, is_kept: bool) -> None:
+    outside = tmp_path / "outside"
+    (outside if "ignore" not in link else tmp_path).mkdir(mode=0o755, exist_ok=True)
+    place = agent.project.path(f".agentv/{link}")
+    place.parent.mkdir(parents=True)
+    place.symlink_to(outside)
+    agent.documents("echo hi > made")
+    agent.project.eval("--keep-workspaces", "all")
+    assert (agent.project.rows()[0]["workspace"]["kept"] is not None) is is_kept
+    assert [*outside.iterdir()] == [] if outside.is_dir() else not outside.exists()
+    assert not outside.is_dir() or outside.stat().st_mode & 0o777 == 0o755
+
+
 @pytest.mark.parametrize(("keep", "kept"), [("none", []), ("failed", ["case-default-1"]), ("all", ["case-default-1"])])
 def test_workspaces_are_kept_on_request(agent: Agent, folders: Path, keep: str, kept: list[str]) -> None:
     agent.documents("echo left > here", {"type": "file", "path": "missing"})
