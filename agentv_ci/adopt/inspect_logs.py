@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentv_ci.adopt.json_texts import json_in, text_in
+from agentv_ci.adopt.json_texts import MAX_BYTES, json_in, text_in
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import mapping, messages, objects, text, whole
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import count_at, objects_at, text_at, value_at
+from agentv_ci.left_files import open_regular
 from agentv_ci.text import counted
 
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's letters: correct, incorrect, partially correct, no answer."""
 HEADER = "header.json"
+MOST_UNPACKED = 50
+"""Bytes of a log for each byte of its archive."""
+LEAST_UNPACKED = 10 * 1024 * 1024
+"""Bytes from which on that counts."""
 START = "_journal/start.json"
 """What an archive has from the first moment on."""
 
@@ -27,16 +33,19 @@ def log_in(path: Path) -> JsonObject:
     if path.suffix != ".eval":
         return mapping(json_in(text_in(path)))
     try:
-        with zipfile.ZipFile(path) as archive:
-            return _log_of(archive)
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            return _log_of(archive, os.fstat(file.fileno()).st_size)
     except NotImplementedError as error:
         raise ValueError(f"{error}; convert it with `inspect log convert --to json`") from error
     except zipfile.BadZipFile as error:
         raise ValueError(str(error)) from error
 
 
-def _log_of(archive: zipfile.ZipFile) -> JsonObject:
+def _log_of(archive: zipfile.ZipFile, size: int) -> JsonObject:
     names = dict.fromkeys(archive.namelist())
+    unpacked = sum(each.file_size for each in archive.infolist())
+    if unpacked > min(max(size * MOST_UNPACKED, LEAST_UNPACKED), MAX_BYTES):
+        raise ValueError(f"it is {unpacked // 1024 // 1024:,} MiB unpacked, far more than logs of {size:,} bytes are")
     samples: list[JsonValue] = [_part(archive, name) for name in names if name.startswith("samples/")]
     header = next((_part(archive, name) for name in (HEADER, START) if name in names), {})
     return {"status": f"without a {HEADER}", **mapping(header), "samples": samples}

@@ -7,11 +7,15 @@ from pathlib import Path
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.lfs_pointers import LFS_POINTER, is_lfs_pointer
 from agentv_ci.json_access import read_json
+from agentv_ci.left_files import read_regular
+
+MAX_BYTES = 512 * 1024 * 1024
+"""Of a file, or of what an archive holds."""
 
 
 def text_in(path: Path) -> str:
     """Return the text of a file; raises OSError and ValueError."""
-    content = path.read_bytes()
+    content = read_regular(path, MAX_BYTES)
     if is_lfs_pointer(content):
         raise ValueError(f"it is {LFS_POINTER}")
     return content.decode("utf-8-sig")

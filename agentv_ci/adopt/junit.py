@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from agentv_ci.adopt.json_texts import MAX_BYTES
 from agentv_ci.contracts.adopted import AdoptedFile, AdoptedResult
+from agentv_ci.left_files import read_regular
 from agentv_ci.text import counted, on_one_line, shortened
 
 NOT_RUN = frozenset({"notrun", "not_run", "not run", "notrunnable", "disabled", "ignored", "pending", "skipped"})
@@ -32,7 +34,7 @@ def results(path: Path) -> AdoptedFile:
     """Return the test cases of a file; raises OSError and ValueError for a file that is none."""
     try:
         # expat refuses entities that expand without end, and the standard library loads none from outside.
-        root = ET.parse(path).getroot()  # noqa: S314
+        root = ET.fromstring(read_regular(path, MAX_BYTES))  # noqa: S314
     except ET.ParseError as error:
         raise ValueError(f"not XML: {error}") from error
     for element in root.iter():

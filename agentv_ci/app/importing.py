@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
@@ -18,8 +18,10 @@ from agentv_ci.imports.converting import converted
 from agentv_ci.imports.recognition import kind_of
 from agentv_ci.imports.report import migration_report
 from agentv_ci.imports.yaml_text import yaml_text
+from agentv_ci.left_files import read_regular
 from agentv_ci.load.discover import discover, find_root
 from agentv_ci.load.document import load
+from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.text import counted, listed
 
 KINDS: tuple[ImportKind, ...] = get_args(ImportKind)
@@ -62,7 +64,9 @@ def imported(wish: ImportWish, *, cwd: Path) -> Written:
     if not named:
         raise UsageError("no file to import")
     root = find_root(out / "x", cwd)
-    files = converted(named, reads=_Reads(cwd), out=out, root=root, columns=wish.columns)
+    files = converted(
+        named, reads=_Reads(cwd, [source.path for _, source in named]), out=out, root=root, columns=wish.columns
+    )
     there = [name for name in (*files.texts, REPORT, CONFIG) if (out / name).exists()]
     if there and not wish.overwrite:
         raise UsageError(
@@ -90,7 +94,7 @@ def _write(out: Path, texts: Mapping[str, str]) -> None:
 
 
 def _source(path: Path, kind: ImportKind | None, cwd: Path) -> tuple[ImportKind | None, Source]:
-    reads = _Reads(cwd)
+    reads = _Reads(cwd, [path])
     if path.suffix in LINES:
         text = reads.text(path) or ""
         return kind or kind_of(path, None, text), Source(
@@ -106,29 +110,37 @@ def _source(path: Path, kind: ImportKind | None, cwd: Path) -> tuple[ImportKind 
 class _Reads:
     """Access to files; see ReadImports."""
 
-    def __init__(self, cwd: Path) -> None:
+    def __init__(self, cwd: Path, named: Iterable[Path]) -> None:
         self._cwd = cwd
+        places = [folder for path in named for folder in (path.parent, find_root(path, cwd))]
+        self._homes = {folder.resolve() for folder in places}
         self._documents: dict[Path, Source | None] = {}
 
     def document(self, path: Path) -> Source | None:
         """Return a YAML or JSON file; None if it cannot be read."""
         if path not in self._documents:
-            source = load(path, find_root(path, self._cwd), named=True) if path.is_file() else None
+            is_there = self._is_inside(path) and path.is_file()
+            source = load(path, find_root(path, self._cwd), named=True) if is_there else None
             self._documents[path] = source if source and source.readable else None
         return self._documents[path]
 
     def text(self, path: Path) -> str | None:
         """Return a text; None if it cannot be read."""
         try:
-            return path.read_text("utf-8-sig")
+            return read_regular(path, MAX_BYTES).decode("utf-8-sig") if self._is_inside(path) else None
         except (OSError, UnicodeDecodeError):
             return None
 
     def matching(self, pattern: Path) -> list[Path]:
         """Return the files that a path or a glob names, in order."""
-        if not has_magic(str(pattern)):
-            return [pattern] if pattern.is_file() else []
-        return [path for each in sorted(glob(str(pattern), recursive=True)) if (path := Path(each)).is_file()]  # noqa: PTH207
+        found = [Path(each) for each in sorted(glob(str(pattern), recursive=True))]  # noqa: PTH207
+        paths = found if has_magic(str(pattern)) else [pattern]
+        return [path for path in paths if path.is_file() and self._is_inside(path)]
+
+    def _is_inside(self, path: Path) -> bool:
+        """Whether a file is of the repository of what is imported: its text becomes part of documents."""
+        real = path.resolve()
+        return any(real.is_relative_to(home) for home in self._homes)
 
 
 def checked_kind(name: str) -> ImportKind | None:

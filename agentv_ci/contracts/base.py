@@ -91,7 +91,8 @@ def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
         return item if member is not None and issubclass(member, Authored) and member.stands_alone else None
     if not isinstance(item, dict) or key in item:
         return None
-    named = [each for each in item if short_field(union, key, each) is not None]
+    # Of the kinds, which are few: documents may have any number of keys.
+    named = [each for each in kinds_of(union, key) if each in item and short_field(union, key, each) is not None]
     return named[0] if len(named) == 1 else None
 
 
@@ -156,6 +157,8 @@ def _whole(value: object) -> object:
 
 Maybe = Annotated[T | None, _RefusesNull()]
 Items = Annotated[tuple[T, ...], Field(strict=False)]
+Records = Annotated[tuple[T, ...], Field(strict=False, fail_fast=True)]
+"""Items in a file that a tool has written: the first wrong one is enough, and a million would fill the memory."""
 # The validator is last: pydantic renders bounds correctly only before it.
 WHOLE = BeforeValidator(_whole)
 Integer = Annotated[int, WHOLE]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, Recorded
+from agentv_ci.contracts.base import Recorded, Records
 
 
 class DiagnosticRecord(Recorded):
@@ -32,7 +32,7 @@ class FileRecord(Recorded):
         description="Kind of the file."
     )
     valid: bool = Field(description="Whether it has no errors (with --strict, no warnings either).")
-    diagnostics: Items[DiagnosticRecord] = Field(description="Diagnostics in the order of the file.")
+    diagnostics: Records[DiagnosticRecord] = Field(description="Diagnostics in the order of the file.")
 
 
 class DiagnosticsSummary(Recorded):
@@ -50,7 +50,7 @@ class DiagnosticsDocument(Recorded):
     """What `validate --format json` prints."""
 
     schema_: str = Field(alias="$schema", description="This schema's $id.")
-    files: Items[FileRecord] = Field(description="The checked files.")
+    files: Records[FileRecord] = Field(description="The checked files.")
     summary: DiagnosticsSummary = Field(description="Counts over all files.")
 
     @property

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import AtLeastOne, Items, NonNegative, Recorded
+from agentv_ci.contracts.base import AtLeastOne, NonNegative, Recorded, Records
 
 
 class NamedCase(Recorded):
@@ -21,15 +21,15 @@ class NamedCase(Recorded):
 class ChangedCase(NamedCase):
     """A case of both plans whose result may have changed."""
 
-    reasons: Items[str] = Field(description="What changed that can affect the result; never empty.")
+    reasons: Records[str] = Field(description="What changed that can affect the result; never empty.")
 
 
 class PlanDiff(Recorded):
     """Differences from an older plan; unchanged cases are not listed."""
 
-    added: Items[NamedCase] = Field(description="Cases only in the newer plan.")
-    removed: Items[NamedCase] = Field(description="Cases only in the older plan.")
-    changed: Items[ChangedCase] = Field(description="Cases in both plans with different digests.")
+    added: Records[NamedCase] = Field(description="Cases only in the newer plan.")
+    removed: Records[NamedCase] = Field(description="Cases only in the older plan.")
+    changed: Records[ChangedCase] = Field(description="Cases in both plans with different digests.")
 
 
 class TargetEstimate(Recorded):
@@ -55,11 +55,11 @@ class Estimate(Recorded):
     input_tokens: NonNegative = Field(description="Approximate input tokens.")
     output_tokens: NonNegative = Field(description="Approximate output tokens.")
     cost_usd: float | None = Field(description="Cost of requests with known prices; null without any.")
-    unpriced: Items[str] = Field(description="Targets with unknown prices, which are not in the cost.")
+    unpriced: Records[str] = Field(description="Targets with unknown prices, which are not in the cost.")
     workers: NonNegative = Field(description="Cases run at once.")
     seconds: float = Field(description="Approximate time of the run.")
     prices_as_of: str = Field(description="Date of the public price table.")
-    targets: Items[TargetEstimate] = Field(description="Estimates per target, in plan order.")
+    targets: Records[TargetEstimate] = Field(description="Estimates per target, in plan order.")
 
 
 class PlannedCase(Recorded):
@@ -77,7 +77,7 @@ class PlannedCase(Recorded):
 class PlannedCases(Recorded):
     """What would run."""
 
-    cases: Items[PlannedCase] = Field(description="Cases with trials to run, in plan order.")
+    cases: Records[PlannedCase] = Field(description="Cases with trials to run, in plan order.")
 
 
 class PlannedShard(Recorded):
@@ -92,7 +92,7 @@ class PlannedShard(Recorded):
 class PlannedShards(Recorded):
     """How a plan is split for several machines."""
 
-    shards: Items[PlannedShard] = Field(description="The parts, by index.")
+    shards: Records[PlannedShard] = Field(description="The parts, by index.")
     minutes: float = Field(description="Approximate time of the longest part.")
     basis: Literal["durations", "sizes"] = Field(
         description="What the times are based on: durations of an earlier run, or sizes of questions."

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
+
+if TYPE_CHECKING:
+    from jinja2.nodes import Template
 
 _EXPRESSION = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
 _VARIABLE = re.compile(r"[A-Za-z_][\w.-]*")
@@ -13,6 +18,33 @@ _DUMPED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)(?:\s*\|\s*dump)?\s*-?\}\}")
 _NAMED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
 _BLOCK = re.compile(r"\{%-?\s*for .*?\{%-?\s*endfor\s*-?%\}", re.DOTALL)
+
+FILTERS = (
+    *(
+        "abs",
+        "capitalize",
+        "count",
+        "d",
+        "default",
+        "e",
+        "escape",
+        "first",
+        "float",
+        "int",
+        "join",
+        "last",
+        "length",
+        "list",
+    ),
+    *("lower", "reverse", "round", "safe", "sort", "string", "title", "tojson", "trim", "unique", "upper", "wordcount"),
+)
+"""Filters whose result is about as long as what they are given."""
+MOST_ASSIGNED = 10
+"""Assignments of a template: each may double a text."""
+MOST_BETWEEN = 50
+"""Characters between the texts that are joined."""
+MOST_STEPS = 5_000_000
+MOST_CHARACTERS = 1_000_000
 
 
 def variables_of(text: str) -> set[str]:
@@ -59,11 +91,43 @@ def rendered(value: JsonValue, row: JsonObject) -> JsonValue:
     from jinja2.sandbox import SandboxedEnvironment
 
     templates = SandboxedEnvironment(autoescape=False, undefined=ChainableUndefined)  # no markup
-    templates.filters["dump"] = _dump
+    templates.globals.clear()
+    templates.filters = {name: templates.filters[name] for name in FILTERS} | {"dump": _dump}
     try:
-        return templates.from_string(value).render(row)
-    except (TemplateError, TypeError, ValueError):
+        if not _ends_soon(templates.parse(value), len(json.dumps(row))):
+            return value
+        texts = list(_bounded(templates.from_string(value).generate(row)))
+    except (TemplateError, TypeError, ValueError, ArithmeticError, RecursionError):
         return value
+    return "".join(texts)
+
+
+def _ends_soon(template: Template, size: int) -> bool:
+    """Whether a template cannot take long, or make much, of values of this size: there are no calls and no powers."""
+    from jinja2 import nodes
+
+    if next(template.find_all((nodes.Call, nodes.Mul, nodes.Pow, nodes.Mod, nodes.Macro, nodes.CallBlock)), None):
+        return False
+    loops = list(template.find_all(nodes.For))
+    is_nested = any(next(child.find_all(nodes.For), None) for loop in loops for child in loop.body)
+    if is_nested or len(list(template.find_all((nodes.Assign, nodes.AssignBlock)))) > MOST_ASSIGNED:
+        return False
+    joins = [each for each in template.find_all(nodes.Filter) if each.name == "join"]
+    if len(joins) > 1 or not all(isinstance(each, nodes.Const) for join in joins for each in join.args):
+        return False
+    if any(len(str(each.value)) > MOST_BETWEEN for join in joins for each in join.find_all(nodes.Const)):
+        return False
+    return (len(loops) + len(list(template.find_all(nodes.Name)))) * size <= MOST_STEPS
+
+
+def _bounded(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the parts of a text; raises ValueError for a long one."""
+    left = MOST_CHARACTERS
+    for text in texts:
+        left -= len(text)
+        if left < 0:
+            raise ValueError("the text is too long")
+        yield text
 
 
 def partly_rendered(text: str) -> str | None:

@@ -17,6 +17,9 @@ from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.load.recognition import bears_our_mark, has_eval_name, is_ours_by_name, kind_by_name, recognize
 
+MOST_SHOWN = 1_000
+"""Problems of a text that are shown; one with more is not ours with mistakes."""
+
 
 def load(path: Path, root: Path, *, named: bool) -> Source:
     """Read one YAML document.
@@ -45,7 +48,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
     problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
     if kind == "eval" and not _is_text(str(path)) and not _is_text(os.path.relpath(path, root)):
         problems = (*problems, Problem("AV105", "the path is not valid UTF-8", (0, 0), (0, 0), hint="rename the file"))
-    found = tuple(_diagnostic(path, each) for each in problems)
+    found = tuple(_diagnostic(path, each) for each in problems[:MOST_SHOWN])
     data = {} if kind == "config" and parsed.data is None else parsed.data
     return Source(
         path, root, kind, data, parsed.find_mark, found, keys=parsed.keys, text=text, find_items=parsed.find_items

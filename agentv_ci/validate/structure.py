@@ -34,6 +34,8 @@ _CONTRACTS: Mapping[Kind, type[Document]] = {
     "experiment": ExperimentDocument,
 }
 
+MOST_SHOWN = 1_000
+"""Violations that are explained; a file with more is not one of ours with mistakes."""
 TOO_MANY = 10_000
 """Violations from which on a document is not checked further."""
 
@@ -57,10 +59,20 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
     if not isinstance(document, ValidationError):
         return document, [], finder
     # Slow to import, and most documents are valid.
-    from agentv_ci.validate.wording import diagnostics, refused_parts
+    from agentv_ci.validate.wording import diagnostics, refused_by_the_model, refused_parts
 
+    if document.error_count() > TOO_MANY:
+        # The schema would explain each of them.
+        found = list(diagnostics(finder, list(refused_by_the_model(document, authored, MOST_SHOWN))))
+        return (
+            None,
+            [*found, replace(found[-1], message=f"and {document.error_count():,} errors in all", hint=None)],
+            finder,
+        )
     refused = refused_parts(SCHEMAS[kind], document, authored)
-    found = list(diagnostics(finder, refused))
+    found = list(diagnostics(finder, refused[:MOST_SHOWN]))
+    if len(refused) > MOST_SHOWN:
+        found.append(replace(found[-1], message=f"{len(refused) - MOST_SHOWN:,} more errors are not shown", hint=None))
     repair = _Repair(contract_for(kind))
     data = authored
     while 0 < len(refused) < TOO_MANY and repair.take(refused, finder, data):

@@ -75,13 +75,13 @@ PATTERNS: Mapping[str, str] = {
 
 def refused_parts(name: SchemaName, error: ValidationError, data: JsonValue) -> list[Violation]:
     """Return the violations of the published schema; if there are none, those of the model."""
-    return violations(name, data) or list(_refused_by_the_model(error, data))
+    return violations(name, data) or list(refused_by_the_model(error, data))
 
 
-def _refused_by_the_model(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
-    """Yield what JSON Schema cannot express, such as infinite numbers."""
+def refused_by_the_model(error: ValidationError, data: JsonValue, most: int | None = None) -> Iterator[Violation]:
+    """Yield what JSON Schema cannot express, such as infinite numbers, of so many errors."""
     found: dict[Pointer, str] = {}
-    for each in refusals(error):
+    for each in refusals(error)[:most]:
         pointer: Pointer = ()
         for step in each.place:
             # pydantic adds the branch of a union as a step.

@@ -304,7 +304,7 @@ async def test_values_of_dotenv_files_in_any_folder_are_masked_by_a_new_server(p
     project.write({"a/.env": "SETTING=another-setting\n", "b/deep/.env": f"SETTING={DOTENV}\n", "c/.env/x": ""})
     project.documents("case", targets=(agent,), name="b/deep/x.yaml")
     project.targets(agent, name="b/deep/targets.yaml")
-    done = await asyncio.to_thread(project.run, "eval", "b/deep/x.yaml")
+    done = await asyncio.to_thread(project.process, "eval", "b/deep/x.yaml")
     assert done.code in (0, 1), done
     assert DOTENV in "".join(path.read_text() for path in project.path(".agentv/results").glob("*.jsonl"))
     async with connected(project) as client:
