@@ -135,7 +135,9 @@ def test_errors_of_one_target_are_its_own(project: Project) -> None:
     assert project.eval("--target", "good", "--target", "broken").code == 4
     assert verdicts(project) == (
         [
+            "pass rate 50.0% is below 100.0%",
             "2 errored cases, at most 0 allowed",
+            "target broken: pass rate 0.0% is below 100.0%",
             "target broken: 2 errored cases, at most 0 allowed",
             "target broken: no case was graded",
         ],

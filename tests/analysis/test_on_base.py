@@ -13,6 +13,7 @@ from tests.support.runs import case as planned
 from tests.support.runs import outcomes_of, plan, rows_of
 
 PASS, FAIL, ERROR = case_line(passed=3, graded=3), case_line(passed=0, graded=3), case_line(graded=0)
+CRASH = case_line(passed=0, graded=3, crashed=3, verdict="error")
 DISAGREE = case_line(passed=2, graded=3)
 (KNOWN,) = outcomes_of(plan(planned("one", suite="evals/a.yaml")), rows_of(planned("one", suite="evals/a.yaml"), "f"))
 BEFORE_EDIT = case_line(passed=0, graded=3, digest="e" * 64)
@@ -27,6 +28,7 @@ BEFORE_EDIT = case_line(passed=0, graded=3, digest="e" * 64)
         ([FAIL] * 8 + [PASS] * 2, OnBase("green", 6, 6, "2026-01-09")),
         ([PASS] * 2 + [FAIL] * 3, OnBase("red", 9, 0, "2026-01-03")),
         ([FAIL] * 3, OnBase("red", 9, 0)),
+        ([PASS] * 2 + [CRASH] * 3, OnBase("red", 9, 0, "2026-01-03")),
         ([PASS, FAIL, PASS], OnBase("flaky", 9, 6)),
         ([PASS] * 2 + [DISAGREE], OnBase("flaky", 9, 8)),
         ([PASS, ERROR, PASS], OnBase("green", 6, 6)),

@@ -50,6 +50,14 @@ class TestOutcomes:
         assert job.summary.startswith("## ✅ Evaluations: passed")
         assert job.left("comment.md").read_text("utf-8").startswith("<!-- agentv-ci:Evals/evals -->\n## ✅")
 
+    def test_crashed_case_has_not_passed(self, job: Job) -> None:
+        crashing = {"id": "crashes", "execution": {"target": "crashing", "max_retries": 0}}
+        job.documents(GREETS, crashing, targets=(PASSES, tool("exit 3", name="crashing")))
+        job.step("--exit-zero", "--max-errors", "1")
+        job.publish("--comment=never")
+        names = "verdict", "passed", "failed", "errored", "total", "pass-rate", "mean-score"
+        assert [job.outputs[name] for name in names] == ["fail", "1", "0", "1", "2", "0.5", "0.5"]
+
     def test_failed_case_is_shown_on_the_line_of_its_evaluator(self, job: Job) -> None:
         job.documents(GREETS, LEAVES, targets=(PASSES,))
         text = json.dumps(job.json("evals/x.yaml"), indent=1)

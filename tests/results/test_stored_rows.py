@@ -67,6 +67,7 @@ def require_same(item: bytes) -> bool:
         return False
     current = jsonl.current(item)
     assert current is not None, f"pydantic refuses {item!r}"
+    assert (stored.is_crash, stored.case_key) == (current.is_crash, current.case_key)
     assert plain(json.loads(msgspec.json.encode(stored))) == plain(json.loads(jsonl.encode(current))), item
     return True
 

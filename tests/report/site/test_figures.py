@@ -18,6 +18,13 @@ from tests.support.ledgers import case_line, ledger_of
 KEY = ("evals/a.yaml", "one", "default")
 
 
+def test_case_that_crashes_has_not_passed() -> None:
+    lines = case_line("one", 4, 4), case_line("two", 0, 4, crashed=4, verdict="error"), case_line("three", 0, 0)
+    (point,) = overall(ledger_of(lines).runs).points
+    assert point is not None
+    assert (point.cases, point.passed, point.graded, point.errored, point.rate, point.score) == (3, 1, 2, 1, 0.5, 0.5)
+
+
 def test_figures_are_those_of_graded_cases() -> None:
     cases = [
         case_line("one", 3, 4, cost_usd=0.5, duration_ms=100),
