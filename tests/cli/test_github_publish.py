@@ -53,7 +53,7 @@ class TestOutcomes:
     def test_crashed_case_has_not_passed(self, job: Job) -> None:
         crashing = {"id": "crashes", "execution": {"target": "crashing", "max_retries": 0}}
         job.documents(GREETS, crashing, targets=(PASSES, tool("exit 3", name="crashing")))
-        job.step("--exit-zero", "--max-errors", "1")
+        job.step("--exit-zero", "--args=--max-errors 1")
         job.publish("--comment=never")
         names = "verdict", "passed", "failed", "errored", "total", "pass-rate", "mean-score"
         assert [job.outputs[name] for name in names] == ["fail", "1", "0", "1", "2", "0.5", "0.5"]
