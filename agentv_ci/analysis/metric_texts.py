@@ -99,7 +99,9 @@ def _range(change: MetricChange) -> str:
     level = f"{100 * change.confidence:.3g}%"
     if change.metric == "mean score":
         return f"range of the change {change.low:+.3f} to {change.high:+.3f} ({level})"
-    return f"{total}, range per case {change.low:+.1%} to {change.high:+.1%} ({level})"
+    # Adding 0 makes -0.0 positive.
+    low, high = (round(bound, 3) + 0.0 for bound in (change.low, change.high))
+    return f"{total}, range per case {low:+.1%} to {high:+.1%} ({level})"
 
 
 def _allowed(change: MetricChange) -> str:

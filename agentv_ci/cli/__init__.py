@@ -85,7 +85,7 @@ COLOR = click.Choice(["auto", "always", "never"])
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 passed, 1 not passed, 2 invalid input, 3 nothing to run, 4 infrastructure errors, "
-    "5 budget exhausted, 70 a bug in agentv-ci, 130 interrupted. See README.md for documentation.",
+    "5 budget exhausted, 6 undecided, 70 a bug in agentv-ci, 130 interrupted. See README.md for documentation.",
 )
 @click.version_option(__version__, prog_name="agentv-ci", message="%(prog)s %(version)s")
 @click.option("--color", type=COLOR, default="auto", help="Control colored output; NO_COLOR is respected.")

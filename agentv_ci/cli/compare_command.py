@@ -86,9 +86,11 @@ def command(options: CompareOptions) -> int:
     Cases are matched by suite and id. All cases together decide: their pass rate and mean score, single cases that got
     worse, and the limits of costs, tokens and times, which are those of HEAD's gate unless options set them. Run
     several trials (--repeat 5): a single one may be chance. Run both sides at the same time: the verdict takes trials
-    as alike, whenever they ran. Exit code 1: worse; 3: no case is on both sides; 4: a case
-    lost its verdict, a limit could not be checked, or judges, models or all cases differ; 6: undecided, since a case
-    that passed in all trials passes in none and that may be chance, or a limit is neither kept nor exceeded.
+    as alike, whenever they ran.
+
+    Exit code 1: worse; 3: no case is on both sides; 4: a case lost its verdict, a limit could not be checked, trials
+    are missing that would decide, or judges, models or all cases differ; 6: undecided, since a case that passed in all
+    trials passes in none and that may be chance, or a limit is neither kept nor exceeded.
 
     \b
     Examples:

@@ -159,7 +159,7 @@ def test_costs_of_0_are_costs(base: list[float], head: list[float], verdict: str
 def test_an_undecided_limit_leaves_the_comparison_undecided() -> None:
     found = compared(run(cost_usd=HALF_FREE), run(cost_usd=HALF_ONE_DOLLAR), Limit("cost", 0.1))
     (reason,) = found.undecided
-    assert reason.startswith("cost $0.05 → $0.55; in total +1000.0%, ")
+    assert reason.startswith("cost $0.05 → $0.55; in total +1000.0%, range per case +0.0% to +0.0% (90%); ")
     assert found.reasons == ()
     assert compared(run(cost_usd=0.1), run(cost_usd=0.1), Limit("cost", 0.1)).undecided == ()
 
