@@ -54,7 +54,8 @@ def lines() -> list[bytes]:
 def plain(value: Any, field: str = "") -> Any:
     """Return the JSON of a row with the data itself for its texts, and without fields that have no value."""
     if isinstance(value, dict):
-        return {name: plain(each, name) for name, each in value.items() if each is not None}
+        absent = {"compared_masked": False}
+        return {name: plain(each, name) for name, each in value.items() if each is not absent.get(name)}
     if isinstance(value, str) and field in ("request", "metadata", "input", "output"):
         return json.loads(value)
     return [plain(each) for each in value] if isinstance(value, list) else value
