@@ -235,6 +235,7 @@ class StoredRow(_Stored, frozen=True, kw_only=True):
     workspace: StoredWorkspace | None = None
     arm: str | None = None
     worker: str | None = None
+    settings_digest: str | None = None
     masked: bool = False
     dry_run: bool = False
 
