@@ -270,6 +270,17 @@ def scored_by(found: ResultRow, name: str) -> EvaluatorResult:
     )  # fmt: skip
 
 
+def test_crash_loses_against_any_answer() -> None:
+    compiled = arms_of(*IDS)
+    rows = with_errors(rows_of(compiled, {"now": 0.0, "next": 1.0}), "next", 24, "process", provider="cli")
+    rows = [failed(each, "process") if each.eval_id == IDS[0] else each for each in rows]
+    judge = {"name": "preferred", "type": "pairwise_judge", "judge_target": "judge"}
+    (effect, *_) = judged(compiled, rows, evaluators=[judge], primary="preferred").effects
+    counts = effect.preferences
+    assert counts is not None
+    assert (effect.verdict, counts.wins, counts.ties, counts.losses, counts.unjudged) == ("worse", 0, 1, 23, 0)
+
+
 def test_money_and_time_of_a_crash_are_compared() -> None:
     compiled = arms_of(*IDS)
     rows = [
