@@ -35,7 +35,7 @@ _CONTRACTS: Mapping[Kind, type[Document]] = {
 }
 
 MOST_SHOWN = 1_000
-"""Violations that are explained; a file with more is not one of ours with mistakes."""
+"""Errors of a document with too many that are shown."""
 TOO_MANY = 10_000
 """Violations from which on a document is not checked further."""
 
@@ -70,9 +70,7 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
             finder,
         )
     refused = refused_parts(SCHEMAS[kind], document, authored)
-    found = list(diagnostics(finder, refused[:MOST_SHOWN]))
-    if len(refused) > MOST_SHOWN:
-        found.append(replace(found[-1], message=f"{len(refused) - MOST_SHOWN:,} more errors are not shown", hint=None))
+    found = list(diagnostics(finder, refused))
     repair = _Repair(contract_for(kind))
     data = authored
     while 0 < len(refused) < TOO_MANY and repair.take(refused, finder, data):
