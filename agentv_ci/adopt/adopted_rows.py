@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from agentv_ci.adopt.case_ids import Named, case_keys
-from agentv_ci.adopt.values import name_of
+from agentv_ci.adopt.values import name_of, numbered
 from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedResult
 from agentv_ci.contracts.base import Verdict
@@ -17,11 +17,12 @@ from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, Res
 def adopted_rows(results: Iterable[tuple[str, AdoptedResult]], *, tool: str, now: datetime) -> Iterator[ResultRow]:
     """Yield a row for each result; several of a case and a target are its trials.
 
-    Each result comes with the path of its file from the repository: the suite of results that name no file. The digest
+    Each result comes with the path of its file from the repository: the suite of results that name no file. Results of
+    two files are never trials of one case, whatever their tests are called. The digest
     of a case is that of its question, expected answer and checks, so that a comparison knows whether two runs had the
     same case.
     """
-    found = [(result.suite or path, result) for path, result in results]
+    found = list(results)
     keys = case_keys(found)
     trials, seen = Counter(keys), Counter[Named]()
     time = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -95,13 +96,11 @@ def _usage(result: AdoptedResult) -> Usage:
     return Usage(input_tokens=result.input_tokens, output_tokens=result.output_tokens, total_tokens=total)
 
 
-def _evaluator_results(checks: Iterable[AdoptedCheck]) -> Iterator[EvaluatorResult]:
-    names = Counter[str]()
-    for check in checks:
-        name = name_of(check.name)
-        names[name] += 1
+def _evaluator_results(checks: Sequence[AdoptedCheck]) -> Iterator[EvaluatorResult]:
+    names = numbered([name_of(check.name) for check in checks])
+    for name, check in zip(names, checks, strict=True):
         yield EvaluatorResult(
-            name=name if names[name] == 1 else f"{name}-{names[name]}",
+            name=name,
             type=check.type,
             status="ok",
             score=check.score,

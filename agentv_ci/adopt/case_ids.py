@@ -20,26 +20,50 @@ class Named(NamedTuple):
     target: str
 
 
-def case_keys(results: Sequence[tuple[str, AdoptedResult]]) -> list[Named]:
-    """Return the key of the case of each result; each result comes with its suite.
+class _Test(NamedTuple):
+    """What makes a test the same one: results with all of it are trials of one case."""
 
-    Ids of tests with one name get what differs between them, as little of it as suffices: `login [chromium]`.
+    suite: str
+    name: str
+    target: str
+    distinctions: tuple[str, ...]
+    """Those of the tool, then the file of the results."""
+
+
+def case_keys(results: Sequence[tuple[str, AdoptedResult]]) -> list[Named]:
+    """Return the key of the case of each result; each result comes with its file.
+
+    Ids of tests with one name get what differs between them, as little of it as suffices: `login [chromium]`. A key is
+    only a label: it is unique, and what it is made of never decides which results belong together.
     """
-    names = [Named(suite, name_of(result.name), name_of(result.target)) for suite, result in results]
-    tests: dict[Named, dict[tuple[str, ...], str]] = {}
-    for name, (_, result) in zip(names, results, strict=True):
-        tests.setdefault(name, {})[result.distinctions] = result.name
-    taken: dict[Named, tuple[str, ...]] = {}
-    keys: dict[tuple[Named, tuple[str, ...]], Named] = {}
-    for name, distinctions in tests.items():
-        deciding = _deciding([*distinctions])
-        for test in distinctions:
-            qualifiers = [_qualifier(test[place]) for place in deciding]
-            key = name._replace(id=f"{name.id} [{', '.join(qualifiers)}]") if qualifiers else name
-            if taken.setdefault(key, test) != test:
-                key = key._replace(id=f"{key.id}-{mark_of(json.dumps([name, test]))}")
-            keys[name, test] = key
-    return [keys[name, result.distinctions] for name, (_, result) in zip(names, results, strict=True)]
+    most = max((len(result.distinctions) for _, result in results), default=0)
+    tests = [_test(file, result, most) for file, result in results]
+    groups: dict[Named, list[_Test]] = {}
+    for test in dict.fromkeys(tests):
+        groups.setdefault(Named(test.suite, name_of(test.name), name_of(test.target)), []).append(test)
+    keys = {group[0]: name for name, group in groups.items() if len(group) == 1}
+    taken = set(keys.values())
+    for name, group in groups.items():
+        deciding = _deciding([_differing(test) for test in group])
+        for test in sorted(group) if len(group) > 1 else ():
+            values = _differing(test)
+            key = name._replace(id=f"{name.id} [{', '.join(_qualifier(values[place]) for place in deciding)}]")
+            while key in taken:
+                key = key._replace(id=f"{key.id}-{mark_of(json.dumps(test))}")
+            keys[test] = key
+            taken.add(key)
+    return [keys[test] for test in tests]
+
+
+def _test(file: str, result: AdoptedResult, most: int) -> _Test:
+    """Return the test of a result, with as many distinctions as any has."""
+    padding = ("",) * (most - len(result.distinctions))
+    return _Test(result.suite or file, result.name, result.target, (*result.distinctions, *padding, file))
+
+
+def _differing(test: _Test) -> tuple[str, ...]:
+    """Return what tells a test from others, the plainest first: names come last, since ids have them already."""
+    return (*test.distinctions, test.name, test.target)
 
 
 def _deciding(tests: Sequence[tuple[str, ...]]) -> list[int]:

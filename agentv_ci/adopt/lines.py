@@ -75,18 +75,18 @@ def _verdict(row: Mapping[str, JsonValue], scores: Scores, how: HowToRead) -> tu
     if row["score"] not in (None, "") and "score" not in how.ignored:
         score = scores.score(Given("score", row["score"]))
     if row["passed"] not in (None, ""):
-        return _passed(row["passed"], how), score
+        return _passed(row["passed"], scores, how), score
     if score is None:
         raise UnknownScore("the line has neither a verdict nor a score")
-    return score >= how.threshold, score
+    return scores.passes(row["score"], score), score
 
 
-def _passed(value: JsonValue, how: HowToRead) -> bool:
+def _passed(value: JsonValue, scores: Scores, how: HowToRead) -> bool:
     """Return a verdict; raises UnknownScore for a value that is none."""
     if isinstance(value, bool) or (isinstance(value, (int, float)) and value in (0, 1)):
         return bool(value)
     written = text(value).strip()
     known = how.grades.get(written, WORDS.get(written.lower(), {"1": 1.0, "0": 0.0}.get(written)))
     if known is None:
-        raise UnknownScore(f"'passed' is {written}: say what it is worth with --map '{written}=0'")
-    return known >= how.threshold
+        raise UnknownScore(f"'passed' is {written}: say what it is worth with --map '{written}=SCORE'")
+    return known > 0 and scores.passes(written, known)

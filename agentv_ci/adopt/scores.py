@@ -9,11 +9,14 @@ from typing import NamedTuple
 from agentv_ci.adopt.values import text
 from agentv_ci.contracts.adopted import AdoptedCheck, HowToRead, Scale
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.results import PRECISION
 from agentv_ci.json_access import json_or_none
 from agentv_ci.text import shortened
 
 SHARE = Scale(0.0, 1.0)
 MAX_SHOWN = 40
+NOISE = 1e-6
+"""By how much rounding, also that of 32 bits, takes a score beyond its scale."""
 WORDS: Mapping[str, float] = {
     **dict.fromkeys(("true", "yes", "pass", "passed", "ok", "success", "correct"), 1.0),
     **dict.fromkeys(("false", "no", "fail", "failed", "failure", "incorrect", "wrong"), 0.0),
@@ -48,7 +51,7 @@ class Scores:
         """Name → a value that is not between 0 and 1, without a scale."""
         for given in values:
             number = self._number(given)
-            if number is not None and self._scale(given.name) is None and not 0 <= number <= 1:
+            if number is not None and self._scale(given.name) is None and not _is_share(number):
                 self._beyond.setdefault(given.name, number)
 
     def checks(self, values: Iterable[Given], kind: str) -> Iterator[AdoptedCheck]:
@@ -56,34 +59,44 @@ class Scores:
         for given in values:
             if given.name not in self._how.ignored:
                 score = self.score(given)
-                yield AdoptedCheck(given.name, kind, score, score >= self._how.threshold, given.reasoning)
+                yield AdoptedCheck(given.name, kind, score, self.passes(given.value, score), given.reasoning)
+
+    def passes(self, value: JsonValue, score: float) -> bool:
+        """Return whether a value with this score passes: a verdict as it says, whatever the threshold."""
+        if self._is_verdict(value):
+            return score == 1
+        return round(score, PRECISION) >= round(self._how.threshold, PRECISION)
 
     def score(self, given: Given) -> float:
         """Return a score; raises UnknownScore."""
         name, value = given.name, given.value
-        if isinstance(value, bool):
-            return float(value)
+        scale, written = self._scale(name), shortened(text(value) or "null", MAX_SHOWN)
         if (grade := self._grade(value)) is not None:
+            if scale is not None and scale.worst > scale.best and written.strip() not in self._how.grades:
+                raise UnknownScore(f"score '{name}' is {written}, but its scale is {scale}; {_worth(written)}")
             return grade
         number = self._number(given)
         if number is None:
-            written = shortened(text(value) or "null", MAX_SHOWN)
-            grade_it = f"say what it is worth with --map '{written}=0', or " if not isinstance(value, list) else ""
+            grade_it = f"{_worth(written)}, or " if not isinstance(value, list) else ""
             raise UnknownScore(f"score '{name}' is {written}: {grade_it}leave the score out with --ignore '{name}'")
-        scale = self._scale(name)
         if scale is None and name in self._beyond:
-            other = "" if number == self._beyond[name] else f", and {self._beyond[name]:g} elsewhere"
-            raise UnknownScore(f"score '{name}' is {number:g}{other}, which is not from 0 to 1; {_advice(name)}")
+            other = "" if number == self._beyond[name] else f", and {_shown(self._beyond[name])} elsewhere"
+            raise UnknownScore(f"score '{name}' is {_shown(number)}{other}, which is not from 0 to 1; {_advice(name)}")
         worst, best = scale or SHARE
-        share = (number - worst) / (best - worst)
-        if not 0 <= share <= 1:
+        share = round((number - worst) / (best - worst), PRECISION)
+        if not _is_share(share):
             limits = f"its scale {scale}" if scale is not None else "0 to 1"
-            raise UnknownScore(f"score '{name}' is {number:g}, outside of {limits}; {_advice(name)}")
-        return share
+            raise UnknownScore(f"score '{name}' is {_shown(number)}, outside of {limits}; {_advice(name)}")
+        return min(max(share, 0.0), 1.0)
+
+    def _is_verdict(self, value: JsonValue) -> bool:
+        """Return whether a value is a verdict, unless the user says what score it stands for."""
+        written = text(value).strip() if isinstance(value, (str, bool)) else ""
+        return written.lower() in WORDS and written not in self._how.grades
 
     def _grade(self, value: JsonValue) -> float | None:
-        if value is None:
-            return self._how.grades.get("null")
+        if value is None or isinstance(value, bool):
+            return self._how.grades.get(text(value) or "null", None if value is None else float(value))
         if not isinstance(value, str):
             return None
         written = value.strip()
@@ -105,6 +118,18 @@ class Scores:
 
     def _scale(self, name: str) -> Scale | None:
         return self._how.scales.get(name) or self._how.scales.get("")
+
+
+def _is_share(number: float) -> bool:
+    return -NOISE <= number <= 1 + NOISE
+
+
+def _shown(number: float) -> str:
+    return repr(number).removesuffix(".0")
+
+
+def _worth(written: str) -> str:
+    return f"say what it is worth with --map '{written}=SCORE'"
 
 
 def _advice(name: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
+from itertools import count
 
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -24,6 +26,20 @@ def name_of(text: str) -> str:
 def mark_of(text: str) -> str:
     """Return a short text that other texts do not have."""
     return digest_of(text)[:MARK]
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Return names of which none occurs twice: later ones get a number, such as `x-2`, that makes no other name."""
+    taken, seen = set(names), set[str]()
+    distinct = []
+    for name in names:
+        free = name
+        if name in seen:
+            free = next(f"{name}-{number}" for number in count(2) if f"{name}-{number}" not in taken)
+            taken.add(free)
+        seen.add(name)
+        distinct.append(free)
+    return distinct
 
 
 def text(value: JsonValue) -> str:

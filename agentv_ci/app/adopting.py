@@ -56,9 +56,8 @@ def adopted(
     files.require_writable([*paths, *filter(None, [baseline])])
     found: list[tuple[str, AdoptedResult]] = []
     lost: list[str] = []
-    for path in paths:
+    for name, path in zip(_names(paths, cwd), paths, strict=True):
         read = _read(path, wish)
-        name = relative(path, find_root(path, cwd))
         found += ((name, result) for result in read.results)
         lost += (f"{name}: {sentence}" for sentence in read.lost or ([] if read.results else ["it has no results"]))
     if not found:
@@ -73,6 +72,12 @@ def adopted(
         against = Against(baseline, now) if baseline is not None else None
         outcome = report_results([str(unreported)], files, reports, cwd=cwd, expected_shards=None, against=against)
     return outcome, files
+
+
+def _names(paths: Sequence[Path], cwd: Path) -> list[str]:
+    """Return the path of each file from its repository; from here, if files of two repositories have the same."""
+    names = [relative(path, find_root(path, cwd)) for path in paths]
+    return [name if names.count(name) == 1 else relative(path, cwd) for name, path in zip(names, paths, strict=True)]
 
 
 def _report(rows: Sequence[ResultRow], lost: Sequence[str], min_pass_rate: float) -> RunReport:

@@ -112,7 +112,7 @@ def _how(options: AdoptOptions) -> HowToRead:
         if name in COLUMNS and options.kind == "jsonl":
             columns[name] = value
         elif share is not None and 0 <= share <= 1:
-            grades[name] = share
+            grades[name.strip()] = share
         else:
             raise _unusable(written, name, options.kind)
     if options.kind == "junit" and (grades or options.scales or options.ignored):

@@ -60,7 +60,10 @@ class AdoptedResult:
     passed: bool | None
     """None if it could not be judged, or was skipped."""
     distinctions: tuple[str, ...] = ()
-    """What else differs between tests, the plainest first; results with equal ones are trials of one case."""
+    """Whatever else is in the definition of the test, the plainest first; nothing that differs between its trials.
+
+    Results with equal names, targets and distinctions are trials of one case.
+    """
     score: float | None = None
     """From 0 to 1; by default 1 if it passed, else 0."""
     answer: str = ""
@@ -73,6 +76,7 @@ class AdoptedResult:
     """The file of the case, relative to the repository; None for the results themselves."""
     line: int = 1
     target: str = "default"
+    """What the tool calls the configuration that answered."""
     model: str | None = None
     require: Require = "majority"
     """Trials that must pass."""

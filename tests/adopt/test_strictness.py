@@ -127,7 +127,27 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
     (
         "jsonl",
         lines({"id": "a [1]", "passed": 0}, {"id": "a", "passed": 1, "question": "1"}, {"id": "a", "passed": 1}),
-        ["a [1]", "a [1]-b7af7c82", "a [-]"],
+        ["a [1]", "a [1]-c220205f", "a [-]"],
+    ),
+    (
+        "jsonl",
+        lines(
+            {"id": "a [1]", "question": "1", "passed": 0},
+            {"id": "a", "question": "1", "passed": 1},
+            {"id": "a", "question": "2", "passed": 1},
+        ),
+        ["a [1]", "a [1]-c220205f", "a [2]"],
+    ),
+    (
+        "jsonl",
+        lines({"id": "a", "question": "-", "passed": 0}, {"id": "a", "passed": 1}),
+        ["a [-]-dec51043", "a [-]"],
+    ),
+    # Two names with the same digits of their digests.
+    (
+        "jsonl",
+        lines(*({"id": f"{'p' * 111} question {n}", "passed": n == 70956} for n in (70956, 142177))),
+        [f"{'p' * 111}-1eb80ba5 [1eb80ba5]-73394698", f"{'p' * 111}-1eb80ba5 [1eb80ba5]"],
     ),
     ("promptfoo", promptfoo(asked({"q": "a"}), asked({"q": "b"}, **FAILED)), ["Greets [q=a]", "Greets [q=b]"]),
     ("promptfoo", promptfoo(asked({"q": 1}), asked({"q": "1"}, **FAILED)), ['Greets [{"q":1}]', 'Greets [{"q":"1"}]']),
@@ -306,7 +326,7 @@ NAN = float("nan")
 UNKNOWN = [
     ("inspect", inspect(sample(value=NAN)), "score 'match' is NaN"),
     ("inspect", inspect(sample(value=None)), "score 'match' is null"),
-    ("inspect", inspect(sample(value="A")), "score 'match' is A: say what it is worth with --map 'A=0'"),
+    ("inspect", inspect(sample(value="A")), "score 'match' is A: say what it is worth with --map 'A=SCORE'"),
     ("inspect", inspect(sample(value=["C", "C"])), 'score \'match\' is ["C", "C"]: leave the score out'),
     ("inspect", inspect(sample(value={"tone": "B"})), "score 'match.tone' is B"),
     ("inspect", inspect(sample(value=7)), "score 'match' is 7, which is not from 0 to 1"),
@@ -347,6 +367,66 @@ def test_a_score_of_another_scale_is_never_full_marks(project: Project) -> None:
     assert "score 'score' is 1, and 2 elsewhere" in said
     code, rows, _ = adopted(project, "jsonl", stars, "--scale", "1:5")
     assert (code, [row["score"] for row in rows]) == (1, [0.0, 0.25, 1.0])
+
+
+# Scores, flags, and the verdict.
+JUDGED = [
+    (1.0000000000000002, [], "pass"),
+    (-1e-9, [], "fail"),
+    (1.0000001192092896, [], "pass"),
+    (1.4, ["--scale", "1:5", "--threshold", "0.1"], "pass"),
+    (5.0000000001, ["--scale", "1:5"], "pass"),
+    (True, ["--scale", "1:0"], "error"),
+    ("yes", ["--scale", "score=1:0"], "error"),
+    (True, ["--scale", "1:0", "--map", "true=1"], "pass"),
+    (True, ["--scale", "0:10"], "pass"),
+    (False, ["--threshold", "0"], "fail"),
+    ("fail", ["--threshold", "0"], "fail"),
+    (0, ["--threshold", "0"], "pass"),
+    ("yes", ["--map", "yes=0.5", "--threshold", "0.5"], "pass"),
+]
+
+
+@pytest.mark.parametrize(("score", "flags", "verdict"), JUDGED)
+def test_scores_are_judged(score: object, flags: list[str], verdict: str, project: Project) -> None:
+    _, (row, *_), _ = adopted(project, "jsonl", lines({"id": "a", "score": score}), *flags)
+    assert row["verdict"] == verdict, row
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("openai-evals", lines(SPEC, event("match", correct=False), END)),
+        ("pydantic-evals", json.dumps({"cases": [scored(assertions={"a": {"value": False}})]})),
+        ("jsonl", lines({"id": "a", "passed": "fail"})),
+        ("jsonl", lines({"id": "a", "passed": 0, "score": 1})),
+    ],
+)
+def test_no_threshold_overrides_a_verdict(kind: str, content: str, project: Project) -> None:
+    code, (row,), _ = adopted(project, kind, content, "--threshold", "0")
+    assert (code, row["verdict"]) == (1, "fail")
+
+
+def test_results_of_two_files_are_different_cases(project: Project) -> None:
+    row = {"id": "a", "suite": "tests/a.py", "passed": True}
+    project.write({"two.jsonl": lines(row)})
+    code, rows, _ = adopted(project, "jsonl", lines({**row, "passed": False}), "two.jsonl", name="one.jsonl")
+    assert (code, verdicts(rows)) == (1, [("a [one.jsonl]", "fail"), ("a [two.jsonl]", "pass")])
+
+
+def test_files_of_two_repositories_are_different_suites(project: Project) -> None:
+    for name in ("one", "two", "three"):
+        project.write({f"{name}/.git/HEAD": "ref: refs/heads/main", f"{name}/r.jsonl": lines({"id": "a", "passed": 1})})
+    names = ["one/r.jsonl", "two/r.jsonl", "three/r.jsonl"]
+    assert project.run("adopt", *names, "--from", "jsonl", "--out", "rows.jsonl").code == 0
+    assert [(row["suite"], row["trials"]) for row in project.rows("rows.jsonl")] == [(name, 1) for name in names]
+
+
+def test_names_of_checks_are_unique(project: Project) -> None:
+    checks = [{"pass": True, "score": 1, "assertion": {"metric": name}} for name in ("x", "x", "x-2")]
+    graded = asked({}, gradingResult={"pass": True, "componentResults": checks})
+    _, (row,), _ = adopted(project, "promptfoo", promptfoo(graded))
+    assert [check["name"] for check in row["evaluator_results"]] == ["x", "x-3", "x-2"]
 
 
 # How the user says to read values: the scores of the first row.
