@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from sys import float_info
 from typing import TYPE_CHECKING
 
 from agentv_ci.text import shortened, unfenced, well_formed_text
@@ -23,7 +24,8 @@ _MAY_BE_ILL_FORMED = re.compile(r"[\ud800-\udfff]|\\u[dD]")
 def read_json(text: str, *, strict: bool = False, names_constants: bool = False) -> JsonValue:
     """Return the well-formed value of a JSON text; raises ValueError, also if it is nested too deep.
 
-    NaN, Infinity and numbers beyond float become null, with `names_constants` their names; with `strict` they raise.
+    NaN, Infinity and numbers beyond float become null, with `strict` they raise. With `names_constants` they
+    become their names, and a key that occurs twice raises: readers differ in which one counts.
     """
     if text.startswith("\ufeff"):
         raise ValueError("it begins with a byte order mark")
@@ -68,6 +70,13 @@ def finite_number(number: str) -> float:
     return value
 
 
+def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
+
+
 def _finite_or_none(number: str) -> float | None:
     value = float(number)
     return value if math.isfinite(value) else None
@@ -80,7 +89,7 @@ def _finite_or_text(number: str) -> float | str:
 
 # Made once: `json.loads` would make one for each text.
 _STRICT = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
-_NAMING = json.JSONDecoder(parse_constant=str, parse_float=_finite_or_text)
+_NAMING = json.JSONDecoder(parse_constant=str, parse_float=_finite_or_text, object_pairs_hook=_unique)
 _LENIENT = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite_or_none)
 
 
@@ -95,15 +104,8 @@ def read_answer(text: str) -> JsonValue:
 
 def read_unique(text: str) -> JsonValue:
     """Read strict JSON in which no key occurs twice: readers differ in which one counts. Raises ValueError."""
-
-    def unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a key occurs twice")
-        return found
-
     try:
-        json.loads(text, object_pairs_hook=unique, parse_int=str, parse_float=str)
+        json.loads(text, object_pairs_hook=_unique, parse_int=str, parse_float=str)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return read_json(text, strict=True)
@@ -161,7 +163,7 @@ def count_at(value: JsonValue, *path: str | int) -> int | None:
 def amount_at(value: JsonValue, *path: str | int) -> float | None:
     """Return the finite number at a path, or None; it must not be negative."""
     found = value_at(value, *path)
-    is_amount = isinstance(found, (int, float)) and not isinstance(found, bool) and 0 <= found < math.inf
+    is_amount = isinstance(found, (int, float)) and not isinstance(found, bool) and 0 <= found <= float_info.max
     return float(found) if is_amount else None  # type: ignore[arg-type]  # it is a number
 
 

@@ -64,7 +64,7 @@ def results(log: JsonObject, how: HowToRead) -> AdoptedFile:
     scores = Scores(how, (given for sample in samples for given in _given(sample)), GRADES)
     task, model = text_at(log, "eval", "task"), text_at(log, "eval", "model")
     found = tuple(_result(sample, model or "default", scores, task) for sample in samples)
-    return AdoptedFile(found, tuple(_lost(log, len(samples))))
+    return AdoptedFile(found, tuple(_lost(log, len(samples))), scores.names)
 
 
 def _lost(log: JsonObject, samples: int) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.lfs_pointers import LFS_POINTER, is_lfs_pointer
 from agentv_ci.json_access import read_json
 from agentv_ci.left_files import read_regular
 
@@ -16,9 +16,12 @@ MAX_BYTES = 512 * 1024 * 1024
 def text_in(path: Path) -> str:
     """Return the text of a file; raises OSError and ValueError."""
     content = read_regular(path, MAX_BYTES)
-    if is_lfs_pointer(content):
-        raise ValueError(f"it is {LFS_POINTER}")
-    return content.decode("utf-8-sig")
+    # PowerShell writes what is redirected to a file in UTF-16.
+    encoding = "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not in UTF-8 (byte {error.start}: {error.reason}); write it in UTF-8") from error
 
 
 def json_in(text: str) -> JsonValue:

@@ -2,32 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
 
 from agentv_ci.adopt.scores import WORDS, Given, Scores, UnknownScore
 from agentv_ci.adopt.values import amount, mapping, messages, text, whole
+from agentv_ci.canonical import canonical
 from agentv_ci.contracts.adopted import AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.json_access import value_at
+from agentv_ci.json_access import found_at, value_at
+from agentv_ci.text import did_you_mean
 
 FIELDS = (
     *("id", "passed", "score", "answer", "question", "expected", "outcome", "suite", "target"),
     *("model", "error", "skip", "duration_ms", "cost_usd", "input_tokens", "output_tokens", "metadata", "reasoning"),
 )
 """Fields that a column can have."""
-NO = frozenset({"", "false", "no", "none", "null", "0"})
-"""Texts that say that a result has no error, or was not skipped."""
+NO = frozenset({"", "-", "false", "no", "n", "off", "none", "null", "nil", "nan", "<na>", "n/a", "na", "0", "0.0"})
+"""Texts that say that a result has no error, or was not skipped; tables write empty cells in many ways."""
+OF_THE_RESULT = (
+    *("passed", "score", "answer", "error", "skip", "reasoning"),
+    *("duration_ms", "cost_usd", "input_tokens", "output_tokens"),
+)
+"""Fields that differ between trials of one case."""
+OF_THE_RUN = frozenset(
+    {
+        *("trial", "trials", "repeat", "repetition", "attempt", "iteration", "epoch", "seed", "line"),
+        *("run", "run_id", "trace_id", "request_id", "session_id", "uuid"),
+        *("time", "timestamp", "date", "created", "created_at", "started_at", "finished_at", "completed_at"),
+        *("duration", "duration_s", "latency", "latency_ms", "elapsed", "cost", "usage", "tokens", "total_tokens"),
+    }
+)
+"""Columns, and keys in them, that do so too."""
+
+Path = tuple[str, ...]
 
 
 def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
     """Return a result for each line."""
-    paths = {name: how.columns.get(name, name).split(".") for name in FIELDS}
+    paths = {name: tuple(how.columns.get(name, name).split(".")) for name in FIELDS}
+    _require_columns(lines, how)
     rows = [{name: value_at(line, *path) for name, path in paths.items()} for line in lines]
-    scores = Scores(how, (Given("score", row["score"]) for row in rows))
-    return AdoptedFile(tuple(_result(row, number, scores, how) for number, row in enumerate(rows, 1)))
+    scores = Scores(how, (Given("score", row["score"]) for row in rows if row["score"] is not None))
+    left_out = {*(paths[name] for name in OF_THE_RESULT), *(tuple(name.split(".")) for name in how.ignored)}
+    definitions = [mapping(_defining(line, left_out)) for line in lines]
+    columns = [*dict.fromkeys(chain.from_iterable(definitions))]
+    found = (
+        _result(row, number, (*_plainest(row), *_distinctions(definition, columns)), scores, how)
+        for number, (row, definition) in enumerate(zip(rows, definitions, strict=True), 1)
+    )
+    ignorable = frozenset(name for name in how.ignored if any(found_at(line, *name.split(".")) for line in lines))
+    return AdoptedFile(tuple(found), scores=scores.names, columns=ignorable)
 
 
-def _result(row: Mapping[str, JsonValue], number: int, scores: Scores, how: HowToRead) -> AdoptedResult:
+def _require_columns(lines: Sequence[JsonObject], how: HowToRead) -> None:
+    """Raise ValueError for a column that the user names and no line has."""
+    for name, path in how.columns.items():
+        if lines and not any(found_at(line, *path.split(".")) for line in lines):
+            near = did_you_mean(path, [*dict.fromkeys(chain.from_iterable(lines))])
+            raise ValueError(f"no line has '{path}', which --map {name}={path} names{near}")
+
+
+def _defining(value: JsonValue, left_out: AbstractSet[Path], path: Path = ()) -> JsonValue:
+    """Return what a line says about its test: without what differs between trials."""
+    if not isinstance(value, dict):
+        return value
+    inner = {name: (*path, name) for name, item in value.items() if item is not None}
+    return {
+        name: _defining(value[name], left_out, place)
+        for name, place in inner.items()
+        if place not in left_out and name.lower() not in OF_THE_RUN
+    }
+
+
+def _plainest(row: Mapping[str, JsonValue]) -> Iterator[str]:
+    yield from (text(row[name]) for name in ("question", "expected", "outcome", "model"))
+
+
+def _distinctions(definition: JsonObject, columns: Sequence[str]) -> Iterator[str]:
+    yield from (text(definition.get(name)) for name in columns)
+    yield canonical(definition)
+
+
+def _result(
+    row: Mapping[str, JsonValue], number: int, distinctions: tuple[str, ...], scores: Scores, how: HowToRead
+) -> AdoptedResult:
     error, skip = _reason(row["error"], "error"), _reason(row["skip"], "skipped")
     passed, score = None, None
     if error is None and skip is None:
@@ -38,7 +98,7 @@ def _result(row: Mapping[str, JsonValue], number: int, scores: Scores, how: HowT
     name, model = text(row["id"]), text(row["model"])
     return AdoptedResult(
         name=name or f"line-{number}",
-        distinctions=(text(row["question"]), text(row["expected"]), text(row["outcome"]), model),
+        distinctions=distinctions,
         passed=passed,
         score=score,
         answer=text(row["answer"]),

@@ -26,7 +26,7 @@ def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
             samples[text(line.get("run_id")), text(line["sample_id"])].append(line)
     only = next(iter(specs.values()), {}) if len(specs) == 1 else {}
     found = tuple(_result(name, events, specs.get(run, only), scores) for (run, name), events in samples.items())
-    return AdoptedFile(found, tuple(_lost(lines, len(specs))))
+    return AdoptedFile(found, tuple(_lost(lines, len(specs))), scores.names)
 
 
 def _lost(lines: Sequence[JsonObject], runs: int) -> Iterator[str]:

@@ -42,7 +42,7 @@ def results(data: JsonValue, how: HowToRead) -> AdoptedFile:
     # Every assertion has its own scale, and promptfoo's own verdict counts.
     scores = Scores(how, ())
     found = tuple(_result(row, target, scores) for row, target in zip(rows, targets, strict=True))
-    return AdoptedFile(found, tuple(_lost(data, found)))
+    return AdoptedFile(found, tuple(_lost(data, found)), scores.names)
 
 
 def _listed(value: JsonValue) -> JsonValue:

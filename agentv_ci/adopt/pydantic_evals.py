@@ -24,7 +24,7 @@ def results(report: JsonValue, how: HowToRead) -> AdoptedFile:
         (_failed(case, target) for case in failures),
     )
     lost = (f"evaluator '{text(each.get('name'))}' of the report: {text(each.get('error_message'))}" for each in broken)
-    return AdoptedFile(tuple(found), tuple(lost))
+    return AdoptedFile(tuple(found), tuple(lost), scores.names)
 
 
 def _failed(case: JsonObject, target: str) -> AdoptedResult:

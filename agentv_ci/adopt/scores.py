@@ -49,14 +49,23 @@ class Scores:
         self._grades = {**WORDS, **(grades or {}), **how.grades}
         self._beyond: dict[str, float] = {}
         """Name → a value that is not between 0 and 1, without a scale."""
+        self._names = set[str]()
         for given in values:
+            self._names.add(given.name)
             number = self._number(given)
             if number is not None and self._scale(given.name) is None and not _is_share(number):
                 self._beyond.setdefault(given.name, number)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all scores so far."""
+        return frozenset(self._names)
+
     def checks(self, values: Iterable[Given], kind: str) -> Iterator[AdoptedCheck]:
         """Yield the checks that values are the scores of, without ignored ones; raises UnknownScore."""
-        for given in values:
+        read = list(values)
+        self._names.update(given.name for given in read)
+        for given in read:
             if given.name not in self._how.ignored:
                 score = self.score(given)
                 yield AdoptedCheck(given.name, kind, score, self.passes(given.value, score), given.reasoning)
@@ -70,6 +79,7 @@ class Scores:
     def score(self, given: Given) -> float:
         """Return a score; raises UnknownScore."""
         name, value = given.name, given.value
+        self._names.add(name)
         scale, written = self._scale(name), shortened(text(value) or "null", MAX_SHOWN)
         if (grade := self._grade(value)) is not None:
             if scale is not None and scale.worst > scale.best and written.strip() not in self._how.grades:

@@ -68,8 +68,13 @@ def objects(value: JsonValue, noun: str) -> list[JsonObject]:
 
 def amount(value: JsonValue) -> float | None:
     """Return a number that is not negative; None for anything else."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return max(0.0, float(value)) if is_number else None  # type: ignore[arg-type]  # it is a number
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None
 
 
 def whole(value: JsonValue) -> int | None:

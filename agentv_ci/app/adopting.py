@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from agentv_ci.contracts.source import normal, relative
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.results.files import form, form_named
+from agentv_ci.text import did_you_mean, listed
 
 KINDS: tuple[AdoptKind, ...] = get_args(AdoptKind)
 COLUMNS = FIELDS
@@ -56,12 +58,16 @@ def adopted(
     files.require_writable([*paths, *filter(None, [baseline])])
     found: list[tuple[str, AdoptedResult]] = []
     lost: list[str] = []
+    scores, columns = set[str](), set[str]()
     for name, path in zip(_names(paths, cwd), paths, strict=True):
         read = _read(path, wish)
+        scores |= read.scores
+        columns |= read.columns
         found += ((name, result) for result in read.results)
         lost += (f"{name}: {sentence}" for sentence in read.lost or ([] if read.results else ["it has no results"]))
     if not found:
         raise NothingToRun(f"no result of {wish.kind} in {', '.join(wish.paths)}", hint="; ".join(lost))
+    _require_names(wish.how, scores, columns)
     rows = list(adopted_rows(found, tool=wish.kind, now=now))
     with tempfile.TemporaryDirectory() as folder:
         unreported = Path(folder, out.name)
@@ -72,6 +78,14 @@ def adopted(
         against = Against(baseline, now) if baseline is not None else None
         outcome = report_results([str(unreported)], files, reports, cwd=cwd, expected_shards=None, against=against)
     return outcome, files
+
+
+def _require_names(how: HowToRead, scores: AbstractSet[str], columns: AbstractSet[str]) -> None:
+    """Raise UsageError for a name that no result has; where no result has scores, names cannot be wrong."""
+    for flag, names, known in (("--scale", how.scales, scores), ("--ignore", how.ignored, scores | columns)):
+        if unknown := sorted({*names} - known - {""}) if scores else []:
+            hint = f"scores: {listed(sorted(scores))}"
+            raise UsageError(f"{flag} {unknown[0]}: no result has it{did_you_mean(unknown[0], known)}", hint=hint)
 
 
 def _names(paths: Sequence[Path], cwd: Path) -> list[str]:

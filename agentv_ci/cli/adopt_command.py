@@ -49,7 +49,12 @@ class AdoptOptions:
         metavar="[NAME=]WORST:BEST",
         help="State the scale of the score NAME, or of all scores, unless it is 0:1.",
     )
-    ignored: tuple[str, ...] = option("--ignore", multiple=True, metavar="NAME", help="Leave out the score NAME.")
+    ignored: tuple[str, ...] = option(
+        "--ignore",
+        multiple=True,
+        metavar="NAME",
+        help="Leave out the score NAME; for jsonl, also a column that differs between trials of one case.",
+    )
     threshold: float = option(
         "--threshold",
         type=SHARE,
@@ -109,6 +114,8 @@ def _how(options: AdoptOptions) -> HowToRead:
         if not equals or not name or not value:
             raise UsageError(f"--map {written}: expected FIELD=PATH or TEXT=SCORE")
         share = _number(value)
+        if name in columns or name.strip() in grades:
+            raise UsageError(f"--map {written}: '{name}' is mapped twice")
         if name in COLUMNS and options.kind == "jsonl":
             columns[name] = value
         elif share is not None and 0 <= share <= 1:
@@ -117,7 +124,12 @@ def _how(options: AdoptOptions) -> HowToRead:
             raise _unusable(written, name, options.kind)
     if options.kind == "junit" and (grades or options.scales or options.ignored):
         raise UsageError("JUnit XML has no scores: --map, --scale and --ignore are of no use")
-    scales = dict(map(_scale, options.scales))
+    scales: dict[str, Scale] = {}
+    for written in options.scales:
+        name, scale = _scale(written)
+        if name in scales:
+            raise UsageError(f"--scale {written}: this scale is stated twice")
+        scales[name] = scale
     return HowToRead(options.threshold, columns, grades, scales, frozenset(options.ignored))
 
 

@@ -35,7 +35,7 @@ class HowToRead:
     scales: Mapping[str, Scale] = field(default_factory=dict)
     """Name of a score → its scale; an empty name is that of all others."""
     ignored: frozenset[str] = frozenset()
-    """Names of scores that do not count."""
+    """Names of scores that do not count, and of columns of `jsonl` that differ between trials of one case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +102,7 @@ class AdoptedFile:
     results: tuple[AdoptedResult, ...]
     lost: tuple[str, ...] = ()
     """What went wrong beside these results, as sentences: missing results, suites and runs that broke off."""
+    scores: frozenset[str] = frozenset()
+    """The names of all scores."""
+    columns: frozenset[str] = frozenset()
+    """The columns that the user ignores, of `jsonl`."""

@@ -37,6 +37,7 @@ def lines(*rows: Any) -> str:
 
 FAILS = '<failure message="boom"/>'
 LONG = "x" * 130
+NAN = float("nan")
 
 
 def case(name: str, inside: str = "", group: str = "t", more: str = "") -> str:
@@ -127,7 +128,7 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
     (
         "jsonl",
         lines({"id": "a [1]", "passed": 0}, {"id": "a", "passed": 1, "question": "1"}, {"id": "a", "passed": 1}),
-        ["a [1]", "a [1]-c220205f", "a [-]"],
+        ["a [1]", "a [1]-dc5b60e0", "a [-]"],
     ),
     (
         "jsonl",
@@ -136,18 +137,29 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
             {"id": "a", "question": "1", "passed": 1},
             {"id": "a", "question": "2", "passed": 1},
         ),
-        ["a [1]", "a [1]-c220205f", "a [2]"],
+        ["a [1]", "a [1]-dc5b60e0", "a [2]"],
     ),
     (
         "jsonl",
         lines({"id": "a", "question": "-", "passed": 0}, {"id": "a", "passed": 1}),
-        ["a [-]-dec51043", "a [-]"],
+        ["a [-]-e5e41278", "a [-]"],
     ),
     # Two names with the same digits of their digests.
     (
         "jsonl",
         lines(*({"id": f"{'p' * 111} question {n}", "passed": n == 70956} for n in (70956, 142177))),
-        [f"{'p' * 111}-1eb80ba5 [1eb80ba5]-73394698", f"{'p' * 111}-1eb80ba5 [1eb80ba5]"],
+        [f"{'p' * 111}-1eb80ba5 [1eb80ba5]-3ec88f38", f"{'p' * 111}-1eb80ba5 [1eb80ba5]"],
+    ),
+    (
+        "jsonl",
+        lines(*({"id": "a", "input": str(n), "passed": n != 2, "score": 1} for n in (1, 2, 3))),
+        ["a [1]", "a [2]", "a [3]"],
+    ),
+    ("jsonl", lines({"id": 1, "passed": 1}, {"id": "1", "passed": 0}), ['1 [{"id":1}]', '1 [{"id":"1"}]']),
+    (
+        "jsonl",
+        lines(*({"id": "a", "case": {"q": {"text": str(n)}, "tries": n}, "passed": n != 2} for n in (1, 2))),
+        ['a [{"q": {"text": "1"}, "tries": 1}]', 'a [{"q": {"text": "2"}, "tries": 2}]'],
     ),
     ("promptfoo", promptfoo(asked({"q": "a"}), asked({"q": "b"}, **FAILED)), ["Greets [q=a]", "Greets [q=b]"]),
     ("promptfoo", promptfoo(asked({"q": 1}), asked({"q": "1"}, **FAILED)), ['Greets [{"q":1}]', 'Greets [{"q":"1"}]']),
@@ -231,6 +243,29 @@ EQUAL = [
         True,
     ),
 ]
+
+
+EQUAL += [
+    (
+        "jsonl",
+        lines(
+            *(
+                {"id": "a", "passed": n > 0, "answer": str(n), "trial": n, "Latency": n, "out": {"timestamp": n}}
+                for n in (0, 1, 2)
+            )
+        ),
+        ["fail", "pass", "pass"],
+        True,
+    ),
+    ("jsonl", lines({"id": "a", "passed": 1}, {"id": "a", "passed": 1, "model": None}), ["pass", "pass"], True),
+]
+
+
+@pytest.mark.parametrize("flag", [["--ignore", "out.text"], ["--ignore", "out"], ["--map", "answer=out.text"]])
+def test_columns_may_differ_between_trials(flag: list[str], project: Project) -> None:
+    rows = lines(*({"id": "a", "passed": 1, "score": 1, "out": {"text": str(n)}} for n in (1, 2)))
+    assert len({row["eval_id"] for row in adopted(project, "jsonl", rows)[1]}) == 2
+    assert len({row["eval_id"] for row in adopted(project, "jsonl", rows, *flag)[1]}) == 1
 
 
 @pytest.mark.parametrize(("kind", "content", "expected", "passes"), EQUAL)
@@ -322,7 +357,6 @@ def test_an_archive_without_header_is_unfinished(project: Project) -> None:
 
 
 # Values that are no scores: an error of the result, whatever else is good.
-NAN = float("nan")
 UNKNOWN = [
     ("inspect", inspect(sample(value=NAN)), "score 'match' is NaN"),
     ("inspect", inspect(sample(value=None)), "score 'match' is null"),
@@ -461,6 +495,13 @@ def test_users_say_how_values_are_read(
         ({"passed": False, "skip": ""}, "fail"),
         ({"passed": False, "skip": "no"}, "fail"),
         ({"passed": False, "skip": 0}, "fail"),
+        ({"passed": False, "skip": NAN}, "fail"),
+        ({"passed": False, "skip": " n/a "}, "fail"),
+        ({"passed": False, "skip": "Off"}, "fail"),
+        ({"passed": False, "skip": "-"}, "fail"),
+        ({"passed": False, "skip": "n"}, "fail"),
+        ({"passed": True, "error": NAN}, "pass"),
+        ({"passed": True, "cost_usd": 10**400, "duration_ms": 10**400}, "pass"),
         ({"passed": False, "skip": []}, "fail"),
         ({"passed": True, "skip": True}, "skipped"),
         ({"passed": True, "skip": "no account"}, "skipped"),
@@ -510,10 +551,12 @@ def test_states_of_test_cases(more: str, inside: str, verdict: str, project: Pro
     ],
 )
 def test_byte_order_marks_and_other_spellings_are_read(kind: str, content: str, project: Project) -> None:
-    code, rows, said = adopted(project, kind, b"\xef\xbb\xbf" + content.encode())
-    assert (code, {row["verdict"] for row in rows}) == (0, {"pass"}), said
+    for encoded in (b"\xef\xbb\xbf" + content.encode(), content.encode("utf-16")):
+        code, rows, said = adopted(project, kind, encoded)
+        assert (code, {row["verdict"] for row in rows}) == (0, {"pass"}), said
 
 
+SCORED = lines({"id": "a", "score": 0.9, "input": "q"})
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
 
 
@@ -521,6 +564,22 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
     ("kind", "content", "flags", "error"),
     [
         ("jsonl", POINTER, [], "git lfs pull"),
+        ("junit", POINTER, [], "git lfs pull"),
+        ("inspect", POINTER, [], "git lfs pull"),
+        ("jsonl", '{"id": "a", "passed": false, "passed": true}', [], "line 1 is not JSON: a key occurs twice"),
+        ("promptfoo", '{"results": [], "results": []}', [], "a key occurs twice"),
+        ("jsonl", '{"id": "é"}'.encode("latin-1"), [], "it is not in UTF-8"),
+        ("jsonl", SCORED, ["--scale", "scor=1:0"], "--scale scor: no result has it (did you mean 'score'?)"),
+        ("jsonl", SCORED, ["--ignore", "mtch"], "--ignore mtch: no result has it scores: score"),
+        ("jsonl", SCORED, ["--scale", "input=1:0"], "--scale input: no result has it"),
+        ("jsonl", SCORED, ["--map", "error=inptu"], "no line has 'inptu', which --map error=inptu names (did you mean"),
+        ("jsonl", SCORED, ["--map", "score=s1", "--map", "score=s2"], "'score' is mapped twice"),
+        ("jsonl", SCORED, ["--map", "B=0", "--map", " B =1"], "' B ' is mapped twice"),
+        ("jsonl", SCORED, ["--scale", "1:5", "--scale", "5:1"], "this scale is stated twice"),
+        ("inspect", inspect(sample()), ["--ignore", "mtch"], "--ignore mtch: no result has it (did you mean 'match'?)"),
+        ("promptfoo", promptfoo(asked({})), ["--scale", "scor=1:0"], "--scale scor: no result has it"),
+        ("openai-evals", lines(SPEC, event("match", correct=True), END), ["--ignore", "mtch"], "--ignore mtch: no"),
+        ("pydantic-evals", json.dumps({"cases": [scored()]}), ["--scale", "nea=1:0"], "--scale nea: no result"),
         ("promptfoo", json.dumps({"results": ["a"]}), [], "result 1 is not an object"),
         ("inspect", json.dumps({"samples": {}}), [], "the samples are not a list"),
         ("jsonl", "", ["theirs.json"], "is named twice"),
@@ -533,7 +592,7 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
     ],
 )
 def test_what_cannot_be_read_is_refused(
-    kind: str, content: str, flags: list[str], error: str, project: Project
+    kind: str, content: str | bytes, flags: list[str], error: str, project: Project
 ) -> None:
     code, _, said = adopted(project, kind, content, *flags)
     assert (code, error in said) == (2, True), said
