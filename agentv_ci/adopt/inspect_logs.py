@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentv_ci.adopt.json_texts import MAX_BYTES, json_in, text_in
@@ -13,9 +16,9 @@ from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import mapping, messages, objects, text, whole
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.json_access import count_at, objects_at, text_at, value_at
+from agentv_ci.json_access import amount_at, count_at, objects_at, text_at, value_at
 from agentv_ci.left_files import open_regular
-from agentv_ci.text import counted
+from agentv_ci.text import counted, listed
 
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's letters: correct, incorrect, partially correct, no answer."""
@@ -53,7 +56,13 @@ def _log_of(archive: zipfile.ZipFile, size: int) -> JsonObject:
 
 def _part(archive: zipfile.ZipFile, name: str) -> JsonValue:
     try:
-        return json_in(archive.read(name).decode())
+        content = archive.read(name)
+    except (NotImplementedError, zipfile.BadZipFile):
+        raise
+    except (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
+        raise ValueError(f"{name} cannot be unpacked, since it is damaged or encrypted: {error}") from error
+    try:
+        return json_in(content.decode())
     except ValueError as error:
         raise ValueError(f"{name} is not JSON: {error}") from error
 
@@ -64,25 +73,43 @@ def results(log: JsonObject, how: HowToRead) -> AdoptedFile:
     scores = Scores(how, (given for sample in samples for given in _given(sample)), GRADES)
     task, model = text_at(log, "eval", "task"), text_at(log, "eval", "model")
     found = tuple(_result(sample, model or "default", scores, task) for sample in samples)
-    return AdoptedFile(found, tuple(_lost(log, len(samples))), scores.names)
+    return AdoptedFile(found, tuple(_lost(log, samples)), scores.names)
 
 
-def _lost(log: JsonObject, samples: int) -> Iterator[str]:
+def _lost(log: JsonObject, samples: Sequence[JsonObject]) -> Iterator[str]:
     status, expected = log.get("status"), _expected(log)
-    counts = f"{samples} of {counted(expected, 'sample')}" if expected is not None else counted(samples, "sample")
+    numbers = Counter((text(sample.get("id")), json.dumps(sample.get("id")), _epoch(sample)) for sample in samples)
+    found = len(numbers)
+    counts = f"{found} of {counted(expected, 'sample')}" if expected is not None else counted(found, "sample")
     if status != "success":
         message = text_at(log, "error", "message")
         reason = f" ({message})" if message else ""
         yield f"the run did not finish: its status is {text(status) or 'missing'}{reason}; {counts} in the log"
-    elif expected is not None and samples < expected:
+    elif expected is not None and found < expected:
         yield f"samples are missing: {counts} in the log"
+    if repeated := [f"{name} (epoch {epoch})" for (name, _, epoch), number in numbers.items() if number > 1]:
+        yield f"samples are in the log more than once: {listed(repeated)}"
+    whole_ones = sum(not sample.get("error") for sample in samples)
+    yield from _uncounted(log, "total_samples", "sample", len(samples))
+    yield from _uncounted(log, "completed_samples", "completed sample", whole_ones)
     if log.get("invalidated") is True:
         yield "the log is invalidated"
 
 
+def _epoch(sample: JsonObject) -> int:
+    return count_at(sample, "epoch") or 1
+
+
+def _uncounted(log: JsonObject, key: str, noun: str, found: int) -> Iterator[str]:
+    """Yield that a log has more samples than it counts."""
+    number = whole(value_at(log, "results", key))
+    if number is not None and found > number:
+        yield f"it counts {counted(number, noun)}, and {found} {'is' if found == 1 else 'are'} in it"
+
+
 def _expected(log: JsonObject) -> int | None:
     """Return how many samples the run has; None if the log does not say."""
-    total = count_at(log, "results", "total_samples")
+    total = whole(value_at(log, "results", "total_samples"))
     if total is not None:
         return total
     ids = value_at(log, "eval", "dataset", "sample_ids")
@@ -97,6 +124,8 @@ def _expected(log: JsonObject) -> int | None:
 def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -> AdoptedResult:
     checks: tuple[AdoptedCheck, ...] = ()
     error = text_at(sample, "error", "message") or ("the sample has an error" if sample.get("error") else None)
+    if sample.get("invalidation"):
+        error = error or "the sample is invalidated"
     has_ended_badly = error is not None
     if error is None:
         try:
@@ -105,7 +134,6 @@ def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -
         except UnknownScore as unknown:
             error = str(unknown)
     usage = mapping(next(iter(mapping(sample.get("model_usage")).values()), None))
-    seconds = sample.get("total_time")
     return AdoptedResult(
         name=text(sample.get("id")) or "sample",
         distinctions=(text(sample.get("input")), text(sample.get("target")), json.dumps(sample.get("id"))),
@@ -120,7 +148,7 @@ def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -
         checks=checks,
         error=error,
         error_kind="process" if has_ended_badly else "evaluator",
-        duration_ms=round(seconds * 1000) if isinstance(seconds, (int, float)) else 0,
+        duration_ms=whole((amount_at(sample, "total_time") or 0) * 1000) or 0,
         input_tokens=count_at(usage, "input_tokens"),
         output_tokens=whole(usage.get("output_tokens")),
         tags=(task,) if task else (),
@@ -129,9 +157,15 @@ def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -
 
 
 def _given(sample: JsonObject) -> Iterator[Given]:
-    for name, score in mapping(sample.get("scores")).items():
+    for name, score in _scores(sample).items():
         value, reasoning = mapping(score).get("value"), text(mapping(score).get("explanation"))
         parts = mapping(value)
         yield from (Given(f"{name}.{part}", each, reasoning) for part, each in parts.items())
         if not parts:
             yield Given(name, value, reasoning)
+
+
+def _scores(sample: JsonObject) -> JsonObject:
+    """Return the scores of a sample; old logs have a single one without a name."""
+    score = sample.get("score")
+    return mapping(sample.get("scores")) or ({"score": score} if score is not None else {})

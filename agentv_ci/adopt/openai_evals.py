@@ -3,45 +3,130 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
-from agentv_ci.adopt.values import mapping, messages, text
+from agentv_ci.adopt.values import mapping, messages, text, whole
+from agentv_ci.canonical import canonical
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.json_access import text_at
+from agentv_ci.json_access import text_at, value_at
 from agentv_ci.text import counted, listed
 
 RESULTS = frozenset({"match", "metrics"})
 """Types of events that say how good an answer is."""
+JUDGED = RESULTS | {"error"}
+OF_THE_RUN = frozenset({"run_id", "created_at", "created_by", "command", "seed", "max_samples", "initial_settings"})
+"""What a spec says of its run, and not of the eval."""
+COUNTS = "counts/"
+"""How names of counts in a final report begin."""
 
 
 def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
-    """Return the samples of a log; one passes if every match is correct and every metric reaches the threshold."""
-    specs = {text(mapping(line["spec"]).get("run_id")): mapping(line["spec"]) for line in lines if "spec" in line}
+    """Return the samples of a log; one passes if every match is correct and every metric reaches the threshold.
+
+    Raises ValueError if runs cannot be told apart.
+    """
+    specs = _specs(lines)
+    only = next(iter(specs)) if len(specs) == 1 else ""
+    events: defaultdict[str, list[JsonObject]] = defaultdict(list)
+    for line in lines:
+        if "spec" not in line and "final_report" not in line:
+            events[text(line.get("run_id")) or only].append(line)
     scores = Scores(how, (given for line in lines for given in _given(line)))
-    samples: defaultdict[tuple[str, str], list[JsonObject]] = defaultdict(list)
+    found = [result for run in events for result in _results(events[run], specs.get(run, {}), scores)]
+    return AdoptedFile(tuple(found), tuple(_lost(events, specs, _reports(lines))), scores.names)
+
+
+def _specs(lines: Sequence[JsonObject]) -> dict[str, JsonObject]:
+    """Return the spec of each run; raises ValueError if two have one name."""
+    specs: dict[str, JsonObject] = {}
     for line in lines:
-        if line.get("sample_id") is not None:
-            samples[text(line.get("run_id")), text(line["sample_id"])].append(line)
-    only = next(iter(specs.values()), {}) if len(specs) == 1 else {}
-    found = tuple(_result(name, events, specs.get(run, only), scores) for (run, name), events in samples.items())
-    return AdoptedFile(found, tuple(_lost(lines, len(specs))), scores.names)
+        if "spec" in line:
+            spec = mapping(line["spec"])
+            run = text(spec.get("run_id"))
+            if run in specs:
+                shared = f"the run_id '{run}'" if run else "no run_id"
+                raise ValueError(f"two of its runs have {shared}")
+            specs[run] = spec
+    return specs
 
 
-def _lost(lines: Sequence[JsonObject], runs: int) -> Iterator[str]:
-    if not runs:
+def _reports(lines: Sequence[JsonObject]) -> dict[str, JsonObject]:
+    """Return the final report of each run: without a `run_id`, of the one that began last."""
+    reports, run = {}, ""
+    for line in lines:
+        if "spec" in line:
+            run = text(mapping(line["spec"]).get("run_id"))
+        if report := mapping(line.get("final_report")):
+            reports[text(line.get("run_id")) or run] = report
+    return reports
+
+
+def _lost(
+    events: Mapping[str, Sequence[JsonObject]], specs: Mapping[str, JsonObject], reports: Mapping[str, JsonObject]
+) -> Iterator[str]:
+    if not specs:
         yield "its beginning is missing: it has no spec"
-    reports = sum(mapping(line.get("final_report")) != {} for line in lines)
-    if reports < max(runs, 1):
-        yield f"the run did not finish: {counted(max(runs, 1), 'run')}, {counted(reports, 'final report')}"
-    numbers: defaultdict[str, set[int]] = defaultdict(set)
-    for line in lines:
-        if isinstance(number := line.get("event_id"), int):
-            numbers[text(line.get("run_id"))].add(number)
-    missing = sum(max(events) + 1 - len(events) for events in numbers.values())
-    if missing > 0:
-        yield f"{counted(missing, 'event')} missing between the others"
+    ended = sum(run in reports for run in specs)
+    if specs and ended < len(specs):
+        yield f"the run did not finish: {counted(len(specs), 'run')}, {counted(ended, 'final report')}"
+    for run, its in events.items():
+        if specs and run not in specs:
+            yield f"run '{run}' has no spec"
+        yield from _lost_events(its, reports.get(run, {}))
+
+
+def _lost_events(events: Sequence[JsonObject], report: JsonObject) -> Iterator[str]:
+    numbers = {number for event in events if isinstance(number := event.get("event_id"), int)}
+    if missing := max(numbers, default=-1) + 1 - len(numbers):
+        known = f"the number of the last one is {max(numbers)}, counted from 0, and {_are(len(numbers))} in the log"
+        yield f"{counted(missing, 'event')} missing: {known}"
+    judged = [event for event in events if event.get("type") in JUDGED]
+    if nameless := sum(event.get("sample_id") is None for event in judged):
+        names = "names" if nameless == 1 else "name"
+        yield f"{counted(nameless, 'event')} with a result or an error {names} no sample"
+    declared = sum(whole(number) or 0 for name, number in report.items() if name.startswith(COUNTS))
+    samples = len({text(event.get("sample_id")) for event in judged})
+    if declared > samples:
+        yield f"the final report counts {counted(declared, 'result')}, and {_are(samples)} in the log"
+
+
+def _are(number: int) -> str:
+    return f"{number} {'is' if number == 1 else 'are'}"
+
+
+def _results(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> Iterator[AdoptedResult]:
+    """Yield the results of the samples of a run."""
+    samples: defaultdict[str, list[JsonObject]] = defaultdict(list)
+    for event in events:
+        if event.get("sample_id") is not None:
+            samples[text(event["sample_id"])].append(event)
+    for name, its in samples.items():
+        yield _result(name, its, spec, scores)
+
+
+def _distinctions(events: Sequence[JsonObject], spec: JsonObject) -> tuple[str, ...]:
+    """Return what defines the test of a sample: all that does not come from the run.
+
+    The prompt is that of the first sampling: later ones have the answer, for a model that grades it.
+    """
+    prompt = next((value_at(event, "data", "prompt") for event in events if event.get("type") == "sampling"), None)
+    expected = next((value_at(event, "data", "expected") for event in events if event.get("type") == "match"), None)
+    settings = mapping(spec.get("run_config"))
+    definition: JsonObject = {name: value for name, value in spec.items() if name not in OF_THE_RUN}
+    definition["run_config"] = {name: value for name, value in settings.items() if name not in OF_THE_RUN}
+    return (
+        _task(spec),
+        text(prompt),
+        text(expected),
+        text(spec.get("completion_fns")),
+        canonical([definition, prompt, expected]),
+    )
+
+
+def _task(spec: JsonObject) -> str:
+    return text_at(spec, "base_eval") or text_at(spec, "eval_name") or ""
 
 
 def _result(name: str, events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> AdoptedResult:
@@ -61,9 +146,10 @@ def _result(name: str, events: Sequence[JsonObject], spec: JsonObject, scores: S
             error = str(unknown)
     functions = spec.get("completion_fns")
     sampled = sampling.get("sampled", matched.get("sampled"))
-    task = text_at(spec, "base_eval") or text_at(spec, "eval_name")
+    task = _task(spec)
     return AdoptedResult(
         name=name,
+        distinctions=_distinctions(events, spec),
         passed=None if error else all(check.passed for check in checks),
         score=sum(check.score for check in checks) / len(checks) if checks else None,
         answer=text(sampled[0] if isinstance(sampled, list) and sampled else sampled),
@@ -86,7 +172,8 @@ def _given(event: JsonObject) -> Iterator[Given]:
     """Yield the scores of an event; a choice is what its score stands for."""
     data = mapping(event.get("data"))
     if event.get("type") == "match":
-        yield Given("match", data.get("correct"))
+        correct = data.get("correct")
+        yield Given("match", bool(correct) if correct in (0, 1) else correct)
     if event.get("type") == "metrics":
         choice = {"choice"} if "score" in data else set()
         yield from (Given(name, value) for name, value in data.items() if name not in choice)
@@ -94,8 +181,12 @@ def _given(event: JsonObject) -> Iterator[Given]:
 
 def _contradiction(checks: Sequence[AdoptedCheck]) -> str | None:
     """Return what events of one sample contradict each other in."""
-    verdicts: defaultdict[str, set[bool]] = defaultdict(set)
+    values: defaultdict[str, set[float]] = defaultdict(set)
     for check in checks:
-        verdicts[check.name].add(check.passed)
-    names = [name for name, passed in verdicts.items() if len(passed) > 1]
-    return f"events of the sample contradict each other: {listed(names)} both passed and failed" if names else None
+        values[check.name].add(check.score)
+    different = [
+        f"'{name}' is {' and '.join(f'{score:g}' for score in sorted(scores))}"
+        for name, scores in values.items()
+        if len(scores) > 1
+    ]
+    return f"events of the sample contradict each other: {listed(different)}" if different else None

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import chain
 
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
-from agentv_ci.adopt.values import mapping, messages, objects, text
+from agentv_ci.adopt.values import mapping, messages, objects, text, whole
+from agentv_ci.canonical import canonical
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import amount_at, text_at, value_at
@@ -43,11 +44,12 @@ def _failed(case: JsonObject, target: str) -> AdoptedResult:
 def _result(case: JsonObject, target: str, scores: Scores) -> AdoptedResult:
     asserted: tuple[AdoptedCheck, ...] = ()
     scored: tuple[AdoptedCheck, ...] = ()
+    unread = ""
     failures = objects(case.get("evaluator_failures"), "failure")
     error = "; ".join(text(failure.get("error_message")) or "an evaluator failed" for failure in failures) or None
     try:
         asserted = tuple(scores.checks(_given(case, "assertions"), "assertion"))
-        scored = tuple(scores.checks(_given(case, "scores"), "score"))
+        scored, unread = _scored(case, scores, are_needed=not asserted)
     except UnknownScore as unknown:
         error = error or str(unknown)
     deciding, checks = asserted or scored, asserted + scored
@@ -63,10 +65,25 @@ def _result(case: JsonObject, target: str, scores: Scores) -> AdoptedResult:
         expected=text(case.get("expected_output")) or None,
         target=target,
         checks=checks,
+        reasoning=unread,
         error=error,
-        duration_ms=round((amount_at(case, "task_duration") or 0) * 1000),
+        duration_ms=whole((amount_at(case, "task_duration") or 0) * 1000) or 0,
         metadata=mapping(case.get("metadata")),
     )
+
+
+def _scored(case: JsonObject, scores: Scores, *, are_needed: bool) -> tuple[tuple[AdoptedCheck, ...], str]:
+    """Return the checks of scores, and why others are none; raises UnknownScore for one that is needed."""
+    checks: list[AdoptedCheck] = []
+    unread: list[str] = []
+    for given in _given(case, "scores"):
+        try:
+            checks += scores.checks([given], "score")
+        except UnknownScore as unknown:
+            if are_needed:
+                raise
+            unread.append(str(unknown))
+    return tuple(checks), "; ".join(unread)
 
 
 def _name(case: JsonObject) -> str:
@@ -75,7 +92,9 @@ def _name(case: JsonObject) -> str:
 
 
 def _distinctions(case: JsonObject) -> tuple[str, ...]:
-    return text(case.get("inputs")), text(case.get("expected_output"))
+    """Return what defines a case: all that does not come from the run."""
+    definition = [case.get(key) for key in ("inputs", "expected_output", "metadata")]
+    return (*map(text, definition), canonical(definition))
 
 
 def _given(case: JsonObject, key: str) -> Iterator[Given]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,18 @@ def promptfoo(*results: Any, **stats: int) -> str:
     return json.dumps({"results": {"version": 3, "results": results, **({"stats": stats} if stats else {})}})
 
 
+def defined(definition: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a result of promptfoo of a test without description and variables."""
+    return {**ANSWERED, "vars": {}, "testCase": definition, "promptIdx": 0, **more}
+
+
+def old(*assertions: str, label: str = "bot", **more: Any) -> dict[str, Any]:
+    """Return a result as promptfoo wrote it before results had the definition of their test and the column."""
+    components = [{"pass": True, "score": 1, "assertion": {"type": kind}} for kind in assertions]
+    given = {"provider": {"id": "openai:a", "label": label}, "vars": {"q": "1"}}
+    return {**ANSWERED, **given, "gradingResult": {"componentResults": components}, **more}
+
+
 def inspect(*samples: Any, **log: Any) -> str:
     return json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}, "samples": samples, **log})
 
@@ -85,6 +98,19 @@ END: dict[str, Any] = {"final_report": {"accuracy": 1.0}}
 
 def event(kind: str, run: str = "1", name: str = "s", **data: Any) -> dict[str, Any]:
     return {"run_id": run, "sample_id": name, "type": kind, "data": data}
+
+
+def graded(
+    run: str, task: str = "t", *functions: str, question: str = "q", correct: object = True
+) -> list[dict[str, Any]]:
+    """Return the log of a run of OpenAI Evals with one sample."""
+    spec = {"run_id": run, "base_eval": task, "completion_fns": functions or ("m",)}
+    return [
+        {"spec": spec},
+        event("sampling", run, prompt=question, sampled=["x"]),
+        event("match", run, correct=correct),
+        {"final_report": {"accuracy": 1.0}},
+    ]
 
 
 def scored(**more: Any) -> dict[str, Any]:
@@ -173,12 +199,67 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
         promptfoo(asked({}, asserts=[{"type": "equals"}]), asked({}, asserts=[{"type": "is-json"}], **FAILED)),
         ['Greets [[{"type": "equals"}]]', 'Greets [[{"type": "is-json"}]]'],
     ),
+    (
+        "promptfoo",
+        promptfoo(defined({"metadata": {"conversationId": 1}}), defined({"metadata": {"conversationId": 2}}, **FAILED)),
+        [f'test-44136fa355b3 [{{"metadata":{{"conversationId":{n}}}}}]' for n in (1, 2)],
+    ),
+    (
+        "promptfoo",
+        promptfoo(defined({"threshold": 0.1}), defined({"threshold": 0.9}, **FAILED)),
+        ['test-44136fa355b3 [{"threshold":0.1}]', 'test-44136fa355b3 [{"threshold":0.9}]'],
+    ),
+    (
+        "promptfoo",
+        # Variables can be left out of results.
+        promptfoo(
+            defined({}, prompt={"raw": "one", "label": "p"}), defined({}, prompt={"raw": "two", "label": "p"}, **FAILED)
+        ),
+        ["test-44136fa355b3 [one]", "test-44136fa355b3 [two]"],
+    ),
+    (
+        "promptfoo",
+        promptfoo(old("equals"), old("is-json", **FAILED)),
+        ['test-8d62329445c6 [[{"type": "equals"}]]', 'test-8d62329445c6 [[{"type": "is-json"}]]'],
+    ),
+    (
+        "openai-evals",
+        lines(*graded("1", "a"), *graded("2", "b", correct=False), *graded("3", "c")),
+        ["s [a]", "s [b]", "s [c]"],
+    ),
+    (
+        "openai-evals",
+        lines(*graded("1"), *graded("2", question="p", correct=False)),
+        ["s [q]", "s [p]"],
+    ),
+    (
+        "openai-evals",
+        lines(*graded("1", "t", "m", "judge-1"), *graded("2", "t", "m", "judge-2", correct=False)),
+        ['s [["m", "judge-1"]]', 's [["m", "judge-2"]]'],
+    ),
     ("inspect", inspect(sample("a b"), sample("a-b", "I")), ["a b", "a-b"]),
     ("inspect", inspect(sample(1), sample("1", "I")), ["1 [1]", '1 ["1"]']),
     (
         "pydantic-evals",
         json.dumps({"cases": [scored(), scored(inputs="p", scores={"near": {"value": 0}})]}),
         ["a [q]", "a [p]"],
+    ),
+    (
+        "pydantic-evals",
+        json.dumps(
+            {
+                "cases": [
+                    scored(metadata={"lang": "de"}),
+                    scored(metadata={"lang": "fr"}, scores={"near": {"value": 0}}),
+                ]
+            }
+        ),
+        ['a [{"lang": "de"}]', 'a [{"lang": "fr"}]'],
+    ),
+    (
+        "pydantic-evals",
+        json.dumps({"cases": [scored(inputs=1), scored(inputs="1", scores={"near": {"value": 0}})]}),
+        ["a [[1,null,null]]", 'a [["1",null,null]]'],
     ),
 ]
 
@@ -195,6 +276,11 @@ def test_different_tests_are_different_cases(kind: str, content: str, ids: list[
 COLUMNS = [
     ("promptfoo", promptfoo(asked({}, promptIdx=0), asked({}, promptIdx=2, **FAILED)), ["echo", "echo-2"]),
     ("promptfoo", promptfoo(asked({}, provider="a b"), asked({}, provider="a-b", **FAILED)), ["a b", "a-b"]),
+    (
+        "promptfoo",
+        promptfoo(old(), old(provider={"id": "openai:b", "label": "bot"}, **FAILED)),
+        ["bot", "bot-2"],
+    ),
     ("jsonl", lines({"id": "a", "passed": 1, "model": "m"}, {"id": "a", "passed": 0, "model": "n"}), ["m", "n"]),
     (
         "openai-evals",
@@ -242,6 +328,13 @@ EQUAL = [
         ["pass", "pass"],
         True,
     ),
+    (
+        "promptfoo",
+        promptfoo(*(asked({"_conversation": [n]}, prompt={"raw": f"{n}", "label": "p"}) for n in range(2))),
+        ["pass", "pass"],
+        True,
+    ),
+    ("openai-evals", lines(*graded("1"), *graded("2")), ["pass", "pass"], True),
 ]
 
 
@@ -276,6 +369,12 @@ def test_equal_tests_are_trials(kind: str, content: str, expected: list[str], pa
     assert (code == 0) is passes
 
 
+def test_numbers_of_providers_are_free(project: Project) -> None:
+    numbered = asked({}, promptIdx=2, provider={"id": "x", "label": "echo-2"})
+    _, rows, _ = adopted(project, "promptfoo", promptfoo(asked({}, promptIdx=0), asked({}, promptIdx=1), numbered))
+    assert [row["target"] for row in rows] == ["echo", "echo-3", "echo-2"]
+
+
 def test_repeated_failures_of_surefire_are_named(project: Project) -> None:
     _, (row,), _ = adopted(project, "junit", suite(case("x", '<flakyFailure message="boom"/>')))
     assert row["reasoning"] == "passed after 1 failed attempt: boom"
@@ -297,6 +396,14 @@ LOST = [
     ("inspect", inspect(sample(), status="started", **STARTED), "its status is started; 1 of 6 samples"),
     ("inspect", inspect(sample(), status=None), "its status is missing"),
     ("inspect", inspect(sample(), results={"total_samples": 2}), "samples are missing: 1 of 2 samples"),
+    ("inspect", inspect(sample(), sample(), results={"total_samples": 2}), "samples are missing: 1 of 2 samples"),
+    ("inspect", inspect(sample(epoch=1), sample()), "more than once: a (epoch 1)"),
+    ("inspect", inspect(sample("a"), sample("b"), results={"total_samples": 1}), "it counts 1 sample, and 2 are in it"),
+    (
+        "inspect",
+        inspect(sample(), results={"total_samples": 1, "completed_samples": 0}),
+        "it counts 0 completed samples, and 1 is in it",
+    ),
     ("inspect", inspect(sample(), invalidated=True), "the log is invalidated"),
     ("openai-evals", lines(SPEC, event("match", correct=True)), "the run did not finish: 1 run, 0 final reports"),
     (
@@ -307,11 +414,35 @@ LOST = [
     ("openai-evals", lines(event("match", correct=True), END), "its beginning is missing"),
     ("openai-evals", lines(SPEC, {**event("match", correct=True), "event_id": 2}, END), "2 events missing"),
     (
+        "openai-evals",
+        lines(SPEC, {**event("match", correct=True), "event_id": 1}, END),
+        "1 event missing: the number of the last one is 1, counted from 0, and 1 is in the log",
+    ),
+    ("openai-evals", lines(*graded("1"), END, *graded("2")[:-1]), "2 runs, 1 final report"),
+    ("openai-evals", lines(*graded("1"), event("match", "2", correct=True)), "run '2' has no spec"),
+    (
+        "openai-evals",
+        lines(*graded("1"), {"run_id": "1", "type": "match", "data": {"correct": False}}),
+        "1 event with a result or an error names no sample",
+    ),
+    (
+        "openai-evals",
+        lines(SPEC, event("metrics", choice="Y", score=1), {"final_report": {"counts/Y": 1, "counts/N": 1.0}}),
+        "the final report counts 2 results, and 1 is in the log",
+    ),
+    (
         "promptfoo",
         promptfoo(asked({}), successes=1, failures=1, errors=0),
         "it counts 2 results, and 1 are in the file",
     ),
     ("promptfoo", promptfoo(asked({"q": 1}), asked({"q": 2}), successes=1, failures=1), "it counts 1 failed"),
+    (
+        "promptfoo",
+        json.dumps(
+            {"version": 3, "results": [asked({})], "stats": {"successes": "1", "failures": 1.0, "errors": None}}
+        ),
+        "it counts 2 results, and 1 are in the file",
+    ),
     (
         "pydantic-evals",
         json.dumps({"cases": [scored()], "report_evaluator_failures": [{"name": "f1", "error_message": "no"}]}),
@@ -337,9 +468,9 @@ def test_a_file_without_results_beside_others_is_lost(project: Project) -> None:
     assert (code, "none.jsonl: it has no results" in said) == (1, True)
 
 
-def archive(project: Project, files: dict[str, str]) -> bytes:
+def archive(project: Project, files: dict[str, str], compression: int = zipfile.ZIP_STORED) -> bytes:
     path = project.path("made.zip")
-    with zipfile.ZipFile(path, "w") as made:
+    with zipfile.ZipFile(path, "w", compression) as made:
         for name, content in files.items():
             made.writestr(name, content)
     return path.read_bytes()
@@ -356,6 +487,28 @@ def test_an_archive_without_header_is_unfinished(project: Project) -> None:
     assert (code, "samples/b_epoch_1.json is not JSON" in said) == (2, True)
 
 
+def damaged(content: bytes) -> bytes:
+    """Return an archive with other bytes in its compressed data."""
+    start = content.index(b"header.json") + 40
+    return content[:start] + b"\xff" * 40 + content[start + 40 :]
+
+
+def encrypted(content: bytes) -> bytes:
+    """Return an archive that says that its first file is encrypted."""
+    flags = content.index(b"PK\x01\x02") + 8
+    return content[:flags] + b"\x01" + content[flags + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "error"), [(damaged, "header.json cannot be unpacked"), (encrypted, "header.json cannot be unpacked")]
+)
+def test_a_damaged_archive_is_refused(damage: Callable[[bytes], bytes], error: str, project: Project) -> None:
+    header = json.dumps({"status": "success", "seeds": [*range(500)]})
+    content = damage(archive(project, {"header.json": header}, zipfile.ZIP_DEFLATED))
+    code, _, said = adopted(project, "inspect", content, name="log.eval")
+    assert (code, error in said) == (2, True), said
+
+
 # Values that are no scores: an error of the result, whatever else is good.
 UNKNOWN = [
     ("inspect", inspect(sample(value=NAN)), "score 'match' is NaN"),
@@ -367,6 +520,7 @@ UNKNOWN = [
     ("inspect", inspect(sample(value=-0.5)), "score 'match' is -0.5"),
     ("openai-evals", lines(SPEC, event("match", correct=True), event("match", correct=False), END), "contradict"),
     ("openai-evals", lines(SPEC, event("metrics", f1=0.9), event("metrics", f1=0.1), END), "contradict"),
+    ("openai-evals", lines(SPEC, event("metrics", f1=1.0), event("metrics", f1=0.81), END), "contradict"),
     ("openai-evals", lines(SPEC, event("metrics", f1=0.9, grade="F"), END), "score 'grade' is F"),
     ("openai-evals", lines(SPEC, event("metrics", choice="__invalid__", score=None), END), "score 'score' is null"),
     ("openai-evals", lines(SPEC, event("match", correct="maybe"), END), "score 'match' is maybe"),
@@ -377,6 +531,12 @@ UNKNOWN = [
     ("promptfoo", promptfoo(asked({}, success="yes")), "'success' is yes, not true or false"),
     ("promptfoo", promptfoo(asked({}, gradingResult={"pass": False})), "'pass' of its grading is false"),
     ("promptfoo", promptfoo({"vars": {"q": 1}, "success": False, "error": "no key"}), "no key"),
+    (
+        "promptfoo",
+        promptfoo(asked({}, gradingResult={"componentResults": [{"pass": "false", "score": 1}]})),
+        "'pass' of assertion 1 is false, not true or false",
+    ),
+    ("inspect", inspect(sample(invalidation={"author": "me"})), "the sample is invalidated"),
     ("jsonl", lines({"id": "a", "passed": True, "score": NAN}), "score 'score' is NaN"),
     ("jsonl", lines({"id": "a", "passed": "maybe"}), "'passed' is maybe"),
     ("jsonl", lines({"id": "a", "passed": 0.5}), "'passed' is 0.5"),
@@ -468,15 +628,21 @@ GRADED = inspect(sample(value={"grade": "B", "risk": 8, "length": 350}))
 HOW = ["--map", "B=0.5", "--scale", "match.risk=10:0", "--ignore", "match.length"]
 METRICS = lines(SPEC, event("metrics", f1=90, grade="F"), END)
 LENGTH = {"componentResults": [{"pass": True, "score": 5, "assertion": {"type": "javascript", "metric": "length"}}]}
+METRIC = {"componentResults": [{"pass": True, "score": 350, "assertion": {"type": "javascript", "weight": 0}}]}
+HOLDS = {"ok": {"value": True}}
 READ = [
     ("inspect", GRADED, HOW, [0.5, 0.2, 1.0]),
     ("inspect", inspect(sample(value=NAN)), ["--map", "NaN=0"], [0.0, 1.0]),
     ("inspect", inspect(sample(value=["C"])), ["--ignore", "match"], [1.0]),
     ("inspect", inspect(sample(value="P"), sample(value="N")), [], [0.5, 1.0]),
     ("inspect", inspect(sample(value="yes")), [], [1.0, 1.0]),
+    ("inspect", inspect({"id": 1, "score": {"value": "P"}}), [], [0.5]),
     ("openai-evals", METRICS, ["--scale", "f1=0:100", "--map", "F=0"], [0.9, 0.0]),
     ("openai-evals", lines(SPEC, event("metrics", choice="A", score=1), END), [], [1.0]),
     ("promptfoo", promptfoo(asked({}, score=5, gradingResult=LENGTH)), ["--scale", "length=0:10"], [0.5]),
+    ("promptfoo", promptfoo(asked({}, gradingResult=METRIC)), [], []),
+    ("promptfoo", promptfoo(asked({}, gradingResult={"componentResults": [None]})), [], []),
+    ("pydantic-evals", json.dumps({"cases": [scored(scores={"cost": {"value": 3.5}}, assertions=HOLDS)]}), [], [1.0]),
 ]
 
 
@@ -486,6 +652,31 @@ def test_users_say_how_values_are_read(
 ) -> None:
     _, (row, *_), _ = adopted(project, kind, content, *flags)
     assert [result["score"] for result in row["evaluator_results"]] == pytest.approx(scores)
+
+
+# Verdicts that no threshold changes.
+FAILURES = [
+    ("openai-evals", lines(*graded("1", correct=False))),
+    ("openai-evals", lines(*graded("1", correct=0))),
+    ("pydantic-evals", json.dumps({"cases": [scored(assertions={"ok": {"value": False}})]})),
+]
+
+
+@pytest.mark.parametrize(("kind", "content"), FAILURES)
+def test_a_verdict_is_no_score(kind: str, content: str, project: Project) -> None:
+    _, (row,), _ = adopted(project, kind, content, "--threshold", "0")
+    assert row["verdict"] == "fail"
+
+
+@pytest.mark.parametrize(("seconds", "duration_ms"), [(-0.5, 0), (1e308, 0), (0.5, 500), ("1", 0)])
+@pytest.mark.parametrize("kind", ["inspect", "pydantic-evals"])
+def test_times_are_never_negative_or_infinite(kind: str, seconds: object, duration_ms: int, project: Project) -> None:
+    timed = {
+        "inspect": inspect(sample(total_time=seconds)),
+        "pydantic-evals": json.dumps({"cases": [scored(task_duration=seconds)]}),
+    }
+    _, (row,), _ = adopted(project, kind, timed[kind])
+    assert (row["verdict"], row["duration_ms"]) == ("pass", duration_ms)
 
 
 @pytest.mark.parametrize(
@@ -557,6 +748,7 @@ def test_byte_order_marks_and_other_spellings_are_read(kind: str, content: str, 
 
 
 SCORED = lines({"id": "a", "score": 0.9, "input": "q"})
+COLUMN = {"provider": "bot", "label": "p"}
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
 
 
@@ -581,6 +773,14 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
         ("openai-evals", lines(SPEC, event("match", correct=True), END), ["--ignore", "mtch"], "--ignore mtch: no"),
         ("pydantic-evals", json.dumps({"cases": [scored()]}), ["--scale", "nea=1:0"], "--scale nea: no result"),
         ("promptfoo", json.dumps({"results": ["a"]}), [], "result 1 is not an object"),
+        (
+            "promptfoo",
+            json.dumps({"results": {"results": [old()], "table": {"head": {"prompts": [COLUMN, COLUMN]}}}}),
+            [],
+            "2 columns have the provider 'bot' and one prompt",
+        ),
+        ("openai-evals", lines(*graded("1"), *graded("1")), [], "two of its runs have the run_id '1'"),
+        ("openai-evals", lines({"spec": {}}, END, {"spec": {}}, END), [], "two of its runs have no run_id"),
         ("inspect", json.dumps({"samples": {}}), [], "the samples are not a list"),
         ("jsonl", "", ["theirs.json"], "is named twice"),
         ("jsonl", "", ["--scale", "score"], "expected WORST:BEST"),
