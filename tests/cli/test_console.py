@@ -217,6 +217,11 @@ failures, worst first:
 
 2 cases: 1 passed, 1 failed, 0 errors
 mean 0.750  median 0.750  min 0.500  max 1.000  stdev 0.250
+[0.0, 0.2)      0
+[0.2, 0.4)      0
+[0.4, 0.6)      1  ██████████████████████████████
+[0.6, 0.8)      0
+[0.8, 1.0]      1  ██████████████████████████████
 by evaluator:
   window (contains)  0/1 passed, mean 0.000
   always passed: hello
