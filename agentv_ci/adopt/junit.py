@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from agentv_ci.adopt.json_texts import MAX_BYTES
+from agentv_ci.canonical import canonical
 from agentv_ci.contracts.adopted import AdoptedFile, AdoptedResult
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.left_files import read_regular
-from agentv_ci.text import counted, on_one_line, shortened
+from agentv_ci.text import counted, listed, on_one_line, shortened
 
-NOT_RUN = frozenset({"notrun", "not_run", "not run", "notrunnable", "disabled", "ignored", "pending", "skipped"})
-"""Values of `status` and `result` of tests that were not run."""
-FAILED = frozenset({"fail", "failed", "failure"})
-ERRORED = frozenset({"error", "errored", "broken", "crashed"})
+PASSED = frozenset(
+    {
+        *("pass", "passed", "ok", "success", "successful", "succeeded", "fixed", "expected", "true"),
+        *("run", "executed", "complete", "completed", "finished", "done"),
+    }
+)
+"""Values of `status` and `result` of tests that passed, or that their elements decide; in small letters alone."""
+NOT_RUN = frozenset(
+    {"notrun", "notrunnable", "disabled", "ignored", "pending", "skip", "skipped", "suppressed", "todo"}
+)
+FAILED = frozenset({"fail", "failed", "failure", "regression"})
 BAD = ("failure", "error")
-RERUNS = ("flakyFailure", "flakyError")
+SKIPPED = ("skipped", "disabled")
+FLAKY = ("flakyfailure", "flakyerror")
 """Failed attempts of tests that passed in the end."""
+RERUNS = ("rerunfailure", "rerunerror")
+"""Failed attempts of tests that failed in the end."""
+NEUTRAL = frozenset(
+    {
+        *("system-out", "system-err", "output", "stdout", "stderr", "log", "logs"),
+        *("properties", "property", "attachments", "attachment", "metadata", "requirements", "requirement"),
+        *("tags", "tag", "traits", "trait", "labels", "label", "categories", "category"),
+        *("description", "comment", "comments", "steps", "step", "perf", "time"),
+    }
+)
+"""Elements that say nothing about whether a test passed."""
+OF_THE_RUN = frozenset(
+    {
+        *("tests", "failures", "errors", "skipped", "skips", "disabled", "ignored", "passed", "warnings", "assertions"),
+        *("status", "result", "time", "duration", "timestamp", "started-at", "finished-at", "run-id"),
+    }
+)
+"""Attributes that differ between the times a test runs."""
+PYTEST = frozenset({"pytest", "pytest tests"})
+"""The names of its suites."""
 MAX_REASON = 200
 
 Suites = tuple[ET.Element, ...]
@@ -28,6 +60,8 @@ class _Case(NamedTuple):
     element: ET.Element
     suites: Suites
     """The suites that it is in, the outermost first."""
+    places: tuple[int, ...] = ()
+    """The place of each suite among those beside it with its name."""
 
 
 def results(path: Path) -> AdoptedFile:
@@ -35,10 +69,11 @@ def results(path: Path) -> AdoptedFile:
     try:
         # expat refuses entities that expand without end, and the standard library loads none from outside.
         root = ET.fromstring(read_regular(path, MAX_BYTES))  # noqa: S314
-    except ET.ParseError as error:
+    except (ET.ParseError, LookupError, ValueError) as error:
+        # The last two are encodings that Python does not know, or expat cannot read.
         raise ValueError(f"not XML: {error}") from error
     for element in root.iter():
-        element.tag = str(element.tag).rpartition("}")[2]
+        element.tag = str(element.tag).rpartition("}")[2].lower()
     cases = list(_cases(root))
     return AdoptedFile(tuple(_result(case) for case in cases), tuple(_lost(root, cases)))
 
@@ -46,12 +81,19 @@ def results(path: Path) -> AdoptedFile:
 def _cases(root: ET.Element) -> Iterator[_Case]:
     waiting: list[_Case] = [_Case(root, ())]
     while waiting:
-        element, suites = waiting.pop()
+        case = waiting.pop()
+        element, suites, places = case
         if element.tag == "testcase":
-            yield _Case(element, suites)
+            yield case
             continue
         inner = (*suites, element) if element.tag == "testsuite" else suites
-        waiting += [_Case(child, inner) for child in reversed(element)]
+        names = Counter[str | None]()
+        children = []
+        for child in element:
+            name = child.get("name") if child.tag == "testsuite" else None
+            names[name] += 1
+            children.append(_Case(child, inner, (*places, names[name]) if child.tag == "testsuite" else places))
+        waiting += reversed(children)
 
 
 def _result(found: _Case) -> AdoptedResult:
@@ -62,35 +104,83 @@ def _result(found: _Case) -> AdoptedResult:
     """
     case = found.element
     name, group = case.get("name") or "test", case.get("classname") or ""
-    states = {(case.get(key) or "").strip().lower() for key in ("status", "result")}
-    failure, error, skipped = (case.find(tag) for tag in ("failure", "error", "skipped"))
-    is_error = error is not None or bool(states & ERRORED)
-    is_failure = failure is not None or bool(states & FAILED)
-    is_skipped = skipped is not None or case.find("disabled") is not None or bool(states & NOT_RUN)
-    reruns = [child for child in case if child.tag in RERUNS]
-    marks = [each for each in (error, failure, skipped, case.find("disabled"), *reruns) if each is not None]
-    why = next(filter(None, map(_text, marks)), "")
+    kinds, unknown = _kinds(case), _unknown(case)
+    is_error, is_failure = "error" in kinds, "failure" in kinds
+    is_skipped = "skipped" in kinds and not is_error and not is_failure
+    flaky = [child for child in case if child.tag in FLAKY]
+    marks = [case.find(tag) for tag in ("error", "failure", *SKIPPED, *RERUNS)]
+    why = next(filter(None, map(_text, [*(mark for mark in marks if mark is not None), *flaky])), unknown or "")
     line = case.get("line") or ""
     return AdoptedResult(
         name=f"{group}.{name}" if group else name,
-        distinctions=(
-            " > ".join(filter(None, (suite.get("name") for suite in found.suites))),
-            next((host for suite in reversed(found.suites) if (host := suite.get("hostname"))), ""),
-            f"{group}::{name}",
-        ),
-        passed=None if is_error or (is_skipped and not is_failure) else not is_failure,
+        distinctions=_distinctions(found, f"{group}::{name}"),
+        passed=None if is_error or is_skipped else not is_failure,
         answer=(case.findtext("system-out") or "").strip(),
         outcome=name,
         suite=case.get("file"),
         line=max(1, int(line)) if line.isdecimal() and len(line) < 10 else 1,
         require="all",
-        reasoning=f"passed after {counted(len(reruns), 'failed attempt')}: {why}" if reruns and not is_failure else why,
+        reasoning=f"passed after {counted(len(flaky), 'failed attempt')}: {why}" if flaky and not is_failure else why,
         error=(why or "error") if is_error else None,
         error_kind="process",
-        skip=(why or "not run") if is_skipped and not is_error and not is_failure else None,
+        skip=(why or "not run") if is_skipped else None,
         duration_ms=_milliseconds(case.get("time")),
         definition={"name": name, "group": group},
     )
+
+
+def _distinctions(found: _Case, full_name: str) -> tuple[str, ...]:
+    suites = found.suites
+
+    def nearest(attribute: str) -> str:
+        return next((value for suite in reversed(suites) if (value := suite.get(attribute))), "")
+
+    definitions: list[JsonValue] = [_definition(element) for element in (found.element, *suites)]
+    return (
+        " > ".join(filter(None, (suite.get("name") for suite in suites))),
+        nearest("hostname"),
+        full_name,
+        *map(nearest, ("file", "package", "id")),
+        listed(found.places),
+        canonical(definitions),
+    )
+
+
+def _definition(element: ET.Element) -> JsonObject:
+    return {name: value for name, value in element.items() if name.lower() not in OF_THE_RUN}
+
+
+def _kinds(case: ET.Element) -> set[str]:
+    """Return which of `failure`, `error` and `skipped` a test case is; none of them if it passed."""
+    tags, states = {child.tag for child in case}, _states(case)
+    kinds = tags & {*BAD}
+    if tags & {*RERUNS} or states & FAILED:
+        kinds.add("failure")
+    if tags & {*SKIPPED} or states & NOT_RUN:
+        kinds.add("skipped")
+    if not kinds & {*BAD} and _unknown(case):
+        kinds.add("error")
+    return kinds
+
+
+def _states(case: ET.Element) -> set[str]:
+    """Return what the attributes say, without the separators of several spellings."""
+    written = ("".join(filter(str.isalnum, case.get(key) or "")) for key in ("status", "result"))
+    return {*map(str.lower, filter(None, written))}
+
+
+def _unknown(case: ET.Element) -> str | None:
+    """Return what is not known to let a test pass or be skipped."""
+    if states := _states(case) - PASSED - NOT_RUN - FAILED:
+        return f"its status is {listed(sorted(states))}, which is not known to be a pass"
+    if tags := {child.tag for child in case} - NEUTRAL - {*BAD, *SKIPPED, *FLAKY, *RERUNS}:
+        return f"it has <{min(tags)}>, which is not known to be a pass"
+    skipped = case.find("skipped")
+    message = _text(skipped) if skipped is not None else ""
+    # CTest skips tests that it cannot start; those that are meant to be skipped begin so.
+    if "notrun" in _states(case) and message and not message.lower().startswith(("skip", "disabled")):
+        return message
+    return None
 
 
 def _lost(root: ET.Element, cases: Sequence[_Case]) -> Iterator[str]:
@@ -108,17 +198,22 @@ def _lost(root: ET.Element, cases: Sequence[_Case]) -> Iterator[str]:
 
 
 def _miscounted(suite: ET.Element) -> Iterator[str]:
-    """Yield the counts of a suite that are larger than what is in it; runners count repeated tests in several ways."""
-    bad = sum(element.tag in BAD for element in suite.iter())
-    tests = sum(max(1, sum(child.tag in (*BAD, "skipped") for child in case)) for case in suite.iter("testcase"))
-    tests += sum(child.tag in BAD for inner in suite.iter() if inner.tag != "testcase" for child in inner)
-    if (declared := _count(suite, "tests")) > tests:
-        yield f"counts {counted(declared, 'test')}, and {tests} are in the file"
-    declared_bad = _count(suite, "failures") + _count(suite, "errors")
-    states = sum((case.get("status") or "").lower() in FAILED | ERRORED for case in suite.iter("testcase"))
-    if declared_bad > max(bad, states):
-        kinds = f"{_count(suite, 'failures')} failed and {_count(suite, 'errors')} with errors"
-        yield f"counts {kinds}, and {bad} are in the file"
+    """Yield the counts of a suite that are larger than what is in it."""
+    cases = [*suite.iter("testcase")]
+    kinds = Counter(chain.from_iterable(map(_kinds, cases)))
+    beside = sum(child.tag in BAD for inner in suite.iter() if inner.tag != "testcase" for child in inner)
+    bad = kinds["failure"] + kinds["error"] + beside
+    if suite.get("name") in PYTEST:
+        # It counts subtests that pass, but does not write them, and each failure of those that do not.
+        bad = max(bad, sum(element.tag in BAD for element in suite.iter()))
+    elif (declared := _count(suite, "tests")) > len(cases) + beside:
+        yield f"counts {counted(declared, 'test')}, and {len(cases) + beside} are in the file"
+    if _count(suite, "failures") + _count(suite, "errors") > bad:
+        written = f"{_count(suite, 'failures')} failed and {_count(suite, 'errors')} with errors"
+        yield f"counts {written}, and {bad} are in the file"
+    skipped = max(kinds["skipped"], sum(element.tag in SKIPPED for element in suite.iter()))
+    if (declared := _count(suite, "skipped")) > skipped:
+        yield f"counts {declared} skipped, and {skipped} are in the file"
 
 
 def _count(suite: ET.Element, name: str) -> int:

@@ -141,6 +141,32 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
         suites(suite(case("x"), name="one"), suite(suite(case("x", FAILS), name="inner"), name="two")),
         ["t.x [one]", "t.x [two > inner]"],
     ),
+    # As Mocha writes suites of one name in several files, and `node --test` without the files.
+    (
+        "junit",
+        suites(suite(case("x"), name="s", file="/w/a.js"), suite(case("x", FAILS), name="s", file="/w/b.js")),
+        ["t.x [/w/a.js]", "t.x [/w/b.js]"],
+    ),
+    (
+        "junit",
+        suites(suite(case("x"), name="s"), suite(case("x"), name="t"), suite(case("x", FAILS), name="s")),
+        ["t.x [s, 1]", "t.x [t, 1]", "t.x [s, 2]"],
+    ),
+    (
+        "junit",
+        suites(suite(case("x"), name="s", id="0"), suite(case("x", FAILS), name="s", id="1")),
+        ["t.x [0]", "t.x [1]"],
+    ),
+    (
+        "junit",
+        suites(suite(case("x"), name="s", package="one"), suite(case("x", FAILS), name="s", package="two")),
+        ["t.x [one]", "t.x [two]"],
+    ),
+    (
+        "junit",
+        suite(case("x", more='retries="1" time="0.1"'), case("x", FAILS, more='retries="2" time="0.2"')),
+        ["t.x [XX]", "t.x [YY]"],
+    ),
     (
         "jsonl",
         lines(*({"id": name, "passed": name != "x  y"} for name in ("x y", "x-y", "x  y"))),
@@ -311,6 +337,12 @@ EQUAL = [
     # As pytest-rerunfailures writes a test that failed three times, and one that passed in the end.
     ("junit", suite(case("x"), case("x"), case("x", FAILS), tests=3, failures=1), ["pass", "pass", "fail"], False),
     ("junit", suite(case("x"), case("x")), ["pass", "pass"], True),
+    (
+        "junit",
+        suite(case("x", more='time="1" timestamp="a"'), case("x", more='time="2" timestamp="b"')),
+        ["pass", "pass"],
+        True,
+    ),
     ("junit", suite(case("x"), case("x", '<error message="teardown"/>')), ["pass", "error"], False),
     # As Surefire writes them.
     ("junit", suite(case("x", '<flakyFailure message="boom"/>')), ["pass"], True),
@@ -391,6 +423,8 @@ LOST = [
         suite(case("x"), name="b", failures=1, errors=1),
         "counts 1 failed and 1 with errors, and 0 are in the file",
     ),
+    ("junit", suite(case("x"), name="b", skipped=1), "suite 'b' counts 1 skipped, and 0 are in the file"),
+    ("junit", suite(case("x"), name="pytest", failures=1), "suite 'pytest' counts 1 failed and 0 with errors"),
     ("inspect", inspect(sample(), status="error", error={"message": "oom"}), "its status is error (oom); 1 sample"),
     ("inspect", inspect(sample(), status="cancelled"), "its status is cancelled"),
     ("inspect", inspect(sample(), status="started", **STARTED), "its status is started; 1 of 6 samples"),
@@ -458,6 +492,34 @@ def test_gate_does_not_pass_if_something_is_lost(kind: str, content: str, senten
     assert (code, "theirs.json: " in said, sentence in said) == (1, True, True), said
     again = project.run("report", "rows.jsonl")
     assert (again.code, sentence in " ".join(again.out.split())) == (1, True)
+
+
+def test_several_failures_of_a_test_hide_no_lost_one(project: Project) -> None:
+    written = suite(case("ok"), case("x", FAILS * 2), name="b", tests=3, failures=2)
+    _, _, said = adopted(project, "junit", written, "--min-pass-rate", "0")
+    assert "suite 'b' counts 3 tests, and 2 are in the file" in said
+    assert "suite 'b' counts 2 failed and 0 with errors, and 1 are in the file" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        # As pytest writes subtests: `tests` counts those that pass, and each failure is an element of their test.
+        (suite(case("x"), case("y"), name="pytest", tests=8), ["pass", "pass"]),
+        (suite(case("x", FAILS * 3), name="pytest", tests=5, failures=3), ["fail"]),
+        (
+            suite(case("x", FAILS), case("x", "<error/>"), name="pytest", tests=1, failures=1, errors=1),
+            ["fail", "error"],
+        ),
+        # As GoogleTest writes failures.
+        (suite(case("x", FAILS * 2), name="gtest", tests=1, failures=1), ["fail"]),
+        (suite(case("x", "<skipped/>"), case("y", more='status="notrun"'), tests=2, skipped=2), ["skipped"] * 2),
+    ],
+)
+def test_counts_of_runners_are_theirs(content: str, found: list[str], project: Project) -> None:
+    _, rows, said = adopted(project, "junit", suites(content, suite(case("ok"))))
+    assert [row["verdict"] for row in rows] == [*found, "pass"]
+    assert "in the file" not in said
 
 
 def test_a_file_without_results_beside_others_is_lost(project: Project) -> None:
@@ -720,6 +782,18 @@ def test_lines_mean_what_they_say(row: dict[str, Any], verdict: str, project: Pr
         ('status="error"', "", "error"),
         ('status="notrun"', FAILS, "fail"),
         ("", f"{FAILS}<skipped/>", "fail"),
+        ('status="Passed"', "<system-out/><properties/>", "pass"),
+        ('result="completed" status="run"', "", "pass"),
+        ('status="Not Run"', "", "skipped"),
+        *((f'status="{state}"', "", "error") for state in ("timeout", "timedOut", "aborted", "unknown", "blocked")),
+        *((f'result="{state}"', "", "error") for state in ("interrupted", "inconclusive", "undefined", "5")),
+        ('status="timedOut"', FAILS, "fail"),
+        ("", '<rerunFailure message="boom"/>', "fail"),
+        ("", "<timeout/>", "error"),
+        ("", '<Failure message="boom"/>', "fail"),
+        # As CTest writes tests that it could not start, and those that skip themselves.
+        ('status="notrun"', '<skipped message="Unable to find executable: x"/>', "error"),
+        ('status="notrun"', '<skipped message="SKIP_RETURN_CODE=77"/>', "skipped"),
     ],
 )
 def test_states_of_test_cases(more: str, inside: str, verdict: str, project: Project) -> None:
@@ -772,6 +846,7 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
         ("promptfoo", promptfoo(asked({})), ["--scale", "scor=1:0"], "--scale scor: no result has it"),
         ("openai-evals", lines(SPEC, event("match", correct=True), END), ["--ignore", "mtch"], "--ignore mtch: no"),
         ("pydantic-evals", json.dumps({"cases": [scored()]}), ["--scale", "nea=1:0"], "--scale nea: no result"),
+        ("junit", '<?xml version="1.0" encoding="foo"?><testsuite/>', [], "not XML: unknown encoding"),
         ("promptfoo", json.dumps({"results": ["a"]}), [], "result 1 is not an object"),
         (
             "promptfoo",

@@ -26,6 +26,16 @@ def test_later(): ...
 def broken(): raise RuntimeError("no key")
 def test_broken(broken): ...
 """
+SUBTESTS = """
+import unittest
+def test_all(subtests):
+    for number in range(3):
+        with subtests.test(number=number): assert number < LIMIT
+class Tests(unittest.TestCase):
+    def test_all(self):
+        for number in range(3):
+            with self.subTest(number=number): assert number < LIMIT
+"""
 INSPECT = """
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
@@ -78,6 +88,18 @@ def test_pytest(repository: Path) -> None:
     done = run([sys.executable, "-m", "pytest", *flags, repository / "test_x.py"])
     assert "1 failed, 2 passed, 1 skipped, 1 error" in done.stdout
     assert verdicts(project, "junit.xml", "junit") == {"pass": 2, "fail": 1, "skipped": 1, "error": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("limit", "verdict", "code"), [(3, "pass", 0), (1, "fail", 1)])
+def test_subtests_of_pytest(limit: int, verdict: str, code: int, repository: Path) -> None:
+    project = Project(repository)
+    project.write({"test_x.py": SUBTESTS.replace("LIMIT", str(limit))})
+    flags = ["-p", "no:cacheprovider", "-q", "--junit-xml", repository / "junit.xml", "--rootdir", repository]
+    run([sys.executable, "-m", "pytest", *flags, repository / "test_x.py"], codes=(code,))
+    done = project.run("adopt", "junit.xml", "--from", "junit", "--out", "rows.jsonl")
+    assert (done.code, "in the file" in done.out) == (code, False), done
+    assert {row["verdict"] for row in project.rows("rows.jsonl")} == {verdict}
 
 
 @pytest.mark.slow
