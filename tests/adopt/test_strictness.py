@@ -165,7 +165,7 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
     (
         "junit",
         suite(case("x", more='retries="1" time="0.1"'), case("x", FAILS, more='retries="2" time="0.2"')),
-        ["t.x [XX]", "t.x [YY]"],
+        ["t.x [48d527fc]", "t.x [f04c6525]"],
     ),
     (
         "jsonl",
