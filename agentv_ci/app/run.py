@@ -152,7 +152,9 @@ async def _confirm(
     more = options.confirm or 0
     trials = {plan.key_of(case): case.trials + more * (plan.key_of(case) in suspects) for case in plan.cases}
     plan = with_trials(plan, trials)
-    results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
+    # Crashes of the agent count as failed trials: asked again, they would be erased.
+    dry_run = options.dry_run
+    results = ResumedResults(files.results, files.form, plan, options.root, dry_run=dry_run, keeps_crashes=True)
     earlier = results.read_earlier(files.results, is_part=options.is_part)
     ending = await run_trials(plan, options, files, services, earlier=earlier)
     seconds = (ending.duration_s or 0.0) + (ended.duration_s or 0.0)

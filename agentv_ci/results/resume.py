@@ -109,9 +109,12 @@ class ResumedResults:
         root: Path,
         *,
         dry_run: bool,
+        keeps_crashes: bool = False,
         has_same_settings: HasSameSettings = lambda _, __: True,
     ) -> None:
         """`root` is the repository; suites are paths relative to it.
+
+        `keeps_crashes`: an error of the agent is a result, whose trial does not run again.
 
         `has_same_settings` compares the settings that a row has from the environment with those of a case now.
         """
@@ -120,6 +123,7 @@ class ResumedResults:
         self._plan = plan
         self._root = root
         self._dry_run = dry_run
+        self._keeps_crashes = keeps_crashes
         self._has_same_settings = has_same_settings
         self._datasets = {suite.path: suite.dataset for suite in plan.suites}
 
@@ -178,6 +182,8 @@ class ResumedResults:
         sentence = f"{answered} of {counted(total, 'trial')} already in '{earlier}'"
         if errors := len(kept) - answered:
             sentence += f"; {errors} with an error {'runs' if errors == 1 else 'run'} again"
+        if crashes := sum(last.result.is_crash and not last.is_answered for last in kept):
+            sentence += f" ({counted(crashes, 'crash', 'crashes')} of the agent)"
         if index.other_settings:
             verb = "runs" if index.other_settings == 1 else "run"
             sentence += f"; {index.other_settings} answered with other settings from the environment {verb} again"
@@ -264,6 +270,7 @@ class ResumedResults:
 
     def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
         is_answered = row.status != "error" and not any(each.is_unjudged for each in row.evaluator_results)
+        is_answered |= self._keeps_crashes and row.is_crash
         return _LastRow(
             place=place,
             is_answered=is_answered,

@@ -484,6 +484,27 @@ class TestUndecided:
         assert (repeated["graded"], repeated["passed"]) == (5, passed)
         assert project.run("compare", "main.jsonl", "r.jsonl").code == code
 
+    def test_confirming_erases_no_crash(self, project: Project) -> None:
+        """The agent crashes three times in the suspect, and once in another case, as before."""
+        asked = project.path("asked").as_posix()
+        crashes = f"printf x >> {asked}-$1; test $(cat {asked}-$1 | wc -c) -gt $2 || exit 3; echo Hello"
+        limits = "case $1 in case-0) ;; case-1) set -- $1 1;; *) set -- $1 0;; esac"
+        project.write({"agent.sh": f"{limits}; {crashes}"})
+        agents = [tool(f"sh {project.path('agent.sh').as_posix()} {{EVAL_ID}} {number}") for number in (0, 3)]
+        gate = {"min_pass_rate": 0, "max_errors": 9}
+        project.documents(*self.IDS, targets=(agents[0],), gate=gate, repeat=3, max_retries=0)
+        assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
+        for name in self.IDS:
+            project.path(f"asked-{name}").unlink()
+        project.targets(agents[1])
+        done = project.eval("--baseline", "main.jsonl", "--confirm", "2", "--workers", "1")
+        assert "1 case undecided; 2 more trials of each" in done.err
+        verdicts = dict.fromkeys(self.IDS, "")
+        for each in sorted(project.rows(), key=lambda each: each["trial"]):
+            verdicts[each["eval_id"]] += each["verdict"][0]
+        assert [*verdicts.values()] == ["eeepp", "epp", *["ppp"] * 4]
+        assert [project.path(f"asked-{name}").stat().st_size for name in self.IDS] == [5, 3, 3, 3, 3, 3]
+
     def test_a_broken_case_of_several_trials_is_confirmed(self, project: Project) -> None:
         project.documents(*self.IDS, targets=(tool("echo Hello"),), gate={"min_pass_rate": 0}, repeat=3)
         assert project.run("eval", "evals", "--out", "main.jsonl").code == 0

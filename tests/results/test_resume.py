@@ -25,6 +25,7 @@ FITTING = [
     row(of=WHOLE.cases[1], trial=2),
 ]
 LAST, ERROR = row(of=WHOLE.cases[2]), row("error", of=WHOLE.cases[2])
+CRASH = ERROR.model_copy(update={"blame": "agent"})
 
 
 @pytest.fixture
@@ -36,8 +37,8 @@ def write(path: Path, rows: Sequence[ResultRow]) -> None:
     path.write_text("".join(map(form(form_of(path)).encode, rows)), encoding="utf-8")
 
 
-def resumable(path: Path, of: Plan = WHOLE, *, dry_run: bool = False) -> ResumedResults:
-    return ResumedResults(path, form_of(path), of, path.parent, dry_run=dry_run)
+def resumable(path: Path, of: Plan = WHOLE, *, dry_run: bool = False, keeps_crashes: bool = False) -> ResumedResults:
+    return ResumedResults(path, form_of(path), of, path.parent, dry_run=dry_run, keeps_crashes=keeps_crashes)
 
 
 def earlier_of(path: Path, rows: Sequence[ResultRow], of: Plan = WHOLE, **given: bool) -> EarlierRun:
@@ -75,12 +76,21 @@ def test_rows_that_run_again_have_a_cost(path: Path) -> None:
     ("others", "end"),
     [
         ([ERROR], "; 1 with an error runs again"),
+        ([CRASH], "; 1 with an error runs again (1 crash of the agent)"),
         ([ERROR, row(of=case("gone"))], "; 1 with an error runs again; 1 other row is removed at the end"),
         ([row(of=case("gone")), row(of=case("too"))], "'; 2 other rows are removed at the end"),
     ],
 )
 def test_sentence_has_the_rows_that_are_not_kept(path: Path, others: list[ResultRow], end: str) -> None:
     assert earlier_of(path, [*FITTING, *others]).sentence.endswith(end)
+
+
+@pytest.mark.parametrize(("error", "keeps_crashes", "kept"), [(CRASH, True, 4), (CRASH, False, 3), (ERROR, True, 3)])
+def test_crashes_may_be_kept_as_results(error: ResultRow, keeps_crashes: bool, kept: int, path: Path) -> None:
+    earlier = earlier_of(path, [*FITTING, error, LAST], keeps_crashes=keeps_crashes)
+    assert len(earlier.results) == 4
+    assert [result.is_crash for result in earlier.results.values()].count(True) == kept - 3
+    assert len(earlier_of(path, [*FITTING, error], keeps_crashes=keeps_crashes).results) == kept
 
 
 @pytest.mark.parametrize(
