@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import mapping, messages, text, whole
-from agentv_ci.canonical import canonical
+from agentv_ci.canonical import exact
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.json_access import text_at, value_at
@@ -71,25 +72,29 @@ def _lost(
     ended = sum(run in reports for run in specs)
     if specs and ended < len(specs):
         yield f"the run did not finish: {counted(len(specs), 'run')}, {counted(ended, 'final report')}"
-    for run, its in events.items():
+    for run in {**specs, **events}:
+        named = f"run '{run}'" if run else "a run without run_id"
         if specs and run not in specs:
-            yield f"run '{run}' has no spec"
-        yield from _lost_events(its, reports.get(run, {}))
+            yield f"{named} has no spec"
+        judged = [event for event in events.get(run, ()) if text(event.get("type")) in JUDGED]
+        if specs and not judged:
+            yield f"{named} has no results"
+        yield from _lost_events(events.get(run, ()), judged, reports.get(run, {}))
 
 
-def _lost_events(events: Sequence[JsonObject], report: JsonObject) -> Iterator[str]:
+def _lost_events(events: Sequence[JsonObject], judged: Sequence[JsonObject], report: JsonObject) -> Iterator[str]:
     numbers = {number for event in events if isinstance(number := event.get("event_id"), int)}
     if missing := max(numbers, default=-1) + 1 - len(numbers):
         known = f"the number of the last one is {max(numbers)}, counted from 0, and {_are(len(numbers))} in the log"
         yield f"{counted(missing, 'event')} missing: {known}"
-    judged = [event for event in events if event.get("type") in JUDGED]
     if nameless := sum(event.get("sample_id") is None for event in judged):
         names = "names" if nameless == 1 else "name"
         yield f"{counted(nameless, 'event')} with a result or an error {names} no sample"
-    declared = sum(whole(number) or 0 for name, number in report.items() if name.startswith(COUNTS))
-    samples = len({text(event.get("sample_id")) for event in judged})
-    if declared > samples:
-        yield f"the final report counts {counted(declared, 'result')}, and {_are(samples)} in the log"
+    declared = Counter({name: whole(number) or 0 for name, number in report.items() if name.startswith(COUNTS)})
+    found = Counter(f"{COUNTS}{text(value_at(event, 'data', 'choice'))}" for event in judged)
+    if missing := (declared - found).total():
+        present = declared.total() - missing
+        yield f"the final report counts {counted(declared.total(), 'choice')}, and {_are(present)} in the log"
 
 
 def _are(number: int) -> str:
@@ -101,9 +106,9 @@ def _results(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> 
     samples: defaultdict[str, list[JsonObject]] = defaultdict(list)
     for event in events:
         if event.get("sample_id") is not None:
-            samples[text(event["sample_id"])].append(event)
-    for name, its in samples.items():
-        yield _result(name, its, spec, scores)
+            samples[json.dumps(event["sample_id"])].append(event)
+    for its in samples.values():
+        yield _result(its, spec, scores)
 
 
 def _distinctions(events: Sequence[JsonObject], spec: JsonObject) -> tuple[str, ...]:
@@ -121,7 +126,8 @@ def _distinctions(events: Sequence[JsonObject], spec: JsonObject) -> tuple[str, 
         text(prompt),
         text(expected),
         text(spec.get("completion_fns")),
-        canonical([definition, prompt, expected]),
+        json.dumps(events[0].get("sample_id")),
+        exact([definition, prompt, expected]),
     )
 
 
@@ -129,7 +135,7 @@ def _task(spec: JsonObject) -> str:
     return text_at(spec, "base_eval") or text_at(spec, "eval_name") or ""
 
 
-def _result(name: str, events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> AdoptedResult:
+def _result(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> AdoptedResult:
     def data(kind: str) -> JsonObject:
         return next((mapping(event.get("data")) for event in reversed(events) if event.get("type") == kind), {})
 
@@ -148,7 +154,7 @@ def _result(name: str, events: Sequence[JsonObject], spec: JsonObject, scores: S
     sampled = sampling.get("sampled", matched.get("sampled"))
     task = _task(spec)
     return AdoptedResult(
-        name=name,
+        name=text(events[0].get("sample_id")),
         distinctions=_distinctions(events, spec),
         passed=None if error else all(check.passed for check in checks),
         score=sum(check.score for check in checks) / len(checks) if checks else None,

@@ -11,7 +11,7 @@ from itertools import count
 from agentv_ci.adopt.json_texts import json_in, lines_in
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import amount, mapping, messages, objects, text, whole
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.canonical import canonical, digest_of, exact
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import count_at, json_or_none, objects_at, value_at
@@ -92,7 +92,7 @@ def _targets(data: JsonValue, rows: Sequence[JsonObject]) -> list[str]:
 
 def _column(row: JsonObject) -> _Column:
     column = count_at(row, "promptIdx")
-    return -1 if column is None else column, canonical(row.get("provider"))
+    return -1 if column is None else column, exact(row.get("provider"))
 
 
 def _require_columns(data: JsonValue, known: Mapping[tuple[str, str], Collection[_Column]]) -> None:
@@ -111,24 +111,41 @@ def _provider(provider: JsonValue) -> str:
 
 def _prompt(row: JsonObject) -> str:
     """Return a text that differs between the prompts of results."""
-    return canonical([row.get("promptId"), mapping(row.get("prompt")).get("label")])
+    return canonical([row.get("promptId"), _label(row)])
+
+
+def _label(row: JsonObject) -> str:
+    prompt = mapping(row.get("prompt"))
+    return text(prompt.get("label") or prompt.get("display"))
 
 
 def _distinctions(row: JsonObject) -> tuple[str, ...]:
     """Return what defines the test of a result: all that does not come from the run."""
     test, prompt = mapping(row.get("testCase")), mapping(row.get("prompt"))
-    own = _variables(row)
+    own, stated = _variables(row), _own(mapping(test.get("vars")))
     shown = ", ".join(f"{name}={text(value)}" for name, value in own.items())
     # A prompt with what a run sets, such as earlier answers, is another one in every trial.
     is_of_the_run = bool(OF_THE_RUN & mapping(row.get("vars")).keys())
     raw = "" if is_of_the_run else text(prompt.get("raw"))
     others = {name: value for name, value in test.items() if name not in {"vars", "assert", "description"}}
-    label, asserted = text(prompt.get("label")), _asserted(row)
-    return label, shown, canonical(own), asserted, text(row.get("promptId")), canonical(others), raw
+    settings = {name: value for name, value in prompt.items() if name != "raw"}
+    return (
+        _label(row),
+        shown,
+        exact(own),
+        _asserted(row),
+        text(row.get("promptId")),
+        exact(others),
+        raw,
+        exact([stated, settings]),
+    )
 
 
 def _variables(row: JsonObject) -> JsonObject:
-    variables = mapping(row.get("vars") or value_at(row, "testCase", "vars"))
+    return _own(mapping(row.get("vars") or value_at(row, "testCase", "vars")))
+
+
+def _own(variables: JsonObject) -> JsonObject:
     return {name: value for name, value in variables.items() if name not in OF_THE_RUN}
 
 
@@ -169,7 +186,7 @@ def _result(row: JsonObject, target: str, scores: Scores) -> AdoptedResult:
         input_tokens=whole(usage.get("prompt")),
         output_tokens=whole(usage.get("completion")),
         metadata=mapping(row.get("vars") or test.get("vars")),
-        definition={"assert": _asserted(row), "prompt": text(prompt.get("label"))},
+        definition={"assert": _asserted(row), "prompt": _label(row)},
     )
 
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import mapping, messages, objects, text, whole
-from agentv_ci.canonical import canonical
+from agentv_ci.canonical import exact
 from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import amount_at, text_at, value_at
@@ -94,7 +94,7 @@ def _name(case: JsonObject) -> str:
 def _distinctions(case: JsonObject) -> tuple[str, ...]:
     """Return what defines a case: all that does not come from the run."""
     definition = [case.get(key) for key in ("inputs", "expected_output", "metadata")]
-    return (*map(text, definition), canonical(definition))
+    return (*map(text, definition), exact(definition))
 
 
 def _given(case: JsonObject, key: str) -> Iterator[Given]:

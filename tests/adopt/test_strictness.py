@@ -96,7 +96,7 @@ SPEC: dict[str, Any] = {"spec": {"completion_fns": ["m"], "base_eval": "t", "run
 END: dict[str, Any] = {"final_report": {"accuracy": 1.0}}
 
 
-def event(kind: str, run: str = "1", name: str = "s", **data: Any) -> dict[str, Any]:
+def event(kind: str, run: str = "1", name: object = "s", **data: Any) -> dict[str, Any]:
     return {"run_id": run, "sample_id": name, "type": kind, "data": data}
 
 
@@ -232,6 +232,11 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
     ),
     (
         "promptfoo",
+        promptfoo(defined({"metadata": {"id": 2**53}}), defined({"metadata": {"id": 2**53 + 1}}, **FAILED)),
+        [f'test-44136fa355b3 [{{"metadata":{{"id":{n}}}}}]' for n in (2**53, 2**53 + 1)],
+    ),
+    (
+        "promptfoo",
         promptfoo(defined({"threshold": 0.1}), defined({"threshold": 0.9}, **FAILED)),
         ['test-44136fa355b3 [{"threshold":0.1}]', 'test-44136fa355b3 [{"threshold":0.9}]'],
     ),
@@ -242,6 +247,16 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
             defined({}, prompt={"raw": "one", "label": "p"}), defined({}, prompt={"raw": "two", "label": "p"}, **FAILED)
         ),
         ["test-44136fa355b3 [one]", "test-44136fa355b3 [two]"],
+    ),
+    (
+        "promptfoo",
+        promptfoo(asked({}, prompt={"display": "p"}), asked({}, prompt={"display": "q"}, **FAILED)),
+        ["Greets [p]", "Greets [q]"],
+    ),
+    (
+        "promptfoo",
+        promptfoo(*(defined({"vars": {"q": n}}, vars={"q": "file"}, **more) for n, more in enumerate(({}, FAILED)))),
+        [f'test-76c2c99a61a3 [[{{"q":{n}}},{{"label":"p"}}]]' for n in range(2)],
     ),
     (
         "promptfoo",
@@ -257,6 +272,11 @@ DIFFERENT: list[tuple[str, str, list[str]]] = [
         "openai-evals",
         lines(*graded("1"), *graded("2", question="p", correct=False)),
         ["s [q]", "s [p]"],
+    ),
+    (
+        "openai-evals",
+        lines(SPEC, event("match", name=1, correct=True), event("match", name="1", correct=False), END),
+        ["1 [1]", '1 ["1"]'],
     ),
     (
         "openai-evals",
@@ -462,8 +482,9 @@ LOST = [
     (
         "openai-evals",
         lines(SPEC, event("metrics", choice="Y", score=1), {"final_report": {"counts/Y": 1, "counts/N": 1.0}}),
-        "the final report counts 2 results, and 1 is in the log",
+        "the final report counts 2 choices, and 1 is in the log",
     ),
+    ("openai-evals", lines(*graded("1"), *graded("2")[::3]), "run '2' has no results"),
     (
         "promptfoo",
         promptfoo(asked({}), successes=1, failures=1, errors=0),
