@@ -129,7 +129,8 @@ def compare_sides(
     if not compares_digests:
         cases = [each.model_copy(update={"stale": False}) for each in cases]
     graded = [pair for pair in shared if is_graded(pair)]
-    statement = state(shared, [*_targets(head)] if by_target else [], terms, base=base.name)
+    targets = [*_targets(head)] if by_target else []
+    statement = state(shared, targets, terms, base=base.name, renamed=[*_renamed(cases)])
     changes = Counter(each.change for each in cases if not each.left_out)
     changed = [each for each in cases if each.change != "unchanged"]
     return Comparison(
@@ -179,6 +180,27 @@ def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcom
         *((older.get(key), case) for key, case in newer.items()),
         *((case, None) for key, case in older.items() if key not in newer),
     ]
+
+
+def _renamed(cases: Sequence[ComparedCase]) -> Iterable[str]:
+    """Yield which removed cases may be new ones: `login` and `login [chromium]`, whose ids differ only in detail."""
+    added: dict[tuple[str, str], list[tuple[str, set[str]]]] = {}
+    for case in cases:
+        if case.change == "new":
+            name, details = _parts(case.id)
+            added.setdefault((case.suite, name), []).append((case.id, details))
+    for case in cases:
+        name, details = _parts(case.id)
+        if case.change == "removed":
+            near = [other for other, more in added.get((case.suite, name), ()) if details < more or more < details]
+            if near:
+                yield f"{shortened(case.id, MAX_NAME)} ({first_few([shortened(each, MAX_NAME) for each in near])})"
+
+
+def _parts(case_id: str) -> tuple[str, set[str]]:
+    """Return the name of a test, and what else tells it from others of that name."""
+    name, _, details = case_id.partition(" [")
+    return name, {*details.removesuffix("]").split(", ")} - {""}
 
 
 _Calls = Mapping[CaseKey, Change]

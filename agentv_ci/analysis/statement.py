@@ -49,14 +49,17 @@ def has_other_task(pair: CasePair) -> bool:
     return bool(before and now) and before != now
 
 
-def state(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, base: str) -> Statement:
+def state(
+    pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, base: str, renamed: Sequence[str] = ()
+) -> Statement:
     """Return the statement about the cases of both sides that are graded; `base` is the name of the older side.
 
-    Cases with another task are left out, and with `targets`, each of them is also judged alone.
+    Cases with another task are left out, and with `targets`, each of them is also judged alone. `renamed`: the cases of
+    the older side that may have another id now.
     """
     graded = [pair for pair in pairs if is_graded(pair)]
     comparable = [pair for pair in graded if terms.allows_changes or not has_other_task(pair)]
-    withheld = [] if terms.allows_changes else [*_incomparable(graded, comparable, base)]
+    withheld = [] if terms.allows_changes else [*_incomparable(graded, comparable, base), *_renamed(renamed, base)]
     known = [pair for pair in pairs if terms.allows_changes or not has_other_task(pair)]
     withheld += _unknown(known, targets, terms, base)
     found = _judged(comparable, targets, terms)
@@ -159,6 +162,12 @@ def has_worse_verdict(pair: CasePair) -> bool:
     """Whether the verdict of a case is worse than before."""
     base, head = pair
     return RANKS[head.verdict] < RANKS[base.verdict]
+
+
+def _renamed(cases: Sequence[str], base: str) -> Iterator[str]:
+    if cases:
+        number = counted(len(cases), "case")
+        yield f"{number} of {base} may have another id now: {first_few(cases)}; accept a new baseline"
 
 
 def _incomparable(pairs: Sequence[CasePair], comparable: Sequence[CasePair], base: str) -> Iterator[str]:

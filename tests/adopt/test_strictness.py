@@ -543,6 +543,44 @@ def test_counts_of_runners_are_theirs(content: str, found: list[str], project: P
     assert "in the file" not in said
 
 
+BROWSERS = suites(in_browser("chromium", FAILS), in_browser("firefox"))
+IN_TWO_SUITES = suites(suite(case("x", FAILS), name="s"), suite(case("x"), name="s"), suite(case("x"), name="t"))
+RENAMED = [
+    ("junit", suites(in_browser("chromium")), BROWSERS, "t.login (t.login [chromium], t.login [firefox])"),
+    ("junit", suites(in_browser("chromium"), in_browser("firefox")), suites(in_browser("firefox", FAILS)), "(t.login)"),
+    (
+        "junit",
+        suites(suite(case("x"), name="s"), suite(case("x"), name="t")),
+        IN_TWO_SUITES,
+        "t.x [s] (t.x [s, 1], t.x [s, 2])",
+    ),
+    (
+        "jsonl",
+        lines({"id": "a", "input": "1", "passed": True}),
+        lines({"id": "a", "input": "1", "passed": False}, {"id": "a", "input": "2", "passed": True}),
+        "a (a [1], a [2])",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "before", "now", "sentence"), RENAMED)
+def test_a_test_that_gets_another_id_is_not_a_new_one(
+    kind: str, before: str, now: str, sentence: str, project: Project
+) -> None:
+    adopted(project, kind, before)
+    project.path("base.jsonl").write_bytes(project.path("rows.jsonl").read_bytes())
+    code, _, said = adopted(project, kind, now, "--min-pass-rate", "0", "--baseline", "base.jsonl")
+    assert (code == 0, sentence in said, "accept a new baseline" in said) == (False, True, True), (code, said)
+
+
+def test_another_test_is_a_new_one(project: Project) -> None:
+    kept = {"id": "b", "passed": True}
+    adopted(project, "jsonl", lines({"id": "a", "question": "1", "passed": True}, kept))
+    project.path("base.jsonl").write_bytes(project.path("rows.jsonl").read_bytes())
+    code, _, said = adopted(project, "jsonl", lines({"id": "c", "passed": True}, kept), "--baseline", "base.jsonl")
+    assert code == 0, said
+
+
 def test_a_file_without_results_beside_others_is_lost(project: Project) -> None:
     project.write({"empty.xml": "<testsuites/>", "none.jsonl": "\n"})
     code, _, said = adopted(project, "junit", suite(case("x")), "empty.xml")
