@@ -59,7 +59,7 @@ def in_browser(name: str, inside: str = "") -> str:
 
 
 ANSWERED = {"success": True, "failureReason": 0, "score": 1, "provider": {"id": "echo"}, "prompt": {"label": "p"}}
-FAILED = {"success": False, "failureReason": 1, "score": 0}
+FAILED: dict[str, Any] = {"success": False, "failureReason": 1, "score": 0}
 
 
 def asked(variables: dict[str, Any], **more: Any) -> dict[str, Any]:
