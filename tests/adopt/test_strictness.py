@@ -76,10 +76,10 @@ def defined(definition: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {**ANSWERED, "vars": {}, "testCase": definition, "promptIdx": 0, **more}
 
 
-def old(*assertions: str, label: str = "bot", **more: Any) -> dict[str, Any]:
+def old(*assertions: str, **more: Any) -> dict[str, Any]:
     """Return a result as promptfoo wrote it before results had the definition of their test and the column."""
     components = [{"pass": True, "score": 1, "assertion": {"type": kind}} for kind in assertions]
-    given = {"provider": {"id": "openai:a", "label": label}, "vars": {"q": "1"}}
+    given = {"provider": {"id": "openai:a", "label": "bot"}, "vars": {"q": "1"}}
     return {**ANSWERED, **given, "gradingResult": {"componentResults": components}, **more}
 
 
