@@ -3,7 +3,7 @@
 The statement about the whole decides whether a run is a regression. What is said of each case is a description: with
 one trial per side, its verdict is worse or better, which may be noise; with several, an exact test of its trials says
 so, and on average at most the share (1 − confidence) / 2 of the cases that are called regressed is not. Cases that
-passed in all trials and pass in none leave the comparison undecided if that may be chance.
+passed in all trials and pass in none, or that alone would be called, leave the comparison undecided.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.significance import mean_score_change, pass_rate_change
 from agentv_ci.analysis.statement import (
     RANKS,
+    Missing,
     Terms,
     has_other_task,
     is_graded,
@@ -153,6 +154,7 @@ def compare_sides(
         warnings=(
             *_crashes(base.name, [one for one, other in graded]),
             *_crashes(head.name, [other for one, other in graded]),
+            *_without_verdict(statement, base.name, head.name),
             *_warnings(base, cases, now, terms, by_target=by_target),
         ),
         reasons=tuple(_reasons(statement, cases, by_target=by_target)),
@@ -278,7 +280,7 @@ def _reasons(statement: Statement, cases: Sequence[ComparedCase], *, by_target: 
     if statement.verdict != "worse":
         return
     if worse := statement.worse_cases:
-        got_worse = _with_rates(worse, cases, by_target=by_target)
+        got_worse = _with_rates(worse, "got worse", cases, by_target=by_target)
         chance = f"chance alone explains that in less than {100 * (1 - statement.confidence):g}% of comparisons"
         yield f"{got_worse}; {chance}"
     yield from (metric_text(change) for change in statement.metrics if change.verdict == "worse")
@@ -293,16 +295,17 @@ def _undecided(statement: Statement, cases: Sequence[ComparedCase], *, by_target
         rates = [rate for case in lost for rate in (known[case.key].base, known[case.key].head) if rate is not None]
         fewest = min(rate.graded for rate in rates)
         repeat = USUAL_TRIALS if fewest < USUAL_TRIALS else 2 * fewest
-        ids = " ".join(f"--eval-id {quote(case.id)}" for case in lost[:MAX_SUSPECTS])
-        names = _with_rates(lost, cases, by_target=by_target)
+        distinct = [*dict.fromkeys(case.id for case in lost)]
+        ids = " ".join(f"--eval-id {quote(case_id)}" for case_id in distinct[:MAX_SUSPECTS])
+        names = _with_rates(lost, "now fail more often", cases, by_target=by_target)
         yield f"{names}; this may be chance: run both sides with {ids} --repeat {repeat} to decide"
     for change in statement.metrics:
         if change.allowed is not None and change.verdict == "undecided":
             yield f"{metric_text(change)}"
 
 
-def _with_rates(named: Sequence[OfCase], cases: Sequence[ComparedCase], *, by_target: bool) -> str:
-    """Return which cases got worse, and of the first one from where to where."""
+def _with_rates(named: Sequence[OfCase], what: str, cases: Sequence[ComparedCase], *, by_target: bool) -> str:
+    """Return what became of which cases, and of the first one from where to where."""
     known = {case.key: case for case in cases}
     first = known[named[0].key]
     assert first.base is not None, "a case of both sides"
@@ -310,7 +313,7 @@ def _with_rates(named: Sequence[OfCase], cases: Sequence[ComparedCase], *, by_ta
     rates = f"passed {first.base.passed} of {first.base.graded}, now {first.head.passed} of {first.head.graded}"
     if len(named) == 1:
         return f"{_ids(named, by_target=by_target)} {rates}"
-    return f"{len(named)} cases got worse: {_ids(named, by_target=by_target)} (the first {rates})"
+    return f"{len(named)} cases {what}: {_ids(named, by_target=by_target)} (the first {rates})"
 
 
 def _unmeasured(statement: Statement) -> Iterable[MetricChange]:
@@ -328,6 +331,14 @@ def _crashes(side: str, cases: Sequence[CaseOutcome]) -> Iterable[str]:
     # A baseline has no messages.
     reason = f"; first error: {crashed[0].summary}" if crashed[0].summary else ""
     yield f"{len(crashed)} of {trials} of {side} crashed, and count as failed{reason}"
+
+
+def _without_verdict(statement: Statement, base: str, head: str) -> Iterable[str]:
+    """Yield how many trials are missing, unless they withhold the statement, which says so."""
+    missing = Missing(statement.missing_before, statement.missing_now)
+    if missing.total and not statement.missing_decide:
+        does = "does" if missing.total == 1 else "do"
+        yield f"{missing.text(base, head)} {does} not count, and cannot change that"
 
 
 def _warnings(

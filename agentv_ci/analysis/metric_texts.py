@@ -48,8 +48,10 @@ def _pass_rate(change: MetricChange) -> str:
     values = _before_and_now(change)
     if change.reason:
         return f"{values} ({trials}); {change.reason}"
+    if change.base == 0:
+        return f"{values} ({trials}); none passed before, so none can be lost"
     largest = f"{-100 * change.low:.0f}" if change.low is not None else "100"
-    return f"{values} ({trials}); a drop of more than {largest} points would have been seen"
+    return f"{values} ({trials}); the real change may be a drop of up to {largest} points"
 
 
 def _trials(change: MetricChange) -> str:

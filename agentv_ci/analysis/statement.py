@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from agentv_ci.analysis.case_changes import can_be_called, dropped
-from agentv_ci.analysis.exact_tests import Trials, cochran_mantel_haenszel
+from agentv_ci.analysis.exact_tests import Margins, Trials, cochran_mantel_haenszel, fisher
 from agentv_ci.analysis.metric_changes import CasePair, Limit, limit_changes, quality_changes, trials_of
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.base import Verdict
@@ -61,18 +61,43 @@ def state(
     comparable = [pair for pair in graded if terms.allows_changes or not has_other_task(pair)]
     withheld = [] if terms.allows_changes else [*_incomparable(graded, comparable, base), *_renamed(renamed, base)]
     known = [pair for pair in pairs if terms.allows_changes or not has_other_task(pair)]
-    withheld += _unknown(known, targets, terms, base)
     found = _judged(comparable, targets, terms)
-    is_open = not withheld and found.verdict != "worse"
+    missing = Missing(*(sum(_missing(pair[side]) for pair in known) for side in (0, 1)))
+    suspects = [pair for pair in comparable if found.verdict != "worse" and _is_suspect(trials_of(pair), terms)]
+    passes = found.verdict != "worse" and not suspects
+    decides = bool(missing.total) and _could_change(found, known, targets, terms, passes=passes)
+    if decides:
+        them = "it" if missing.total == 1 else "them"
+        withheld.append(f"{missing.text(base, 'this run')} could decide either way: run {them} again")
     return Statement(
         verdict="withheld" if withheld else found.verdict,
         confidence=terms.confidence,
         cases=len(comparable),
         metrics=found.metrics,
         worse_cases=found.worse_cases,
-        maybe_worse_cases=tuple(_named(pair) for pair in comparable if _is_lost(trials_of(pair))) if is_open else (),
+        maybe_worse_cases=() if withheld else tuple(map(_named, suspects)),
         withheld=tuple(withheld),
+        missing_before=missing.before,
+        missing_now=missing.now,
+        missing_decide=decides,
     )
+
+
+class Missing(NamedTuple):
+    """How many trials say nothing about the agent."""
+
+    before: int
+    now: int
+
+    @property
+    def total(self) -> int:
+        """Those of both sides."""
+        return self.before + self.now
+
+    def text(self, base: str, head: str) -> str:
+        """Return how many there are on which side."""
+        sides = [f"{number} of {side}" for number, side in zip(self, (base, head), strict=True) if number]
+        return f"{counted(self.total, 'trial')} without a verdict ({' and '.join(sides)})"
 
 
 def is_graded(pair: CasePair) -> bool:
@@ -106,25 +131,45 @@ def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> 
 
 def _of_total(cases: Sequence[Trials], terms: Terms) -> float:
     """Return the probability of a wrong statement that the trials of all cases together have."""
-    shows_one = any(can_be_called(case.margins, wrong_calls(terms.confidence)) for case in cases)
+    rate = wrong_calls(terms.confidence)
+    # Numbers of trials decide, not how many of them pass: another failure must not cost the total its share.
+    shows_one = any(can_be_called(Margins(case.base, case.head, case.base), rate) for case in cases)
     share = SHARE_OF_TOTAL if shows_one else SHARE_OF_TOTAL_ALONE
     return (1 - terms.confidence) * (share - SHARE_OF_LIMITS if terms.limits else share)
 
 
-def _unknown(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, base: str) -> Iterator[str]:
-    """Yield why trials without a verdict leave open whether the head is worse: neither extreme may change that."""
-    missing = [(_missing(before), _missing(now)) for before, now in pairs]
-    before, now = (sum(side) for side in zip(*missing, strict=True)) if missing else (0, 0)
-    if not before and not now:
-        return
-    cases = [(pair[1].target, trials_of(pair), *numbers) for pair, numbers in zip(pairs, missing, strict=True)]
+def _could_change(
+    found: _Judged, pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, passes: bool
+) -> bool:
+    """Whether trials without a verdict could make the head worse or not, or a statement that passes false."""
+    cases = [(pair[1].target, trials_of(pair), _missing(pair[0]), _missing(pair[1])) for pair in pairs]
     worst = [(target, Trials(t.base_passed + m, t.base + m, t.head_passed, t.head + n)) for target, t, m, n in cases]
     best = [(target, Trials(t.base_passed, t.base + m, t.head_passed + n, t.head + n)) for target, t, m, n in cases]
-    if _is_worse(worst, targets, terms) == _is_worse(best, targets, terms):
-        return
-    sides = [f"{number} of {side}" for number, side in ((before, base), (now, "this run")) if number]
-    trials = counted(before + now, "trial")
-    yield f"{trials} without a verdict ({' and '.join(sides)}) could decide either way: run them again"
+    metrics = len({change.metric for change in found.metrics if change.allowed is None})
+    least, most = (_by_trials(side, targets, metrics, terms) for side in (worst, best))
+    if "worse" in (least, most) and (least != most or passes):
+        return True
+    if found.verdict == "better" and least != "better":
+        return True
+    # A case without any graded trial has lost its verdict, which is said of it.
+    graded = (trials for pair, (_, trials) in zip(pairs, worst, strict=True) if is_graded(pair))
+    return passes and any(_is_suspect(trials, terms) for trials in graded)
+
+
+def _by_trials(
+    cases: Sequence[tuple[str, Trials]], targets: Sequence[str], metrics: int, terms: Terms
+) -> Literal["worse", "better", "undecided"]:
+    """Return what trials alone state; each of the metrics has its share of the probability."""
+    known = [(target, trials) for target, trials in cases if trials.base and trials.head]
+    every = [trials for _, trials in known]
+    groups = [[trials for name, trials in known if target in (None, name)] for target in (None, *targets)]
+    groups = [group for group in groups if group]
+    level = _of_total(every, terms) / ((1 + len(targets)) * max(1, metrics))
+    falls = any(cochran_mantel_haenszel(group) <= level for group in groups)
+    if falls or any(dropped(every, wrong_calls(terms.confidence))):
+        return "worse"
+    rises = ([trials.reversed for trials in group] for group in groups)
+    return "better" if any(cochran_mantel_haenszel(group) <= level for group in rises) else "undecided"
 
 
 def _missing(outcome: CaseOutcome) -> int:
@@ -134,23 +179,18 @@ def _missing(outcome: CaseOutcome) -> int:
     return outcome.ran - len(outcome.graded) + outcome.missing
 
 
-def _is_worse(cases: Sequence[tuple[str, Trials]], targets: Sequence[str], terms: Terms) -> bool:
-    """Whether the trials alone make the statement `worse`."""
-    known = [(target, trials) for target, trials in cases if trials.base and trials.head]
-    groups = [[trials for name, trials in known if target in (None, name)] for target in (None, *targets)]
-    level = _of_total(groups[0], terms) / len(groups)
-    falls = any(group and cochran_mantel_haenszel(group) <= level for group in groups)
-    return falls or any(dropped(groups[0], wrong_calls(terms.confidence)))
-
-
 def _named(pair: CasePair) -> OfCase:
     suite, name, target = pair[1].key
     return OfCase(suite=suite, id=name, target=target)
 
 
-def _is_lost(trials: Trials) -> bool:
-    """Whether a case passed in all of its trials and passes in none."""
-    return trials.base_passed == trials.base > 0 == trials.head_passed
+def _is_suspect(trials: Trials, terms: Terms) -> bool:
+    """Whether a case passed in all of its trials and passes in none, or would be called if it were the only one.
+
+    More failures of the head, of this case or of others, keep it a suspect; and if any case is called worse, so is one.
+    """
+    is_lost = trials.base_passed == trials.base > 0 == trials.head_passed
+    return is_lost or fisher(trials) <= wrong_calls(terms.confidence)
 
 
 def wrong_calls(confidence: float) -> float:

@@ -89,8 +89,8 @@ def command(options: CompareOptions) -> int:
     as alike, whenever they ran.
 
     Exit code 1: worse; 3: no case is on both sides; 4: a case lost its verdict, a limit could not be checked, trials
-    are missing that would decide, or judges, models or all cases differ; 6: undecided, since a case that passed in all
-    trials passes in none and that may be chance, or a limit is neither kept nor exceeded.
+    are missing that could decide, or judges, models or all cases differ; 6: undecided, since a case passes less often,
+    which may be chance, or a limit is neither kept nor exceeded.
 
     \b
     Examples:
@@ -147,13 +147,19 @@ def _withheld(comparison: Comparison) -> Sequence[str]:
     return comparison.statement.withheld if comparison.statement is not None else ()
 
 
+def _is_incomparable(comparison: Comparison) -> bool:
+    """Whether more than missing trials withholds the statement."""
+    statement = comparison.statement
+    return statement is not None and len(statement.withheld) > statement.missing_decide
+
+
 def _show(comparison: Comparison) -> None:
     show_summary(comparison_lines(comparison))
     verdict, style, reasons = _conclusion(comparison)
     show_line(f"compare: {verdict}", style)
     for reason in reasons:
         show_line(f"  {reason}", style)
-    if _withheld(comparison) and not comparison.reasons:
+    if _is_incomparable(comparison) and not comparison.reasons:
         show_line(f"  hint: run both sides alike, or compare them with {ALLOW_CHANGES}", "plain")
 
 
@@ -164,7 +170,8 @@ def _conclusion(comparison: Comparison) -> tuple[str, Style, Sequence[str]]:
     if comparison.reasons:
         return "worse", "bad", comparison.reasons
     if withheld := _withheld(comparison):
-        return "no decision, since the sides cannot be compared", "bad", withheld
+        why = "the sides cannot be compared" if _is_incomparable(comparison) else "trials are missing"
+        return f"no decision, since {why}", "bad", withheld
     if comparison.unmeasured:
         return "a limit was not checked", "bad", comparison.unmeasured
     if comparison.lost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import not_
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -89,7 +90,7 @@ class Statement(Recorded):
 
     verdict: Literal["worse", "better", "undecided", "withheld"] = Field(
         description="`worse`: a metric or a case is; `better`: none is, and a rate or score is better; `withheld`: the "
-        "sides are not comparable."
+        "sides are not comparable, or missing trials could change it."
     )
     confidence: Share = Field(description="Confidence of the statement.")
     cases: int = Field(description="Cases that it is about.")
@@ -97,9 +98,17 @@ class Statement(Recorded):
     worse_cases: Items[OfCase] = Field((), description="Cases that got worse by a test of their own trials.")
     maybe_worse_cases: Items[OfCase] = Field(
         (),
-        description="Cases that passed in all of their trials and pass in none, with too few trials to exclude chance.",
+        description="Cases that passed in all of their trials and pass in none, or whose own trials alone would be "
+        "called worse, but that may be chance.",
     )
-    withheld: Items[str] = Field((), description="Why the sides are not comparable.")
+    withheld: Items[str] = Field((), description="Why nothing is stated.")
+    missing_before: NonNegative = Field(
+        0, exclude_if=not_, description="Trials of the older side that have no verdict."
+    )
+    missing_now: NonNegative = Field(0, exclude_if=not_, description="Trials of the newer side that have no verdict.")
+    missing_decide: bool = Field(
+        False, exclude_if=not_, description="Whether these could change the verdict, which is withheld."
+    )
 
 
 class Comparison(Recorded):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentv_ci.analysis.comparison import Side, compare_sides
 from agentv_ci.analysis.metric_changes import Limit, limits_of
@@ -270,6 +272,12 @@ def verdicts(words: str) -> Comparison:
     return compared(*sides)
 
 
+def pairs_of_trials() -> st.SearchStrategy[tuple[str, str]]:
+    """Trials of a case on both sides."""
+    letters = st.integers(1, 6).flatmap(lambda size: st.text("pf", min_size=size, max_size=size))
+    return st.tuples(letters, letters)
+
+
 def scored(of: PlanCase, letter: str, trial: int) -> ResultRow:
     words: dict[str, Verdict] = {"p": "pass", "f": "fail", "e": "error"}
     return row(words[letter], of=of, trial=trial, score=float(letter == "p") if letter != "e" else None)
@@ -297,6 +305,13 @@ def scored(of: PlanCase, letter: str, trial: int) -> ResultRow:
         ("ppppp:fffff fffff:ppppp*6 ppppp:ppppp*3", "worse", 0, 1),
         ("ppppp:fffff fffff:ppppp*60", "worse", 0, 1),
         ("ppppp:fffff pppff:ppfff*25 ppfff:pppff*25", "undecided", 1, 0),
+        ("ppppp:pffff pppff:ppfff*25 ppfff:pppff*25", "undecided", 1, 0),
+        # Failures of another case never hide one that its own trials show to be worse.
+        ("pppff:ppppf ppppp:pffff", "worse", 0, 1),
+        ("pppff:pppff ppppp:pffff", "undecided", 1, 0),
+        ("pppff:pffff ppppp:pffff", "worse", 0, 0),
+        ("pfff:pppp pppp:ffff", "worse", 0, 1),
+        ("pfff:pppf pppp:ffff", "undecided", 1, 0),
         # A better suite does not excuse a case that cannot be told from chance.
         ("ppp:fff fff:ppp*9", "undecided", 1, 0),
     ],
@@ -357,6 +372,15 @@ def test_more_broken_cases_are_never_better_news(trials: int, repaired: int) -> 
     assert ranks[0] == 0 < ranks[1]
 
 
+@given(st.lists(pairs_of_trials(), min_size=1, max_size=6), st.data())
+def test_one_more_failure_never_makes_a_comparison_pass(cases: list[tuple[str, str]], data: st.DataObject) -> None:
+    failing = data.draw(st.sampled_from(range(len(cases))))
+    base, head = cases[failing]
+    more = [*cases[:failing], (base, head.replace("p", "f", 1)), *cases[failing + 1 :]]
+    before, after = (verdicts(" ".join(":".join(sides) for sides in side)) for side in (cases, more))
+    assert bool(after.reasons or after.undecided) >= bool(before.reasons or before.undecided)
+
+
 @pytest.mark.parametrize(
     ("words", "undecided"),
     [
@@ -370,8 +394,8 @@ def test_more_broken_cases_are_never_better_news(trials: int, repaired: int) -> 
         (
             "p:f*2 p:p*5",
             (
-                "2 cases got worse: case-0, case-1 (the first passed 1 of 1, now 0 of 1); this may be chance: run both "
-                "sides with --eval-id case-0 --eval-id case-1 --repeat 5 to decide"
+                "2 cases now fail more often: case-0, case-1 (the first passed 1 of 1, now 0 of 1); this may be "
+                "chance: run both sides with --eval-id case-0 --eval-id case-1 --repeat 5 to decide"
             ),
         ),
         (
@@ -395,6 +419,16 @@ def test_suspects_are_named_with_what_decides(words: str, undecided: str) -> Non
         ("ppppp:ppppe ppppp:ppppp*19", None),
         ("ppppp:fffff ppppp:ppppe*3", None),
         ("peeee:pffff*3", "12 trials without a verdict (12 of main.jsonl) could decide either way: run them again"),
+        # An undecided comparison asks for more trials already.
+        ("eep:eef", None),
+        # Nor may they decide whether a case is a suspect, or whether the run is better.
+        ("ppppp:pfffe", "1 trial without a verdict (1 of this run) could decide either way: run it again"),
+        (
+            "pppff:ppppe*12 pppff:pppff*4",
+            "12 trials without a verdict (12 of this run) could decide either way: run them again",
+        ),
+        ("ppppf:ppppe*20", "20 trials without a verdict (20 of this run) could decide either way: run them again"),
+        ("fffff:ppppe*20", None),
         (
             "ppppp:eeeee ppppp:ppppp*9",
             "5 trials without a verdict (5 of this run) could decide either way: run them again",
@@ -405,6 +439,40 @@ def test_missing_trials_withhold_a_verdict_that_they_would_decide(words: str, wi
     found = verdicts(words).statement
     assert found is not None
     assert found.withheld == ((withheld,) if withheld is not None else ())
+
+
+@pytest.mark.parametrize(
+    ("words", "warning"),
+    [
+        ("ppppp:ppppe ppppp:ppppp*19", "1 trial without a verdict (1 of head) does not count, and cannot change that"),
+        (
+            "peeee:ppppp*4 ppppe:ppppe",
+            "18 trials without a verdict (17 of main.jsonl and 1 of head) do not count, and cannot change that",
+        ),
+        ("ppppp:ppppp*4", None),
+        ("ppppp:peeee*4", None),
+    ],
+)
+def test_missing_trials_that_decide_nothing_are_counted(words: str, warning: str | None) -> None:
+    found = [each for each in verdicts(words).warnings if "without a verdict" in each]
+    assert found == ([warning] if warning is not None else [])
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (
+            "ppppp:ppppp*4",
+            "100% before and now (20 → 20 of 20 trials); the real change may be a drop of up to 16 points",
+        ),
+        ("fffff:fffff*4", "0% before and now (0 → 0 of 20 trials); none passed before, so none can be lost"),
+    ],
+)
+def test_a_pass_rate_without_a_change_says_how_far_it_may_have_dropped(words: str, text: str) -> None:
+    statement = verdicts(words).statement
+    assert statement is not None
+    (rate,) = statement.metrics
+    assert metric_text(rate) == f"pass rate {text}"
 
 
 def test_scores_that_follow_from_passing_are_not_compared_twice() -> None:
