@@ -44,6 +44,7 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
         passed=tuple(each.number for each in outcome.graded if each.verdict == "pass"),
         missed=tuple(each.number for each in outcome.graded if each.verdict != "pass"),
         crashed=tuple(each.number for each in outcome.graded if each.is_crash),
+        without_verdict=outcome.ran - len(outcome.graded) + outcome.missing,
         digest=outcome.case.digest,
         costs_usd=_known([each.cost_usd for each in outcome.graded]),
         tokens=_known([each.tokens for each in outcome.graded]),
@@ -63,7 +64,8 @@ def outcome_of(case: BaselineCase) -> CaseOutcome:
     """Return the outcome of a case, as far as the baseline has it."""
     numbers = sorted((*case.passed, *case.missed))
     trials = tuple(_trial(case, place, number) for place, number in enumerate(numbers))
-    known = RowCase(case.id, case.suite, case.digest, case.suite, 1, len(trials), "majority", None)
+    planned = len(trials) + case.without_verdict
+    known = RowCase(case.id, case.suite, case.digest, case.suite, 1, planned, "majority", None)
     makeup = Makeup(case.task or "", case.models or (), case.judges or ())
     return FullOutcome(known, case.target, case.verdict, case.mean, trials, makeup=makeup)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from agentv_ci.contracts.base import GradedVerdict, Items, Name, NonNegative, Recorded, Share, Verdict
 from agentv_ci.contracts.increases import IncreasingMetric, WhenUndecided
 from agentv_ci.contracts.plan import Sha256
-from agentv_ci.contracts.results import Dollars, OfCase, is_none
+from agentv_ci.contracts.results import Dollars, OfCase, is_none, is_zero
 
 BASELINE_SCHEMA = "agentv-baseline-v1"
 
@@ -164,6 +164,9 @@ class BaselineCase(OfCase):
     missed: Items[TrialNumber] = Field(description="Numbers of the graded trials that did not pass.")
     crashed: Items[TrialNumber] = Field(
         (), exclude_if=is_empty, description="Numbers of those that did not pass because the agent crashed."
+    )
+    without_verdict: NonNegative = Field(
+        0, exclude_if=is_zero, description="Number of trials without a verdict, which say nothing about the agent."
     )
     digest: Sha256 = Field(description="The case's digest in its plan.")
     costs_usd: Items[Dollars | None] | None = Field(

@@ -11,7 +11,7 @@ from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.increases import Increases, WhenUndecided
 from agentv_ci.contracts.later import later
 from agentv_ci.contracts.plan import Sha256
-from agentv_ci.contracts.results import Dollars, Usage, is_none, sum_of_known
+from agentv_ci.contracts.results import Dollars, Usage, is_none, is_zero, sum_of_known
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import Comparison as Comparison
@@ -31,11 +31,6 @@ else:
     ScenarioAggregates = later("ScenarioAggregates", "scenario_report")
     ScenarioReport = later("ScenarioReport", "scenario_report")
     Validation = later("Validation", "scenario_report")
-
-
-def is_zero(number: int) -> bool:
-    """Whether there is nothing to report."""
-    return number == 0
 
 
 COST_OF_SUCCESS = "Known cost, judges included, for each case that passed; absent if none did."

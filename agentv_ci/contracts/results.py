@@ -48,6 +48,11 @@ def is_none(value: object) -> bool:
     return value is None
 
 
+def is_zero(value: object) -> bool:
+    """Whether there is nothing to count."""
+    return value == 0
+
+
 def is_false(value: object) -> bool:
     """Whether a field says nothing."""
     return value is False

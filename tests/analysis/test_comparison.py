@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from agentv_ci.analysis.baseline import baseline_of, outcome_of
+from agentv_ci.analysis.baseline import baseline_of, baseline_text, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare, compare_sides
 from agentv_ci.analysis.statement import Terms
-from agentv_ci.contracts.comparison import Change, Comparison
+from agentv_ci.contracts.comparison import BaselineDocument, Change, Comparison
 from tests.support import NOW
 from tests.support.runs import case, outcomes_of, plan, rows_of
 
@@ -156,3 +157,27 @@ def test_baseline_keeps_graded_cases_with_their_trials() -> None:
     again = outcome_of(kept)
     assert (again.verdict, again.score, again.passed, len(again.graded)) == ("pass", kept.mean, 2, 3)
     assert baseline_of(side("e").cases, plan_digest=None, measured="") is None
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "withheld"),
+    [
+        ("pppee", "fffff", True),
+        ("pfeee", "fffff", True),
+        ("fffff", "pppee", False),
+        ("ppppp", "fffff", False),
+        ("ppppp ppeee", "ppppp fffff", True),
+        ("ppppp ppeee", "ppppp ppppp", False),
+        ("ppppp ppeee", "fffff fffff", False),
+    ],
+)
+def test_baseline_withholds_what_its_results_withhold(base: str, head: str, withheld: bool) -> None:
+    results = side(base)
+    document = baseline_of(results.cases, plan_digest=None, measured="2030-01-02T03:04:05Z")
+    assert document is not None
+    again = BaselineDocument.model_validate_json(baseline_text(document))
+    stored = replace(results, cases=tuple(map(outcome_of, again.cases)))
+    found = [compared(each, head).statement for each in (results, stored)]
+    assert found[0] == found[1]
+    assert found[0] is not None
+    assert (found[0].verdict == "withheld") == withheld
