@@ -257,6 +257,9 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
         reasons.append("no case of this run is in it")
     for reason in reasons:
         yield _cause(FAILED, "regression", f"against {comparison.base}: {reason}")
+    if comparison.shares_cases and not comparison.compared and gating(outcomes):
+        nothing = "no case has a verdict on both sides"
+        yield _cause(INFRASTRUCTURE, "unmeasured", f"against {comparison.base}: {nothing}")
     code = undecided_code(comparison.when_undecided)
     if code != PASSED:
         yield from (_cause(code, "undecided", f"against {comparison.base}: {each}") for each in comparison.undecided)

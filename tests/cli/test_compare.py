@@ -301,6 +301,16 @@ class TestBaselineOfARun:
         assert project.eval("--only-changed", "plan.json", "--baseline", "main.json").code == 0
         assert project.json("r.report.json")["gate"]["verdict"] == "nothing"
 
+    def test_nothing_compared_is_no_pass(self, project: Project) -> None:
+        project.documents("a", "b")
+        assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
+        project.documents(*({"id": name, "skip": "later"} for name in "ab"), "c")
+        assert project.eval("--baseline", "main.jsonl").code == 4
+        assert project.run("compare", "main.jsonl", "r.jsonl").code == 4
+        reason = "against main.jsonl: no case has a verdict on both sides"
+        assert project.json("r.report.json")["gate"]["reasons"] == [reason]
+        assert project.eval("--baseline", "main.jsonl", "--eval-id", "c", "--out", "c.jsonl").code == 0
+
     def test_baseline_of_other_cases_fails_unless_cases_are_selected(self, project: Project) -> None:
         project.documents("new", *self.IDS)
         store(project, "other.jsonl", row(of=case("other", suite="evals/other.yaml")))
