@@ -164,7 +164,7 @@ def test_baseline_keeps_graded_cases_with_their_trials() -> None:
     [
         ("pppee", "fffff", True),
         ("pfeee", "fffff", True),
-        ("fffff", "pppee", False),
+        ("fffff", "pppee", True),
         ("ppppp", "fffff", False),
         ("ppppp ppeee", "ppppp fffff", True),
         ("ppppp ppeee", "ppppp ppppp", False),
