@@ -101,7 +101,8 @@ async def with_retries(
         assert last is not None, "only after an error is there a wait"
         left_s = _left_s(limit)
         limit.reschedule(None)
-        await pause(last, wait_s)
+        # tenacity's own class of float cannot be sent to other machines.
+        await pause(last, float(wait_s))
         limit.reschedule(asyncio.get_running_loop().time() + left_s - wait_s)
 
     try:
