@@ -100,6 +100,12 @@ class _Answer(Struct, frozen=True):
     """Of those whose values are not 0, where it is a ratio."""
 
     @property
+    def unmeasured(self) -> int:
+        """Number of trials without a value, in the cases that have values."""
+        cases = (pair for pair in self.pairs if any(_values(self.question.metric, side) for side in pair))
+        return sum(_unmeasured(self.question.metric, side) for side in chain.from_iterable(cases))
+
+    @property
     def rising(self) -> Sequence[_Measured]:
         """Cases that rose from 0, which no ratio shows."""
         return [case for case in self.known if case.costs_nothing == (True, False)]
@@ -285,6 +291,18 @@ def _values(metric: MetricName, outcome: CaseOutcome) -> list[float]:
             assert_never(metric)
 
 
+def _unmeasured(metric: MetricName, outcome: CaseOutcome) -> int:
+    """Return how many graded trials that were asked have no known value."""
+    asked = [trial for trial in outcome.graded if not trial.is_cached]
+    match metric:
+        case "cost":
+            return sum(trial.cost_usd is None for trial in asked)
+        case "tokens":
+            return sum(trial.tokens is None for trial in asked)
+        case _:
+            return 0
+
+
 def _samples(metric: MetricName, of: _Measured, *, by_trial: bool) -> Iterator[Pair]:
     """Yield the trials of a case, or what stands for each side if their numbers differ or some cost nothing."""
     suite, case_id, target = of.pair[1].key
@@ -348,11 +366,11 @@ def _limit_verdict(answer: _Answer, found: Claim | None) -> MetricVerdict:
     if not answer.known:
         return "not compared"
     if found is None and not answer.rising:
-        costs_nothing = all(case.costs_nothing[1] for case in answer.known)
+        costs_nothing = all(case.costs_nothing[1] for case in answer.known) and not answer.unmeasured
         return "within" if costs_nothing else "undecided"
     verdict = _verdict_of(found)
     if verdict == "better":
-        return "undecided" if answer.rising else "within"
+        return "undecided" if answer.rising or answer.unmeasured else "within"
     return "undecided" if answer.falling else verdict
 
 
@@ -367,8 +385,11 @@ def _limit_reason(answer: _Answer, verdict: MetricVerdict, level: float) -> str 
         reasons.append(f"{len(falling)} of {total} had more before and 0 now")
     if left := len(answer.pairs) - len(answer.known):
         reasons.append(f"{left} of {total} not measured on both sides")
+    unmeasured = answer.unmeasured if verdict == "undecided" else 0
+    if unmeasured:
+        reasons.append(f"{counted(unmeasured, 'trial')} not measured, which may break the limit")
     found, needed = answer.effect, 1 + math.ceil(math.log2(1 / level))
-    if verdict == "undecided" and not (rising or falling):
+    if verdict == "undecided" and not (rising or falling or unmeasured):
         clusters = found.clusters if found is not None else len(answer.known)
         is_enough = found is not None and clusters >= needed
         decides = "use more trials, or allow more" if is_enough else f"it needs {needed} cases, or --repeat 5"

@@ -129,7 +129,19 @@ def test_cases_without_a_cost_are_counted() -> None:
     base, head = run(cost_usd=noisy(0.01)), run(cost_usd=noisy(0.01))
     head = [each.model_copy(update={"cost_usd": None}) if each.eval_id == "case-3" else each for each in head]
     found = limited(base, head, Limit("cost", 0.5))
-    assert (found.cases, found.reason) == (CASES - 1, "1 of 12 cases not measured on both sides")
+    reason = "1 of 12 cases not measured on both sides; 3 trials not measured, which may break the limit"
+    assert (found.cases, found.verdict, found.reason) == (CASES - 1, "undecided", reason)
+
+
+def test_trials_without_a_cost_leave_a_limit_undecided() -> None:
+    base, head = run(cost_usd=[0.1, 0.1, 9.0]), run(cost_usd=[0.1, 0.1, 9.0])
+    assert limited(base, head, Limit("cost", 0.1)).verdict == "within"
+    unknown = [each.model_copy(update={"cost_usd": None}) if each.trial == 3 else each for each in head]
+    found = limited(base, unknown, Limit("cost", 0.1))
+    reason = f"{CASES} trials not measured, which may break the limit"
+    assert (found.verdict, found.reason) == ("undecided", reason)
+    stored = [each.model_copy(update={"cached": True}) if each.trial == 3 else each for each in unknown]
+    assert limited(base, stored, Limit("cost", 0.1)).verdict == "within"
 
 
 HALF_FREE = [0.0] * 3 + [0.1] * 3
