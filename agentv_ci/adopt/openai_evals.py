@@ -26,7 +26,7 @@ COUNTS = "counts/"
 def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
     """Return the samples of a log; one passes if every match is correct and every metric reaches the threshold.
 
-    Raises ValueError if runs cannot be told apart.
+    Raises ValueError if runs cannot be distinguished.
     """
     specs = _specs(lines)
     only = next(iter(specs)) if len(specs) == 1 else ""

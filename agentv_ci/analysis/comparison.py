@@ -200,7 +200,7 @@ def _renamed(cases: Sequence[ComparedCase]) -> Iterable[str]:
 
 
 def _parts(case_id: str) -> tuple[str, set[str]]:
-    """Return the name of a test, and what else tells it from others of that name."""
+    """Return the name of a test, and what else distinguishes it from others of that name."""
     name, _, details = case_id.partition(" [")
     return name, {*details.removesuffix("]").split(", ")} - {""}
 
