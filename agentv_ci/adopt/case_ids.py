@@ -62,7 +62,7 @@ def _test(file: str, result: AdoptedResult, most: int) -> _Test:
 
 
 def _differing(test: _Test) -> tuple[str, ...]:
-    """Return what distinguishes a test from others, the plainest first: names come last, since ids have them already."""
+    """Return what distinguishes a test from others, the plainest first: ids have names already, which come last."""
     return (*test.distinctions, test.name, test.target)
 
 
