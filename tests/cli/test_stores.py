@@ -211,7 +211,7 @@ class TestRecordings:
         shutil.move(here.folder, project.folder / "there")
         there = Project(project.folder / "there")
         assert there.run("eval", "evals", "--replay", "recorded", "--out", "2.jsonl", *flags).code == 0
-        measured = {"timestamp", "cached", "requests", "duration_ms", "cost_usd", "judge_cost_usd"}
+        measured = {"timestamp", "cached", "requests", "duration_ms", "cost_usd", "judge_cost_usd", "settings_digest"}
         before, after = (
             {(row["eval_id"], row["trial"]): {k: v for k, v in row.items() if k not in measured} for row in rows}
             for rows in (there.rows(), there.rows("2.jsonl"))

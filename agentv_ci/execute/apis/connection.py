@@ -20,8 +20,6 @@ HAPPY_EYEBALLS_S = 0.25
 """Wait before another address of a host is tried too (RFC 8305, section 8)."""
 KEEPALIVE_S = 5.0
 """Servers may close connections that are idle for longer."""
-STALE_S = 2.0
-"""Within this time, a question learns that the server had closed its connection."""
 LAST_PORT = 65_535
 MOST_UNREAD_BYTES = 256 * 1024
 """Where the server has to wait until some are read."""
@@ -36,7 +34,7 @@ class OneConnection(httpx.AsyncBaseTransport):
         self._connection: httpcore.AsyncHTTPConnection | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx. A reused connection that turns out to be closed is replaced, and the request sent again."""
+        """See httpx. A connection that the server has closed is replaced before it is used."""
         sent = _for_httpcore(request)
         with _errors_of_httpx():
             response = await self._answer_on_old_connection(sent)
@@ -50,16 +48,15 @@ class OneConnection(httpx.AsyncBaseTransport):
         )
 
     async def _answer_on_old_connection(self, sent: httpcore.Request) -> httpcore.Response | None:
-        """Return the answer; None if there is no connection, or the server closed it before it could answer."""
+        """Return the answer; None if there is no connection that can be used."""
         connection = self._connection
         if connection is None or not connection.is_idle() or connection.has_expired():
             return None
-        stream, loop = self._network.stream, asyncio.get_running_loop()
-        stale_until = loop.time() + STALE_S
+        stream = self._network.stream
         try:
             response = await connection.handle_async_request(sent)
-        except (httpcore.NetworkError, httpcore.RemoteProtocolError):
-            if stream.is_answered or loop.time() > stale_until:
+        except httpcore.RemoteProtocolError:
+            if stream.is_sent:
                 raise
             return None
         # Otherwise these bytes followed the answer before: the request was not even sent.
@@ -171,6 +168,11 @@ class AsyncioStream(httpcore.AsyncNetworkStream, asyncio.Protocol):
         self._failure: Exception | None = None
         self.is_answered = False
         """Whether anything was received since the last request was sent."""
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether everything that was written was sent."""
+        return not self._unsent
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  # httpcore's
         """Keep bytes until an answer is read: so a request's head and body are sent at once."""

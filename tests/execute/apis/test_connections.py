@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.execute.apis import connection, http_client
+from agentv_ci.execute.apis import http_client
 from agentv_ci.execute.apis.http_client import Answer, HttpClient
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -117,29 +117,6 @@ async def test_a_connection_that_the_server_does_not_keep_is_not_used_again(repl
 async def test_a_connection_that_the_server_closed_costs_no_question_a_try(every_s: float) -> None:
     async with raw_server(HI, closes_from=1) as server:
         assert bodies(await asked(server, 20, every_s=every_s)) == [b"hi"] * 20
-
-
-async def test_a_question_that_a_closing_server_did_not_answer_is_asked_on_a_new_connection_once() -> None:
-    async with raw_server(HI, b"", HI) as server:
-        assert bodies(await asked(server, 2)) == [b"hi"] * 2
-    assert len(server.heads) == 3
-    async with raw_server(HI, b"", b"") as server:
-        with pytest.raises(ProviderError, match="RemoteProtocolError at http"):
-            await asked(server, 2)
-    assert len(server.heads) == 3
-
-
-async def test_a_question_that_may_have_been_read_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with raw_server(HI, OK + b"content-length: 9\r\n", closes_from=2) as server:
-        with pytest.raises(ProviderError, match="RemoteProtocolError"):
-            await asked(server, 2)
-    assert len(server.heads) == 2
-    # Nor one that waited for long: its server was busy with it.
-    monkeypatch.setattr(connection, "STALE_S", -1)
-    async with raw_server(HI, b"") as server:
-        with pytest.raises(ProviderError, match="RemoteProtocolError"):
-            await asked(server, 2)
-    assert len(server.heads) == 2
 
 
 async def test_a_connection_with_half_an_answer_is_not_used_again() -> None:

@@ -172,7 +172,7 @@ LONG = "the command cannot start '/bin/sh': Argument list too long; use {PROMPT_
         ("echo '  ' >&2; exit 1", "", "(exit code 1)"),
         ("kill -KILL $$", "", "(exit code -9)"),
         ("true {OUTPUT_FILE}", "", "the command did not write its output file: No such file or directory"),
-        ("head -c 10485761 /dev/zero > {OUTPUT_FILE}", "", "the output file is larger than 10 MiB"),
+        ("head -c 10485761 /dev/zero > {OUTPUT_FILE}", "", "the output file cannot be read: it is larger than 10 MiB"),
         ("exec yes", "", "the command printed more than 10 MiB"),
         ("printf %s {PROMPT}", "x" * 200_000, LONG),
         ("printf %s {PROMPT}", "a\0b", "the command cannot start '/bin/sh': embedded null byte"),
