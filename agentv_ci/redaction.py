@@ -22,7 +22,14 @@ from agentv_ci.contracts.exchange import ProviderError, Response
 from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, PrintedOutput, ResultRow, ToolCall
 from agentv_ci.contracts.targets import Target
 from agentv_ci.contracts.workspace_record import Change
-from agentv_ci.secret_values import is_plain, is_secret, looks_secret, names_secret, worth_hiding
+from agentv_ci.secret_values import (
+    could_be_secret,
+    is_plain,
+    is_secret,
+    looks_secret,
+    names_secret,
+    worth_hiding,
+)
 from agentv_ci.text import printable, shortened
 
 MASK = "***"
@@ -83,19 +90,22 @@ def _secret_references(
 ) -> Iterator[str]:
     """Yield the values of environment references that are secrets, by the name of the field or of the variable.
 
-    Fields of plugins may have any name: there, all values but words and identifiers are secret.
+    Fields of plugins may have any name: there, all values but words and identifiers are secret, and below a field
+    such as `auth` or `key` all values that could be.
     """
     if (variable := variable_of(written)) is not None:
         value = _looked_up(str(used), environ).strip()
         named = is_secret(name, value) or is_secret(variable, value)
-        if named or looks_secret(value) or (is_of_plugin and not is_plain(value)):
+        kept = is_of_plugin and (names_secret(name) and could_be_secret(value) or not is_plain(value))
+        if named or looks_secret(value) or kept:
             yield value
     elif isinstance(written, dict) and isinstance(used, dict):
         for key, item in written.items():
-            yield from _secret_references(item, used.get(key), environ, is_of_plugin=is_of_plugin, name=key)
+            inner = name if is_of_plugin and names_secret(name) else key
+            yield from _secret_references(item, used.get(key), environ, is_of_plugin=is_of_plugin, name=inner)
     elif isinstance(written, list) and isinstance(used, list):
-        for each, item in zip(written, used, strict=False):
-            yield from _secret_references(each, item, environ, is_of_plugin=is_of_plugin, name=name)
+        for part, item in zip(written, used, strict=False):
+            yield from _secret_references(part, item, environ, is_of_plugin=is_of_plugin, name=name)
 
 
 class Redactor:

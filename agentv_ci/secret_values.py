@@ -63,13 +63,20 @@ def is_secret(name: str, value: str) -> bool:
         return False
     if looks_secret(value):
         return True
-    if _is_word(value) or _REGION.fullmatch(value) or _MODEL.fullmatch(value):
-        return False
     if words[-1] in _PASSWORDS:
-        return True
+        return not _is_setting(value)
     is_of_data = len(words) < 2 or words[-2] in _OF_DATA
     is_date = not re.search(r"[^\W\d_]", value)
-    return not (_COLUMN.fullmatch(value) or ((is_of_data or is_date) and is_plain(value)))
+    return could_be_secret(value) and not ((is_of_data or is_date) and is_plain(value))
+
+
+def could_be_secret(value: str) -> bool:
+    """Return whether a value of a field for secrets is more than one word, a region, a model or a column."""
+    return not _is_setting(value) and _COLUMN.fullmatch(value) is None
+
+
+def _is_setting(value: str) -> bool:
+    return bool(_is_word(value) or _REGION.fullmatch(value) or _MODEL.fullmatch(value))
 
 
 def looks_secret(value: str) -> bool:
