@@ -135,10 +135,14 @@ class CaseExecution(Authored):
         None, description="Retries after a timeout or a failed command; default 2.", examples=[2]
     )
     max_cost_usd: Maybe[Positive] = Field(
-        None, description="No trial or attempt begins once those of the case, judges included, have cost this much."
+        None,
+        description="No trial or attempt begins once those of the case, judges included, have cost this much.",
+        examples=[0.5, 2.0],
     )
     max_requests: Maybe[AtLeastOne] = Field(
-        None, description="No trial or attempt begins once those of the case have made so many requests, with retries."
+        None,
+        description="No trial or attempt begins once those of the case have made so many requests, with retries.",
+        examples=[10, 50],
     )
     workspace: Maybe[Workspace] = Field(
         None, description="Folder that each trial gets fresh, and in which the agent works; that of a case replaces it."

@@ -14,7 +14,7 @@ class Gate(Authored):
 
     min_pass_rate: Maybe[Share] = Field(
         None,
-        description="Minimum share of graded cases (those that are not errors) that pass; default 1.0.",
+        description="Minimum share of cases that pass, without those that only infrastructure failed; default 1.0.",
         examples=[1.0],
     )
     min_mean_score: Maybe[Share] = Field(

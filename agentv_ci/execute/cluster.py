@@ -214,6 +214,8 @@ def _local_cluster(number: int, variables: Mapping[str, str], workers: int | Non
         n_workers=number,
         threads_per_worker=max(1, -(-(workers or 1) // number)),
         dashboard_address=None,
+        # Without an address of its own, its HTTP server takes a port that another cluster may have.
+        scheduler_kwargs={"dashboard_address": f"{LOOPBACK}:0"},
         asynchronous=True,
         silence_logs=logging.CRITICAL,
         env=dict(variables),

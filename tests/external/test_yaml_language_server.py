@@ -252,7 +252,7 @@ EVALUATOR = f"{CASE}evaluators: [{{name: shape, type: regex"
         (f"{TARGET}provider: cli", [(2, 4, 'Missing property "command_template".')]),
         # Other spellings of keys.
         (CASE.replace("expected_outcome", "expectedOutcome"), []),
-        (f"{TARGET}provider: cli\n    commandTemplate: agent", []),
+        (f"{TARGET}provider: cli\n    commandTemplate: agent {{PROMPT}}", []),
     ],
 )
 def test_problems(editor: Editor, text: str, problems: list[Problem]) -> None:
