@@ -52,6 +52,8 @@ OF_THE_RUN = frozenset(
 PYTEST = frozenset({"pytest", "pytest tests"})
 """The names of its suites."""
 MAX_REASON = 200
+MAX_DEPTH = 100
+"""Suites within each other: those of known runners are as deep as the folders of a project."""
 
 Suites = tuple[ET.Element, ...]
 
@@ -87,6 +89,8 @@ def _cases(root: ET.Element) -> Iterator[_Case]:
             yield case
             continue
         inner = (*suites, element) if element.tag == "testsuite" else suites
+        if len(inner) > MAX_DEPTH:
+            raise ValueError(f"more than {MAX_DEPTH} suites are within each other")
         names = Counter[str | None]()
         children = []
         for child in element:

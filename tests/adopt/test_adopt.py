@@ -223,6 +223,7 @@ def test_archives_of_inspect_are_read(project: Project) -> None:
         ("{", "promptfoo", "'r.json' has no results of promptfoo", 2),
         ("{}", "promptfoo", "no result of promptfoo in r.json", 3),
         ("<a", "junit", "not XML", 2),
+        ("<testsuite>" * 101 + "</testsuite>" * 101, "junit", "more than 100 suites are within each other", 2),
         ("no zip", "openai-evals", "line 1 is not JSON", 2),
         ("[]\n", "jsonl", "line 1 is not a JSON object", 2),
     ],

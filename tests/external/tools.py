@@ -41,7 +41,8 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [str(each) for each in command],
-        env={**os.environ, **(env or {})},
+        # Options of this test run, such as those of coverage, are not for the programs.
+        env={**os.environ, "PYTEST_ADDOPTS": "", **(env or {})},
         input=given,
         capture_output=True,
         text=True,
