@@ -96,7 +96,7 @@ def _secret_references(
     if (variable := variable_of(written)) is not None:
         value = _looked_up(str(used), environ).strip()
         named = is_secret(name, value) or is_secret(variable, value)
-        kept = is_of_plugin and (names_secret(name) and could_be_secret(value) or not is_plain(value))
+        kept = is_of_plugin and ((names_secret(name) and could_be_secret(value)) or not is_plain(value))
         if named or looks_secret(value) or kept:
             yield value
     elif isinstance(written, dict) and isinstance(used, dict):
