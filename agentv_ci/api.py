@@ -18,7 +18,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.report_files import RunFiles, RunOutcome
-from agentv_ci.app.run import run_plan
+from agentv_ci.app.run.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.compile.selection import CaseFilter
 from agentv_ci.contracts.base import JsonObject, Verdict

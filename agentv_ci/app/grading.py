@@ -10,7 +10,7 @@ from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
 from agentv_ci.contracts.results import Change, OutputMessage, ToolCall, Usage
 from agentv_ci.evaluate.evaluators import evaluate
-from agentv_ci.evaluate.submission import EvaluatorServices, Rivals, Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, OtherArms, Submission
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices
 from agentv_ci.prices import load_prices
@@ -25,11 +25,11 @@ def grader(
     materials: Materials,
     services: RunServices,
     workspaces: Workspaces,
-    rivals: Callable[[Trial, str], Rivals | str | None] = lambda *_: None,
+    other_arms: Callable[[Trial, str], OtherArms | str | None] = lambda *_: None,
 ) -> GradeAnswer:
     """Return what grades the answers to a plan's cases, whose evaluators are loaded.
 
-    `rivals` returns the answers of other arms to compare one with, or why it cannot be compared.
+    `other_arms` returns the answers of other arms to compare one with, or why it cannot be compared.
     """
     # Now: in the middle of a run, no file descriptor may be free.
     load_prices()
@@ -41,7 +41,7 @@ def grader(
         case = trial.case
         scoring = scoring_services(ask, options.root, materials, services)
         work = None if options.dry_run else await work_of(case, response.changes, workspaces)
-        compared = rivals(trial, response.answer)
+        compared = other_arms(trial, response.answer)
         return await evaluate(Submission(case, request, response, plan.files, work, compared), scoring)
 
     return grade

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agentv_ci.analysis.agreement import Agreement, measure
 from agentv_ci.app.compile import CompiledPlan, Origin
 from agentv_ci.app.report_files import RunFiles
-from agentv_ci.app.run import run_trials
+from agentv_ci.app.run.trials import run_trials
 from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.compile.compilation import Compilation
 from agentv_ci.compile.overrides import Overrides, override

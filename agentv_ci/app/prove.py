@@ -17,7 +17,7 @@ from agentv_ci.app.compile import CompiledPlan, places_of_targets
 from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.grading import scoring_services
 from agentv_ci.app.proof_judges import ProofJudges
-from agentv_ci.app.run import prepare, require_folders, require_recordings
+from agentv_ci.app.run.prepare import needs_of, require_folders, require_recordings
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase
@@ -69,7 +69,7 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
     plan, root = compiled.plan, compiled.origin.root
     cases = [*_once(plan.cases)]
     tried = [case for case in cases if case.skip is None]
-    needs = prepare(plan, answering=False)
+    needs = needs_of(plan, answering=False)
     require_folders(needs.suites, root)
     others = _references(neighbours)
     accepted = {suite.path: dict.fromkeys(suite.gate.accept or (), "accepted") for suite in plan.suites}

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.report_files import RunFiles, RunOutcome
-from agentv_ci.app.run import conclude, run_trials
+from agentv_ci.app.run.conclude import conclude
+from agentv_ci.app.run.trials import run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of

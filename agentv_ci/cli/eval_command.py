@@ -18,7 +18,8 @@ from agentv_ci.app.compile import CompiledPlan, Origin, compile_paths, only_chan
 from agentv_ci.app.latest import LATEST, RESULTS, latest_results, new_results
 from agentv_ci.app.quarantine import NO_QUARANTINE, ReadQuarantine, find_quarantine, read_quarantine
 from agentv_ci.app.report_files import RunFiles
-from agentv_ci.app.run import list_run, only_failed, run_plan
+from agentv_ci.app.run.failed_cases import only_failed
+from agentv_ci.app.run.run import list_run, run_plan
 from agentv_ci.cli.again import options_again
 from agentv_ci.cli.console import (
     ignoring_lost_output,

@@ -16,7 +16,7 @@ from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage,
 from agentv_ci.workspaces.places import Work
 
 
-class Rivals(Struct, frozen=True):
+class OtherArms(Struct, frozen=True):
     """The answers of other arms of an experiment to the same trial of a case that are known: at least one."""
 
     request: str
@@ -35,7 +35,7 @@ class Submission(Struct, frozen=True):
     """The plan's files."""
     work: Work | str | None = None
     """What the agent has left behind, or why it cannot be graded; None in a dry run."""
-    rivals: Rivals | str | None = None
+    other_arms: OtherArms | str | None = None
     """What a `pairwise_judge` compares it with, or why it cannot be compared."""
 
     @property

@@ -27,6 +27,11 @@ IsDecided = Callable[[ResultRow | None], bool]
 """Gets every new row, and None before the first one; returns whether no more are needed."""
 
 
+def never(_: ResultRow | None) -> bool:
+    """Return that more rows are needed."""
+    return False
+
+
 class Engine:
     """Runs one plan once: every trial becomes a row, which is written to the journal as soon as it ends."""
 
@@ -56,7 +61,7 @@ class Engine:
         self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)
         self._asked = still_asked(plan, finished.results)
         self.progress = Progress(total=self._trials.number, matrix=in_matrix(map(plan.key_of, heads_of(plan))))
-        self.is_decided: IsDecided = lambda _: False
+        self.is_decided: IsDecided = never
         self._workers: asyncio.TaskGroup
         self._runner = runner(RunState(self._limits, self._budget, self.progress, self._add_workers))
 

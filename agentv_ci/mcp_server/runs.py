@@ -17,7 +17,7 @@ from agentv_ci.app.compile import CompiledPlan, estimate_run
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.latest import new_results
 from agentv_ci.app.report_files import RunFiles, RunOutcome
-from agentv_ci.app.run import run_plan
+from agentv_ci.app.run.run import run_plan
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.plan_summaries import Estimate
 from agentv_ci.contracts.source import relative

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.run_report import report
-from agentv_ci.app import run as app_run
+from agentv_ci.app.run import conclude as app_run
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan, PlanCase
@@ -329,5 +329,5 @@ def test_run_that_loses_rows_does_not_pass(repository: Path, monkeypatch: pytest
         project.write({"r.jsonl": project.text("r.jsonl")[:50]})
         return whole(*given, **named)
 
-    monkeypatch.setattr("agentv_ci.app.run.conclude", torn)
+    monkeypatch.setattr("agentv_ci.app.run.run.conclude", torn)
     assert decided(project, "eval", "evals", "--out", "r.jsonl", beside="r")[0] == 4

@@ -491,7 +491,7 @@ def test_cluster_of_this_machine_needs_certificates(project: Project, monkeypatc
 
 
 def test_missing_extra(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("agentv_ci.app.cluster_run", "agentv_ci.execute.cluster"):
+    for name in ("agentv_ci.app.run.cluster", "agentv_ci.execute.cluster"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     project.documents("a", targets=(GREETS, JUDGE), evaluators=[HELLO])

@@ -18,7 +18,7 @@ from agentv_ci.contracts.plan import PlanPairwiseJudgeEvaluator
 from agentv_ci.contracts.results import Choice, Outcome, Preference
 from agentv_ci.evaluate.judging import choice_question, judge_score
 from agentv_ci.evaluate.replies import CHOICES, read_choice
-from agentv_ci.evaluate.submission import EvaluatorServices, Rivals, Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, OtherArms, Submission
 
 COMPARED_LATER = "compared in the row of the arm that answers later"
 SCORES: Mapping[Outcome, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}
@@ -28,12 +28,12 @@ async def pairwise_judge(
     settings: PlanPairwiseJudgeEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
     """Compare an answer with those that are known of other arms, so that each pair is compared once."""
-    rivals = submission.rivals
-    if isinstance(rivals, str):
-        return Score(error=rivals)
-    if rivals is None:
+    other_arms = submission.other_arms
+    if isinstance(other_arms, str):
+        return Score(error=other_arms)
+    if other_arms is None:
         return Score(skipped=COMPARED_LATER)
-    compared = [_compared(settings, submission, rivals, arm, services) for arm in rivals.answers]
+    compared = [_compared(settings, submission, other_arms, arm, services) for arm in other_arms.answers]
     scores = await asyncio.gather(*compared)
     return replace(
         scores[0],
@@ -50,7 +50,7 @@ async def pairwise_judge(
 async def _compared(
     settings: PlanPairwiseJudgeEvaluator,
     submission: Submission,
-    rivals: Rivals,
+    other_arms: OtherArms,
     arm: str,
     services: EvaluatorServices,
 ) -> Score:
@@ -59,14 +59,14 @@ async def _compared(
     async def choose(first: str, second: str) -> Score:
         if first == second:
             return Score(CHOICES["tie"], reasoning="the answers are equal")
-        question = choice_question(submission, rivals.request, first, second)
+        question = choice_question(submission, other_arms.request, first, second)
         bounded = replace(question, temperature=settings.temperature, max_output_tokens=settings.max_output_tokens)
         label = submission.label(settings)
         return await judge_score(
             services, settings.target, bounded, read_choice, retries=settings.judge_retries, label=label
         )
 
-    own, other = submission.answer, rivals.answers[arm]
+    own, other = submission.answer, other_arms.answers[arm]
     both = await asyncio.gather(choose(own, other), choose(other, own))
     replies = "\n".join(each.raw_response for each in both if each.raw_response)
     broken = next((each.error for each in both if each.error is not None), None)

@@ -11,7 +11,7 @@ from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.exchange import Grade, ProviderError
 from agentv_ci.contracts.results import Choice, Outcome, Preference
 from agentv_ci.evaluate.evaluators import evaluate
-from agentv_ci.evaluate.submission import Rivals
+from agentv_ci.evaluate.submission import OtherArms
 from tests.evaluate.builders import Judge, evaluator, plan_case, submission, tools
 
 BETTER = evaluator("pairwise_judge", name="better", base="now", target="judge", judge_retries=1, temperature=0.0)
@@ -22,14 +22,14 @@ def choosing(choice: str) -> str:
     return json.dumps({"better": choice, "reasoning": f"the {choice}"})
 
 
-async def graded(rivals: Rivals | str | None, *replies: str | ProviderError) -> tuple[Grade, Judge]:
+async def graded(other_arms: OtherArms | str | None, *replies: str | ProviderError) -> tuple[Grade, Judge]:
     judge = Judge(replies)
-    answer = replace(submission("Alpha", plan_case(PASSES, BETTER)), rivals=rivals)
+    answer = replace(submission("Alpha", plan_case(PASSES, BETTER)), other_arms=other_arms)
     return await evaluate(answer, tools(ask=judge)), judge
 
 
-def against(*answers: str) -> Rivals:
-    return Rivals("Greet me.", {f"arm-{number}": each for number, each in enumerate(answers)})
+def against(*answers: str) -> OtherArms:
+    return OtherArms("Greet me.", {f"arm-{number}": each for number, each in enumerate(answers)})
 
 
 async def test_both_orders_are_asked_without_names_of_arms() -> None:
@@ -121,8 +121,8 @@ async def test_failed_comparison_leaves_those_with_other_arms() -> None:
 
 async def test_comparison_does_not_make_up_for_evaluators_that_do_not_score() -> None:
     silent = plan_case(evaluator("latency", max_ms=100), BETTER)
-    for rivals, replies in ((None, ()), (against("Omega"), (choosing("first"), choosing("second")))):
-        answer = replace(submission("Alpha", silent), rivals=rivals)
+    for other_arms, replies in ((None, ()), (against("Omega"), (choosing("first"), choosing("second")))):
+        answer = replace(submission("Alpha", silent), other_arms=other_arms)
         grade = await evaluate(answer, tools(ask=Judge(replies)))
         assert (grade.verdict, grade.error) == (
             "error",
@@ -134,7 +134,7 @@ async def test_contradictory_choice_counts_with_a_mark() -> None:
     both = f"{choosing('first')} {choosing('second')}"
     judge = Judge([both, both, choosing("second")])
     warnings: list[str] = []
-    answer = replace(submission("Alpha", plan_case(PASSES, BETTER)), rivals=against("Omega"))
+    answer = replace(submission("Alpha", plan_case(PASSES, BETTER)), other_arms=against("Omega"))
     grade = await evaluate(answer, tools(ask=judge, warn=warnings.append))
     result = grade.results[1]
     assert (result.score, result.breaks_contract, len(warnings)) == (1.0, True, 1)

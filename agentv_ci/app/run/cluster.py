@@ -10,8 +10,8 @@ from itertools import count
 from uuid import uuid4
 
 from agentv_ci import __version__
-from agentv_ci.app import cluster_worker
-from agentv_ci.app.cluster_worker import Answered, Head, Notes, Unit, with_workers
+from agentv_ci.app.run import cluster_worker
+from agentv_ci.app.run.cluster_worker import Answered, Head, Notes, Unit, with_workers
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, files_of

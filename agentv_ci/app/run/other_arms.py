@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanPairwiseJudgeEvaluator
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.evaluate.submission import Rivals
+from agentv_ci.evaluate.submission import OtherArms
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.results.rows import Trial
@@ -44,7 +44,7 @@ class ArmAnswers:
     def _of(self, case: CaseName, trial: int) -> dict[str, str]:
         return self._answers.setdefault((*case, trial), {})
 
-    def rivals(self, trial: Trial, answer: str) -> Rivals | str | None:
+    def others(self, trial: Trial, answer: str) -> OtherArms | str | None:
         """Take in an answer, and return those to compare it with: that of the base, or for the base all others.
 
         Returns None if there is none yet, and a text that says why nothing can be compared.
@@ -63,4 +63,4 @@ class ArmAnswers:
             request = build_request(base, self._plan.files, self._materials.locate, cwd=cwd, seed=trial.seed)
         except OSError as error:
             return f"the files of the base's question cannot be written: {error.strerror}"
-        return Rivals(request.prompt, earlier)
+        return OtherArms(request.prompt, earlier)

@@ -1,0 +1,1 @@
+"""Runs of a plan: prepared, wired, run to the end, concluded."""

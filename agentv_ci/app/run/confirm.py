@@ -1,0 +1,51 @@
+"""Run more trials of cases that may have got worse by chance (`--confirm`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from agentv_ci.app.report_files import RunFiles, RunOutcome
+from agentv_ci.app.run.conclude import conclude_resumed
+from agentv_ci.app.run.trials import run_trials
+from agentv_ci.compile.overrides import with_trials
+from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.report import Ending
+from agentv_ci.execute.run_services import RunOptions, RunServices
+from agentv_ci.results.resume import ResumedResults
+
+if TYPE_CHECKING:
+    from agentv_ci.analysis.comparison import BaselineComparison
+
+
+def suspects_of(outcome: RunOutcome) -> frozenset[CaseKey]:
+    """Return the cases that passed in all trials of the baseline and pass in none now, which may be chance."""
+    comparison = outcome.report.comparison
+    statement = comparison.statement if comparison is not None else None
+    return frozenset(case.key for case in statement.maybe_worse_cases) if statement is not None else frozenset()
+
+
+async def confirm(
+    plan: Plan,
+    suspects: Collection[CaseKey],
+    options: RunOptions,
+    files: RunFiles,
+    services: RunServices,
+    against: BaselineComparison | None,
+    ended: Ending,
+) -> RunOutcome:
+    """Run more trials of some cases, and conclude again with all trials."""
+    more = options.confirm or 0
+    trials = {plan.key_of(case): case.trials + more * (plan.key_of(case) in suspects) for case in plan.cases}
+    plan = with_trials(plan, trials)
+    # Crashes of the agent count as failed trials: asked again, they would be erased.
+    dry_run = options.dry_run
+    results = ResumedResults(files.results, files.form, plan, options.root, dry_run=dry_run, keeps_crashes=True)
+    earlier = results.read_earlier(files.results, is_part=options.is_part)
+    ending = await run_trials(plan, options, files, services, earlier=earlier)
+    seconds = (ending.duration_s or 0.0) + (ended.duration_s or 0.0)
+    ending = replace(ending, shard=ended.shard, quarantine=ended.quarantine, duration_s=seconds)
+    return conclude_resumed(plan, files, ending, results, against)

@@ -1,0 +1,38 @@
+"""The cases of a plan that did not pass in earlier results (`--failed`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agentv_ci.analysis.tally import Tally
+from agentv_ci.app.compile import CompiledPlan
+from agentv_ci.app.report_files import read_run_report
+from agentv_ci.compile.overrides import narrowed
+from agentv_ci.contracts.case_key import matching
+from agentv_ci.contracts.packed_cases import heads_of
+from agentv_ci.errors import UsageError
+from agentv_ci.results.files import scan_rows
+
+
+def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, set[str]]:
+    """Return the plan with only the cases that did not pass in results, and the targets that failed only there.
+
+    Cases that a stopped run did not begin did not pass either. Raises UsageError for unreadable results.
+    """
+    if results.is_dir():
+        raise UsageError(f"--failed: '{results}' is a directory", hint="put --failed last, or name a file")
+    tally = Tally()
+    for row in scan_rows(results, allow_torn=True):
+        tally.add(row)
+    known, plan = tally.outcomes(), compiled.plan
+    match = matching((each.key for each in known), map(plan.key_of, heads_of(plan)))
+    passed = {match(each.key): each.verdict in ("pass", "skipped") for each in known}
+    ran = read_run_report(results)
+    otherwise = ran is not None and ran.leaves_cases and not ran.filtered
+    plan = narrowed(plan, lambda case: not passed.get(match(plan.key_of(case)), not otherwise))
+    asked = set(map(plan.key_of, heads_of(plan)))
+    matched = set(map(match, asked))
+    elsewhere = {each.key[2] for each in known if each.key not in asked and match(each.key) in matched}
+    return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results))), elsewhere

@@ -1,0 +1,122 @@
+"""Plan → execute ⇄ evaluate → results → report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
+from agentv_ci.app.report_files import RunFiles, RunOutcome
+from agentv_ci.app.run.conclude import conclude, conclude_resumed
+from agentv_ci.app.run.confirm import confirm, suspects_of
+from agentv_ci.app.run.prepare import require_recordings
+from agentv_ci.app.run.trials import run_trials
+from agentv_ci.app.run.wire import kept_rows
+from agentv_ci.app.shards import durations_of
+from agentv_ci.compile.overrides import Overrides, override
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.report import ShardRecord
+from agentv_ci.errors import MissingVariables
+from agentv_ci.execute.engine import never
+from agentv_ci.execute.environment_settings import EnvironmentSettings
+from agentv_ci.execute.run_services import RunOptions, RunServices
+from agentv_ci.execute.shard import part_of
+from agentv_ci.execute.trials import trials_left
+from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
+from agentv_ci.text import counted
+
+if TYPE_CHECKING:
+    # Few runs need them.
+    from agentv_ci.analysis.experiment import Judgement
+    from agentv_ci.contracts.plan_summaries import PlannedCases
+
+
+async def run_plan(
+    compiled: CompiledPlan,
+    overrides: Overrides,
+    options: RunOptions,
+    files: RunFiles,
+    services: RunServices,
+    *,
+    experiment: Callable[[Plan], Judgement] | None = None,
+) -> RunOutcome:
+    """Run a plan and write its results and reports; `experiment` judges the arms of its plan.
+
+    Raises UsageError for missing environment variables, TargetUnavailable before the first case, OSError when results
+    cannot be written.
+    """
+    resumed = options.resume if options.resume != files.results else None
+    read = tuple(path for path in (options.balance, options.baseline, resumed) if path is not None)
+    files.require_writable((*compiled.origin.sources, *read))
+    whole = override(compiled.plan, overrides)
+    plan, shard = _part(whole, options)
+    # The verdict of an experiment is on all of its shards.
+    judged = experiment(whole) if experiment is not None and shard is None else None
+    require_recordings(options)
+    against = None
+    if options.baseline is not None:
+        from agentv_ci.app.compare import baseline_comparison
+
+        against = baseline_comparison(
+            options.baseline,
+            head=files.results.name,
+            now=services.environment.now(),
+            is_part=options.is_part,
+            allows_changes=options.allows_changes,
+            when_undecided=options.when_undecided,
+        )
+    results = _resumed(plan, files, options, services.environment.variables)
+    earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
+    try:
+        watch = judged.watch(kept_rows(earlier or NO_EARLIER_RUN)) if judged is not None else None
+        ending = await run_trials(plan, options, files, services, earlier=earlier, is_decided=watch or never)
+    except MissingVariables as error:
+        raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
+    ending = replace(ending, shard=shard, quarantine=() if ending.dry_run else options.quarantine)
+    judge = judged.report if judged is not None else None
+    if earlier is None:
+        outcome = conclude(plan, files, ending, against=against, judge=judge)
+    else:
+        outcome = conclude_resumed(plan, files, ending, results, against, judge)
+    suspects = suspects_of(outcome) if options.confirm is not None and ending.stopped is None else frozenset()
+    if not suspects:
+        return outcome
+    services.note(f"{counted(len(suspects), 'case')} undecided; {counted(options.confirm or 0, 'more trial')} of each")
+    return await confirm(plan, suspects, options, files, services, against, ending)
+
+
+def _resumed(plan: Plan, files: RunFiles, options: RunOptions, variables: Mapping[str, str]) -> ResumedResults:
+    """Return the results file of a run."""
+    results = partial(ResumedResults, files.results, files.form, plan, options.root, dry_run=options.dry_run)
+    if options.dry_run or options.replay is not None or options.cluster is not None:
+        # Nothing is asked, or the workers have the environment.
+        return results()
+    return results(has_same_settings=EnvironmentSettings(plan, variables).fit)
+
+
+def list_run(
+    compiled: CompiledPlan,
+    overrides: Overrides,
+    options: RunOptions,
+    files: RunFiles,
+    variables: Mapping[str, str],
+) -> PlannedCases:
+    """Return what a run would ask; raises UsageError."""
+    plan, _ = _part(override(compiled.plan, overrides), options)
+    finished: EarlierRun = NO_EARLIER_RUN
+    if options.resume is not None:
+        results = _resumed(plan, files, options, variables)
+        finished = results.read_earlier(options.resume, is_part=options.is_part)
+    return planned_cases(plan, lambda case: trials_left(plan, case, finished.results))
+
+
+def _part(plan: Plan, options: RunOptions) -> tuple[Plan, ShardRecord | None]:
+    """Return the shard of a plan that is run, with the digest of the whole plan, and a record of it."""
+    shard = options.shard
+    if shard is None:
+        return plan, None
+    part = part_of(plan, shard, durations_of(options.balance) if options.balance is not None else {})
+    return part, ShardRecord(index=shard.index, total=shard.total, cases=len(plan.cases))
