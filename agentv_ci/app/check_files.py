@@ -9,8 +9,8 @@ from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
-from agentv_ci.app.clean_files import CheckedFile
 from agentv_ci.app.workspace import Documents
+from agentv_ci.contracts.diagnostics import FileDiagnostics
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.load.discover import DiscoveredFile
@@ -25,8 +25,8 @@ CHUNKS_A_PROCESS = 4
 
 def check_files(
     discovered: Sequence[DiscoveredFile], *, targets: str | None, cwd: Path, jobs: int, today: date | None
-) -> Sequence[CheckedFile]:
-    """Check at least one file, in up to `jobs` processes."""
+) -> Sequence[FileDiagnostics | None]:
+    """Return the diagnostics of at least one file, checked in up to `jobs` processes; None: not a document."""
     processes = min(jobs, len(discovered), _size_bytes(discovered) // WORTH_A_PROCESS_BYTES + 1) if jobs > 1 else 1
     if processes == 1:
         return _check(discovered, targets, cwd, today)
@@ -45,14 +45,14 @@ def _size_bytes(discovered: Sequence[DiscoveredFile]) -> int:
 
 def _check(
     discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, today: date | None
-) -> list[CheckedFile]:
+) -> list[FileDiagnostics | None]:
     documents = Documents(cwd, targets, today=today)
-    return [documents.check_file(each) for each in discovered]
+    return [documents.diagnostics(each) for each in discovered]
 
 
 def _check_in_processes(
     discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, today: date | None, processes: int
-) -> list[CheckedFile]:
+) -> list[FileDiagnostics | None]:
     # Only large sets of files need it.
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentv_ci.app.clean_files import CheckedFile, CleanFiles
+from agentv_ci.app.check_files import check_files
 from agentv_ci.contracts.diagnostics import FileDiagnostics
 from agentv_ci.load.discover import discover
 
@@ -22,36 +22,20 @@ class Checks(Struct, frozen=True):
 
 
 def check_paths(
-    patterns: Sequence[str],
-    *,
-    targets: str | None,
-    cwd: Path,
-    today: date | None = None,
-    jobs: int = 1,
-    cached: bool = False,
+    patterns: Sequence[str], *, targets: str | None, cwd: Path, today: date | None = None, jobs: int = 1
 ) -> Checks:
     """Check every document that matches `patterns`, in up to `jobs` processes.
 
-    `today` is the day on which quarantines have expired or not. With `cached`, files that were clean and are unchanged
-    are not checked again. Keeps only the diagnostics in memory. Raises UsageError for a path that does not exist.
+    `today` is the day on which quarantines have expired or not. Keeps only the diagnostics in memory. Raises UsageError
+    for a path that does not exist.
     """
     discovered = discover(patterns, cwd)
-    clean = CleanFiles(cwd, targets) if cached else None
-    known = {each: found for each in discovered if clean is not None and (found := clean.find(each)) is not None}
-    if others := [each for each in discovered if each not in known]:
-        from agentv_ci.app.check_files import check_files  # slow to import, and needless if all files are unchanged
-
-        checked = check_files(others, targets=targets, cwd=cwd, jobs=jobs, today=today)
-        known |= {each.file: each for each in checked}
-        if clean is not None:
-            clean.keep(checked)
-    return _checks([known[each] for each in discovered])
-
-
-def _checks(checked: Sequence[CheckedFile]) -> Checks:
-    files = {each.result.path: each.result for each in checked if each.result is not None}
+    if not discovered:
+        return Checks((), 0)
+    checked = check_files(discovered, targets=targets, cwd=cwd, jobs=jobs, today=today)
+    files = {file.path: file for file in checked if file is not None}
     skipped = len(checked) - len(files)
-    for each in tuple(files.values()):
-        for other in each.beside:
+    for file in tuple(files.values()):
+        for other in file.beside:
             files.setdefault(other.path, other)
     return Checks(tuple(files.values()), skipped)

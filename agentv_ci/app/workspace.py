@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv_ci.app.clean_files import CheckedFile
 from agentv_ci.case_rows import ids_of_rows, is_template
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.case_key import CaseKey
 from agentv_ci.contracts.diagnostics import FileDiagnostics, Kind
-from agentv_ci.contracts.documents import ANY_TARGET, CaseFacts, CheckedDocument, DocumentContext, ReferencedFile
+from agentv_ci.contracts.documents import ANY_TARGET, CaseFacts, CheckedDocument, DocumentContext
 from agentv_ci.contracts.source import NOWHERE, Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import InvalidInput, UsageError
@@ -29,7 +26,6 @@ from agentv_ci.load.discover import (
     find_configs,
     find_root,
     find_targets,
-    looked_for,
     targets_in,
 )
 from agentv_ci.load.document import load
@@ -66,12 +62,6 @@ class Documents:
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_names = target_names
         self._inspector = file_inspector()
-        self._reading: set[Path] = set()
-        """The files read for the document that is being checked."""
-        self._read: dict[Path, set[Path]] = {}
-        """Those of checked documents, by their paths."""
-        self._shared: dict[Path, tuple[str, ...]] = {}
-        """What the documents of a folder depend on besides their own files."""
         self._given = {each.path: each for each in given}
         """Documents that are not in files, by their paths."""
         self._checked: dict[tuple[Path, bool], CheckedDocument] = {}
@@ -86,22 +76,17 @@ class Documents:
 
     def _validated(self, source: Source, *, named: bool) -> CheckedDocument:
         if source.kind in NEED_TARGETS:
-            return self._validate(source, self.context_of(source))
+            return validate(source, self.context_of(source))
         configs = self._configs(source.path) if source.kind in ("targets", "quarantine") else ()
         context = DocumentContext(
             read_yaml,
-            self._inspect_file,
-            path_exists=self._path_exists,
+            self._inspector,
             configs=configs,
             today=self._today,
             cases_around=partial(self._cases_around, source.root),
         )
-        checked = self._checked[source.path, named] = self._validate(source, context)
+        checked = self._checked[source.path, named] = validate(source, context)
         return checked
-
-    def _validate(self, source: Source, context: DocumentContext) -> CheckedDocument:
-        self._reading = self._read[source.path] = {source.path}
-        return validate(source, context)
 
     def _cases_around(self, root: Path) -> Iterator[CaseKey]:
         """Yield the known cases, then all of a repository."""
@@ -119,51 +104,18 @@ class Documents:
                 for name in [each.name for each in self.context(file.path).target_list] or [ANY_TARGET]:
                     yield relative(file.path, root), ids_of_rows(case_id) if is_template(case) else case_id, name
 
-    def _inspect_file(self, path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
-        self._reading.add(path)
-        return self._inspector(path, homes)
-
-    def _path_exists(self, path: str) -> bool:
-        self._reading.add(Path(path))
-        return os.path.exists(path)  # noqa: PTH110  # accepts any name
-
-    def check_file(self, file: DiscoveredFile) -> CheckedFile:
-        """Return the diagnostics of a file, and what they depend on."""
+    def diagnostics(self, file: DiscoveredFile) -> FileDiagnostics | None:
+        """Return the diagnostics of a file; None for a YAML file that is not a document of agentv-ci."""
         checked = self.check(file.path, named=file.named)
-        found = CheckedFile(file, self._diagnostics(checked))
-        return replace(found, needs=self._needs(checked.source)) if found.is_clean else found
-
-    def _diagnostics(self, checked: CheckedDocument) -> FileDiagnostics | None:
         kind = checked.source.kind
         if kind is None and not checked.diagnostics:
             return None
-        file = _checked_file(checked)
+        checked_file = _checked_file(checked)
         if kind not in NEED_TARGETS:
-            return file
+            return checked_file
         context = self.context_of(checked.source)
         wrong = (other for other in context.others if other.diagnostics)
-        return replace(file, without_targets=context.targets is None, beside=tuple(map(_checked_file, wrong)))
-
-    def _needs(self, source: Source) -> tuple[str, ...]:
-        """Return the paths that the diagnostics of a document depend on, also those where there is nothing."""
-        if source.kind is None:
-            return (str(source.path),)
-        if source.kind == "quarantine":
-            return ()  # all eval files, and the date
-        own = map(str, self._read[source.path])
-        if source.kind not in NEED_TARGETS:
-            return (*own, *self._around(source, self._configs(source.path)))
-        folder = source.path.parent
-        if source.kind == "experiment":
-            return (*own, *self._around(source, self.context_of(source).others))
-        if folder not in self._shared:
-            self._shared[folder] = self._around(source, self.context_of(source).others)
-        return (*own, *self._shared[folder])
-
-    def _around(self, source: Source, others: Iterable[CheckedDocument]) -> tuple[str, ...]:
-        """Return what the documents of a folder depend on besides their own files."""
-        read = chain.from_iterable(self._read.get(each.source.path, ()) for each in others)
-        return tuple(map(str, dict.fromkeys((*read, *looked_for(source.path, source.root, self._cwd)))))
+        return replace(checked_file, without_targets=context.targets is None, beside=tuple(map(_checked_file, wrong)))
 
     def root(self, path: Path) -> Path:
         """Return the repository of a file."""
@@ -180,8 +132,7 @@ class Documents:
             targets = self._targets or find_targets(path, root, self._cwd)
             self._contexts[folder] = DocumentContext(
                 read_yaml=read_yaml,
-                inspect_file=self._inspect_file,
-                path_exists=self._path_exists,
+                inspect_file=self._inspector,
                 read_rows=read_rows,
                 targets=self._extended(self._targets_at(targets) if targets else None, path),
                 configs=self._configs(path),

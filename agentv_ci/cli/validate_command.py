@@ -32,7 +32,6 @@ class ValidateOptions:
     )
     strict: bool = option("--strict", is_flag=True, help="Fail on warnings too.")
     jobs: int | None = option("--jobs", type=Count(min=1), help="Use N processes (default: one per core).")
-    no_cache: bool = option("--no-cache", is_flag=True, help="Check unchanged files too. CI jobs always do.")
     targets: str | None = targets_option(group="Options")
     explains_isolation: bool = option(
         "--explain-isolation", is_flag=True, help="Say which isolation of workspaces this machine has, and stop."
@@ -74,10 +73,9 @@ def _explain_isolation() -> int:
 
 def check(options: ValidateOptions) -> Checks:
     """Check all documents in the paths."""
-    cached = not (options.no_cache or os.environ.get("CI"))
     jobs = options.jobs or _cores()
     today = datetime.now(UTC).date()
-    return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), today=today, jobs=jobs, cached=cached)
+    return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), today=today, jobs=jobs)
 
 
 def show_checks(checks: Checks, options: ValidateOptions) -> int:

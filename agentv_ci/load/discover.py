@@ -142,14 +142,6 @@ def find_configs(path: Path, root: Path) -> tuple[Path, ...]:
     return tuple(candidate for candidate in (path.parent / ".agentv.yaml", *above) if _is_file(candidate))
 
 
-def looked_for(path: Path, root: Path, cwd: Path) -> Iterator[Path]:
-    """Yield every path where the repository, the targets and the configs of a file may be."""
-    yield path.parent / ".agentv.yaml"
-    yield from (folder / ".git" for folder in path.parents)
-    for folder in (*_upwards(path, root), cwd):
-        yield from (folder / name for name in (".agentv/config.yaml", *TARGETS_NAMES))
-
-
 def find_dotenv(path: Path, root: Path, cwd: Path) -> Path | None:
     """Return the first `.env` from an eval file's folder up to `root`, then in the working directory."""
     return _first_file(folder / ".env" for folder in (*_upwards(path, root), cwd))

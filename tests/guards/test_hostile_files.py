@@ -151,7 +151,7 @@ def cost(folder: Path, *words: str, **env: str) -> None:
 @pytest.mark.parametrize("name", YAML)
 def test_validate(name: str, repository: Path) -> None:
     write(repository, {"x.yaml": YAML[name]})
-    cost(repository, "validate", "--no-cache", "x.yaml")
+    cost(repository, "validate", "x.yaml")
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -89,7 +89,7 @@ def test_commands_import_only_what_they_need(arguments: tuple[str, ...], reposit
 def test_validate_builds_only_the_kinds_that_occur() -> None:
     program = (
         "from agentv_ci.cli import run\n"
-        f"assert run(['validate', '--no-cache', {SIMPLE!r}]) == 0\n"
+        f"assert run(['validate', {SIMPLE!r}]) == 0\n"
         "from agentv_ci.contracts.cli_target import CliTarget\n"
         "from agentv_ci.contracts.text_evaluators import ContainsEvaluator, EqualsEvaluator\n"
         "print(*(each.__pydantic_complete__ for each in (CliTarget, ContainsEvaluator, EqualsEvaluator)))\n"
