@@ -30,6 +30,8 @@ Missing = Mapping[str, Mapping[str, Sequence[str]]]
 
 PASSED = 0
 FAILED = 1
+INVALID = 2
+NOTHING = 3
 INFRASTRUCTURE = 4
 BUDGET = 5
 UNDECIDED = 6
@@ -51,7 +53,7 @@ class CannotGoOn(Exception):
 class UsageError(CannotGoOn):
     """The options or the environment are invalid."""
 
-    exit_code = 2
+    exit_code = INVALID
 
 
 class MissingVariables(UsageError):
@@ -93,7 +95,7 @@ class MissingVariables(UsageError):
 class InvalidInput(CannotGoOn):
     """The documents have errors."""
 
-    exit_code = 2
+    exit_code = INVALID
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         errors = sum(each.severity == "error" for each in diagnostics)
@@ -110,25 +112,25 @@ class InvalidInput(CannotGoOn):
 class NothingToRun(CannotGoOn):
     """Nothing was selected; a run that tests nothing is not a success."""
 
-    exit_code = 3
+    exit_code = NOTHING
 
 
 class TargetUnavailable(CannotGoOn):
     """A target failed before the first case."""
 
-    exit_code = 4
+    exit_code = INFRASTRUCTURE
 
 
 class NotContained(CannotGoOn):
     """An agent of the action may have changed what later steps use."""
 
-    exit_code = 4
+    exit_code = INFRASTRUCTURE
 
 
 class LedgerUnavailable(CannotGoOn):
     """A ledger cannot be read, or a run cannot be added to it."""
 
-    exit_code = 4
+    exit_code = INFRASTRUCTURE
 
 
 class Interrupted(CannotGoOn):

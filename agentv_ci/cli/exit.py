@@ -14,7 +14,7 @@ from typing import NamedTuple
 import click
 
 from agentv_ci.cli.console import show_diagnostics, show_error
-from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
+from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, INVALID, CannotGoOn, InvalidInput
 
 
 class ReaderHasGone(Exception):
@@ -53,12 +53,12 @@ def end(work: Callable[[], object]) -> Ended:
     except click.exceptions.NoArgsIsHelpError as error:
         # Its message is the help.
         click.echo(error.format_message(), err=True)
-        return Ended(2, error)
+        return Ended(INVALID, error)
     except click.ClickException as error:
         message = error.format_message()
         path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else None
         show_error(message[:1].lower() + message[1:].rstrip("."), f"see `{path} --help`" if path is not None else None)
-        return Ended(2, error)
+        return Ended(INVALID, error)
     except InvalidInput as error:
         show_diagnostics(error.diagnostics, err=True)
         show_error(error.message, None)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from agentv_ci.errors import CannotGoOn
+from agentv_ci.errors import INFRASTRUCTURE, CannotGoOn
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ LONGEST_S = 60.0
 class Busy(CannotGoOn):
     """A call is refused, or given up."""
 
-    exit_code = 4
+    exit_code = INFRASTRUCTURE
 
 
 class Calls:
