@@ -34,7 +34,7 @@ class OneConnection(httpx.AsyncBaseTransport):
         self._connection: httpcore.AsyncHTTPConnection | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx. A connection that the server has closed is replaced before it is used."""
+        """See httpx. A connection that the server has closed is replaced before it is used; nothing is sent twice."""
         sent = _for_httpcore(request)
         with _errors_of_httpx():
             response = await self._answer_on_old_connection(sent)

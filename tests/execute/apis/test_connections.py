@@ -119,6 +119,16 @@ async def test_a_connection_that_the_server_closed_costs_no_question_a_try(every
         assert bodies(await asked(server, 20, every_s=every_s)) == [b"hi"] * 20
 
 
+@pytest.mark.parametrize("reply", [b"", OK, OK + b"content-length: 9\r\n\r\nhi"], ids=["nothing", "head", "half"])
+async def test_a_question_that_was_sent_is_not_sent_again_before_it_is_counted(reply: bytes) -> None:
+    async with raw_server(HI, reply, HI, closes_from=2) as server:
+        with pytest.raises(ProviderError, match="RemoteProtocolError at http") as caught:
+            await asked(server, 2)
+    assert (caught.value.kind, caught.value.retryable) == ("network", True)
+    assert len(server.heads) == 2
+    assert len(set(server.connections)) == 1
+
+
 async def test_a_connection_with_half_an_answer_is_not_used_again() -> None:
     async with raw_server(OK + b"content-length: 9\r\n\r\nhi", HI) as server:
         client = HttpClient(server.url, None)
