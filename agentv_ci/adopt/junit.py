@@ -50,7 +50,7 @@ OF_THE_RUN = frozenset(
 )
 """Attributes that differ between the times a test runs."""
 PYTEST = frozenset({"pytest", "pytest tests"})
-"""The names of its suites."""
+"""The names of its suites, of which users can choose the inner one."""
 MAX_REASON = 200
 MAX_DEPTH = 100
 """Suites within each other: those of known runners are as deep as the folders of a project."""
@@ -189,6 +189,7 @@ def _unknown(case: ET.Element) -> str | None:
 
 def _lost(root: ET.Element, cases: Sequence[_Case]) -> Iterator[str]:
     """Yield failures beside the test cases, and what suites count without having it."""
+    is_pytest = root.get("name") in PYTEST
     for suite in root.iter():
         if suite.tag not in ("testsuite", "testsuites"):
             continue
@@ -196,19 +197,19 @@ def _lost(root: ET.Element, cases: Sequence[_Case]) -> Iterator[str]:
         beside = [child for child in suite if child.tag in BAD]
         for mark in beside:
             yield f"{name}: {shortened(on_one_line(_text(mark)), MAX_REASON) or mark.tag}"
-        yield from (f"{name} {sentence}" for sentence in _miscounted(suite))
+        yield from (f"{name} {sentence}" for sentence in _miscounted(suite, is_pytest=is_pytest))
     if not cases and not any(child.tag in BAD for suite in root.iter() for child in suite):
         yield "it has no test cases"
 
 
-def _miscounted(suite: ET.Element) -> Iterator[str]:
+def _miscounted(suite: ET.Element, *, is_pytest: bool) -> Iterator[str]:
     """Yield the counts of a suite that are larger than what is in it."""
     cases = [*suite.iter("testcase")]
     kinds = Counter(chain.from_iterable(map(_kinds, cases)))
     beside = sum(child.tag in BAD for inner in suite.iter() if inner.tag != "testcase" for child in inner)
     bad = kinds["failure"] + kinds["error"] + beside
-    if suite.get("name") in PYTEST:
-        # It counts subtests that pass, but does not write them, and each failure of those that do not.
+    if is_pytest or suite.get("name") in PYTEST or _counts_assertions(suite):
+        # Each failure of a test is an element. Subtests that pass are counted, and not written.
         bad = max(bad, sum(element.tag in BAD for element in suite.iter()))
     elif (declared := _count(suite, "tests")) > len(cases) + beside:
         yield f"counts {counted(declared, 'test')}, and {len(cases) + beside} are in the file"
@@ -218,6 +219,12 @@ def _miscounted(suite: ET.Element) -> Iterator[str]:
     skipped = max(kinds["skipped"], sum(element.tag in SKIPPED for element in suite.iter()))
     if (declared := _count(suite, "skipped")) > skipped:
         yield f"counts {declared} skipped, and {skipped} are in the file"
+
+
+def _counts_assertions(suite: ET.Element) -> bool:
+    """Whether a suite is of Catch2, whose name of the machine is "tbd", or of doctest: their `tests` are assertions."""
+    is_of_them = suite.get("hostname") == "tbd" or suite.get("doctest_version") is not None
+    return is_of_them and suite.find("testcase") is not None
 
 
 def _count(suite: ET.Element, name: str) -> int:

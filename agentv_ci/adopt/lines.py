@@ -41,27 +41,34 @@ Path = tuple[str, ...]
 
 def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
     """Return a result for each line."""
-    paths = {name: tuple(how.columns.get(name, name).split(".")) for name in FIELDS}
-    _require_columns(lines, how)
+    columns_of_lines = frozenset(chain.from_iterable(lines))
+
+    def path_of(name: str) -> Path:
+        """Return where a name leads; a column may have a dot in its name."""
+        return (name,) if name in columns_of_lines else tuple(name.split("."))
+
+    paths = {name: path_of(how.columns.get(name, name)) for name in FIELDS}
+    ignored = {name: path_of(name) for name in how.ignored}
+    _require_columns(lines, {name: (path, path_of(path)) for name, path in how.columns.items()})
     rows = [{name: value_at(line, *path) for name, path in paths.items()} for line in lines]
     scores = Scores(how, (Given("score", row["score"]) for row in rows if row["score"] is not None))
-    left_out = {*(paths[name] for name in OF_THE_RESULT), *(tuple(name.split(".")) for name in how.ignored)}
+    left_out = {*(paths[name] for name in OF_THE_RESULT), *ignored.values()}
     definitions = [mapping(_defining(line, left_out)) for line in lines]
     columns = [*dict.fromkeys(chain.from_iterable(definitions))]
     found = (
         _result(row, number, (*_plainest(row), *_distinctions(definition, columns)), scores, how)
         for number, (row, definition) in enumerate(zip(rows, definitions, strict=True), 1)
     )
-    ignorable = frozenset(name for name in how.ignored if any(found_at(line, *name.split(".")) for line in lines))
+    ignorable = frozenset(name for name, path in ignored.items() if any(found_at(line, *path) for line in lines))
     return AdoptedFile(tuple(found), scores=scores.names, columns=ignorable)
 
 
-def _require_columns(lines: Sequence[JsonObject], how: HowToRead) -> None:
-    """Raise ValueError for a column that the user names and no line has."""
-    for name, path in how.columns.items():
-        if lines and not any(found_at(line, *path.split(".")) for line in lines):
-            near = did_you_mean(path, [*dict.fromkeys(chain.from_iterable(lines))])
-            raise ValueError(f"no line has '{path}', which --map {name}={path} names{near}")
+def _require_columns(lines: Sequence[JsonObject], named: Mapping[str, tuple[str, Path]]) -> None:
+    """Raise ValueError for a column that the user names for a field and no line has."""
+    for field, (name, path) in named.items():
+        if lines and not any(found_at(line, *path) for line in lines):
+            near = did_you_mean(name, [*dict.fromkeys(chain.from_iterable(lines))])
+            raise ValueError(f"no line has '{name}', which --map {field}={name} names{near}")
 
 
 def _defining(value: JsonValue, left_out: AbstractSet[Path], path: Path = ()) -> JsonValue:

@@ -50,8 +50,8 @@ def suite(*inside: str, **attributes: object) -> str:
     return f"<testsuite {written}>{''.join(inside)}</testsuite>"
 
 
-def suites(*inside: str) -> str:
-    return f"<testsuites>{''.join(inside)}</testsuites>"
+def suites(*inside: str, name: str = "all") -> str:
+    return f'<testsuites name="{name}">{"".join(inside)}</testsuites>'
 
 
 def in_browser(name: str, inside: str = "") -> str:
@@ -532,6 +532,13 @@ def test_several_failures_of_a_test_hide_no_lost_one(project: Project) -> None:
             suite(case("x", FAILS), case("x", "<error/>"), name="pytest", tests=1, failures=1, errors=1),
             ["fail", "error"],
         ),
+        # As Catch2 and doctest write assertions.
+        (suite(case("x"), case("y"), tests=2179, skipped=0, hostname="tbd"), ["pass", "pass"]),
+        (
+            suite(case("x", FAILS * 3), case("y", "<error/>"), tests=9, failures=3, errors=1, hostname="tbd"),
+            ["fail", "error"],
+        ),
+        (suite(case("x", FAILS * 2), tests=5, failures=2, doctest_version="2.4.11"), ["fail"]),
         # As GoogleTest writes failures.
         (suite(case("x", FAILS * 2), name="gtest", tests=1, failures=1), ["fail"]),
         (suite(case("x", "<skipped/>"), case("y", more='status="notrun"'), tests=2, skipped=2), ["skipped"] * 2),
@@ -541,6 +548,22 @@ def test_counts_of_runners_are_theirs(content: str, found: list[str], project: P
     _, rows, said = adopted(project, "junit", suites(content, suite(case("ok"))))
     assert [row["verdict"] for row in rows] == [*found, "pass"]
     assert "in the file" not in said
+
+
+def test_suites_of_pytest_may_have_any_name(project: Project) -> None:
+    written = suites(suite(case("x"), name="nightly", tests=8), name="pytest tests")
+    code, (row,), said = adopted(project, "junit", written)
+    assert (code, row["verdict"]) == (0, "pass"), said
+    _, _, said = adopted(project, "junit", written.replace("tests=", "failures='1' tests="))
+    assert "counts 1 failed and 0 with errors, and 0 are in the file" in said
+
+
+def test_runners_of_assertions_lose_no_failure(project: Project) -> None:
+    catch2 = suite(case("x", FAILS), tests=9, failures=2, hostname="tbd")
+    empty = suite(tests=9, hostname="tbd", name="e")
+    _, _, said = adopted(project, "junit", suites(catch2, empty), "--min-pass-rate", "0")
+    assert "counts 2 failed and 0 with errors, and 1 are in the file" in said
+    assert "suite 'e' counts 9 tests, and 0 are in the file" in said
 
 
 BROWSERS = suites(in_browser("chromium", FAILS), in_browser("firefox"))
@@ -553,6 +576,12 @@ RENAMED = [
         suites(suite(case("x"), name="s"), suite(case("x"), name="t")),
         IN_TWO_SUITES,
         "t.x [s] (t.x [s, 1], t.x [s, 2])",
+    ),
+    (
+        "junit",
+        suites(in_browser("chromium"), in_browser("firefox")),
+        suites(in_browser("chromium-2"), in_browser("firefox")),
+        "t.login [chromium] (t.login [chromium-2])",
     ),
     (
         "jsonl",
@@ -773,6 +802,20 @@ def test_users_say_how_values_are_read(
 ) -> None:
     _, (row, *_), _ = adopted(project, kind, content, *flags)
     assert [result["score"] for result in row["evaluator_results"]] == pytest.approx(scores)
+
+
+@pytest.mark.parametrize(
+    ("line", "flags"),
+    [
+        ({"eval.score": 0.4, "eval": {"score": 1}}, ["--map", "score=eval.score"]),
+        ({"eval": {"score": 0.4}}, ["--map", "score=eval.score"]),
+        ({"a.b": {"score": 0.4}, "score": 0.4, "c.d": 7}, ["--ignore", "c.d"]),
+    ],
+)
+def test_names_of_columns_may_have_dots(line: dict[str, Any], flags: list[str], project: Project) -> None:
+    _, rows, said = adopted(project, "jsonl", lines({"id": "a", **line}, {"id": "a", **line, "c.d": 8}), *flags)
+    assert [row["score"] for row in rows] == [0.4, 0.4], said
+    assert ({row["trial"] for row in rows} == {1, 2}) == ("--ignore" in flags)
 
 
 # Verdicts that no threshold changes.
