@@ -81,6 +81,8 @@ class Origin(Struct, frozen=True):
     dotenv_files: tuple[Path, ...]
     left_out: int = 0
     """Number of selected cases that do not run because others of their files have `only`."""
+    unused: tuple[str, ...] = ()
+    """Paths and globs in which there is no eval document."""
 
 
 class CompiledPlan(Struct, frozen=True):
@@ -180,6 +182,8 @@ class _Reading:
             given=given,
             is_selected=self._selects,
         )
+        self._used: set[str] = set()
+        """Paths and globs that match an eval document."""
         self._roots: dict[Path, None] = {}
         self._folders: set[Path] = set()
         self._read: list[Path] = []
@@ -208,7 +212,8 @@ class _Reading:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
         read = (*self._read, *self.compilation.sources)
-        return Origin(root, self._diagnostics(), read, tuple(self._dotenv), left_out)
+        unused = tuple(each for each in self._selection.patterns if each not in self._used)
+        return Origin(root, self._diagnostics(), read, tuple(self._dotenv), left_out, unused)
 
     def _tags_meant(self) -> str | None:
         """Return which tags those that no case has may mean."""
@@ -224,6 +229,7 @@ class _Reading:
             checked = self._documents.check(each.path, named=each.named)
             if checked.source.kind == "eval":
                 evals += 1
+                self._used |= each.patterns
                 context = self._documents.context(each.path)
                 self._take(checked, context)
                 failed += not all(other.valid for other in (checked, *context.others))

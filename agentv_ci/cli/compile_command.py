@@ -24,7 +24,7 @@ from agentv_ci.app.compile import (
     write_plan,
 )
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
-from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
+from agentv_ci.cli.console import one_line, show_count, show_line, show_warnings_of
 from agentv_ci.cli.listing import dollars, show_cases, show_table, time_text
 from agentv_ci.cli.options import (
     EVALS,
@@ -149,7 +149,7 @@ def _experiment(options: CompileOptions) -> CompiledPlan | None:
 def _answer(options: CompileOptions) -> None:
     """Print a diff, a list or an estimate; write the plan only if a file is named."""
     compiled = _experiment(options) or compile_paths(options.selection.of(options.paths or (EVALS,)), cwd=Path.cwd())
-    show_diagnostics(compiled.origin.warnings, err=True)
+    show_warnings_of(compiled.origin)
     if options.out != "-":
         refuse_to_overwrite([Path.cwd() / options.out], compiled.origin.sources)
     if options.old_plan is not None:
@@ -179,7 +179,7 @@ def _write_schemas(folder: Path) -> None:
 def _compile(options: CompileOptions) -> None:
     with tempfile.TemporaryFile() as scratch:
         document, origin = _document(options, scratch)
-        show_diagnostics(origin.warnings, err=True)
+        show_warnings_of(origin)
         if options.out != "-":
             refuse_to_overwrite([Path.cwd() / options.out], origin.sources)
             _write(document, options.out)

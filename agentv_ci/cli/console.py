@@ -16,6 +16,7 @@ from agentv_ci.text import without_commands
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agentv_ci.app.compile import Origin
     from agentv_ci.app.report_files import RunOutcome
     from agentv_ci.contracts.diagnostics import Diagnostic
     from agentv_ci.report.lines import Line
@@ -62,6 +63,13 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
         click.echo(f"{place}: {severity}: {one_line(each.message)} [{each.rule}]{about}", err=err)
         if each.hint:
             click.echo(f"    {one_line(each.hint)}", err=err)
+
+
+def show_warnings_of(origin: Origin, more: Iterable[Diagnostic] = ()) -> None:
+    """Print the warnings about the documents of a plan, and `more`."""
+    show_diagnostics((*origin.warnings, *more), err=True)
+    for pattern in origin.unused:
+        show_warning(f"no eval document in '{pattern}'")
 
 
 def one_line(text: str) -> str:

@@ -25,10 +25,10 @@ from agentv_ci.cli.console import (
     ignoring_lost_output,
     short,
     show_annotation,
-    show_diagnostics,
     show_line,
     show_outcome,
     show_warning,
+    show_warnings_of,
 )
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.listing import show_cases
@@ -377,7 +377,7 @@ def command(options: EvalOptions) -> int:
 
 def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
     """Print what a compiled plan would run with these options."""
-    show_diagnostics(compiled.origin.warnings, err=True)
+    show_warnings_of(compiled.origin)
     compiled, _ = _narrowed(options, compiled, cwd)
     run_options = options.run_options(compiled.origin, cwd)
     files = options.files(run_options.root, cwd)
@@ -402,7 +402,7 @@ def run_compiled(
     quiet = options.verbosity.quiet
     if not quiet:
         with ignoring_lost_output():
-            show_diagnostics((*compiled.origin.warnings, *quarantine.diagnostics), err=True)
+            show_warnings_of(compiled.origin, quarantine.diagnostics)
     compiled, left_out = _narrowed(options, quarantine.beside(compiled), cwd)
     run_options = replace(options.run_options(compiled.origin, cwd), quarantine=quarantine.entries)
     files = options.files(run_options.root, cwd)

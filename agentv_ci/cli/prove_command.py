@@ -14,7 +14,7 @@ from agentv_ci.app.compile import compile_paths, only_changed
 from agentv_ci.app.proof_file import proof_text, write_proof
 from agentv_ci.app.prove import ProofOptions, diagnostics_of, prove
 from agentv_ci.app.report_files import RunFiles, require_writable
-from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line
+from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_warnings_of
 from agentv_ci.cli.listing import show_table
 from agentv_ci.cli.options import (
     FILE,
@@ -133,7 +133,7 @@ def command(options: ProveOptions) -> int:
     root, quiet = compiled.origin.root, options.verbosity.quiet
     if not quiet:
         with ignoring_lost_output():
-            show_diagnostics(compiled.origin.warnings, err=True)
+            show_warnings_of(compiled.origin)
     out = cwd / options.out if options.out is not None else root / PROOF
     if options.out == "-":
         raise UsageError("cannot write the proof to standard output; use --format json")

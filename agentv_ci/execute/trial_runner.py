@@ -27,7 +27,7 @@ from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.environment_settings import EnvironmentSettings
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.prompt import build_request, has_reference, judge_request, with_reference_answer
+from agentv_ci.execute.prompt import build_request, judge_request, with_reference_answer
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices, ignore
 from agentv_ci.execute.targets import OpenTargets
@@ -41,7 +41,6 @@ from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Workspaces
 
 MAX_WARNING = 300
-PREDEFINED_ANSWER = "no reference answer: the predefined answer of the mock was scored"
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
 """Failures worth another attempt; providers have already retried everything else."""
 
@@ -186,8 +185,6 @@ class LocalTrials:
         if not (response.answer.strip() or self._options.dry_run):
             self._services.warn(about_case(f"{trial.target.name}: an answer is empty", trial.case.id))
         grade = await self._grade(trial, request, response, label)
-        if self._options.dry_run and not has_reference(trial.case):
-            self._services.warn(about_case(PREDEFINED_ANSWER, trial.case.id))
         if self._options.dry_run and _lacks_outcome(trial.case, grade):
             return failed_row(trial, effort, ProviderError("request", NO_OUTCOME), now=now())
         trace = self._options.include_trace

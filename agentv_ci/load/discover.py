@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import UsageError
@@ -27,6 +28,8 @@ class DiscoveredFile(Struct, frozen=True):
     path: Path
     named: bool
     """Whether the user gave this exact path."""
+    patterns: frozenset[str] = frozenset()
+    """What the user gave that matches it."""
 
 
 def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
@@ -46,7 +49,8 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     for pattern in patterns:
         matched = list(_expand(pattern, cwd))
         for file in matched:
-            files[file.path] = file if file.named else files.get(file.path, file)
+            known = files.get(file.path, file)
+            files[file.path] = replace(file, named=file.named or known.named, patterns=known.patterns | {pattern})
         if not matched:
             idle.append(pattern)
     if files and idle:

@@ -103,3 +103,19 @@ def test_path_that_permissions_close_is_one_warning(project: Project) -> None:
     finally:
         for name in ("closed", "unlisted"):
             project.path(name).chmod(0o755)
+
+
+@pytest.mark.parametrize("unused", ["notes", "notes/*.yaml", "notes/a.yaml", "targets.yaml"])
+@pytest.mark.parametrize("command", [["eval", "--dry-run"], ["compile", "--out", "p.json"], ["eval", "--list"]])
+def test_paths_without_eval_documents_beside_others_are_named(
+    project: Project, command: list[str], unused: str
+) -> None:
+    project.write({"notes/a.yaml": "a: 1\n", "notes/b.yaml": "b: 1\n"})
+    done = project.run(*command, "evals", unused)
+    if unused == "notes/a.yaml":
+        # A file that is named is an error of its own.
+        assert (done.code, "notes/a.yaml" in done.err) == (2, True)
+        return
+    assert (done.code, done.err.splitlines()[:1]) == (0, [f"warning: no eval document in '{unused}'"]), done.err
+    done = project.run(*command, "evals", "evals/*.yaml", ".")
+    assert (done.code, "no eval document" in done.err) == (0, False)
