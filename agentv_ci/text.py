@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -15,6 +16,8 @@ FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
 
 
 MAX_NAMED = 5
+SMALL_USD = 0.001
+"""Smaller amounts are shown with two digits."""
 
 OPPOSITES = (("min", "max"), ("sub", "super"), ("insensitive", "sensitive"))
 
@@ -53,6 +56,14 @@ def listed(words: Iterable[object]) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: `1 error`, `2 errors`."""
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def dollars(amount: float) -> str:
+    """Return an amount in dollars, with more than four decimal places if it is too small for them."""
+    if amount == 0:
+        return "$0"
+    decimals = max(4, 1 - math.floor(math.log10(abs(amount)))) if abs(amount) < SMALL_USD else 4
+    return f"${amount:.{decimals}f}"
 
 
 def unfenced(text: str) -> str:

@@ -194,9 +194,15 @@ def _renamed(cases: Sequence[ComparedCase]) -> Iterable[str]:
     for case in cases:
         name, details = _parts(case.id)
         if case.change == "removed":
-            near = [other for other, more in added.get((case.suite, name), ()) if details < more or more < details]
+            near = [other for other, more in added.get((case.suite, name), ()) if _may_be_one(details, more)]
             if near:
                 yield f"{shortened(case.id, MAX_NAME)} ({first_few([shortened(each, MAX_NAME) for each in near])})"
+
+
+def _may_be_one(details: set[str], others: set[str]) -> bool:
+    """Whether two ids of a name may be of one test: one has fewer details, or one of them is another."""
+    is_part = details < others or others < details
+    return is_part or len(details - others) == 1 == len(others - details)
 
 
 def _parts(case_id: str) -> tuple[str, set[str]]:
@@ -302,6 +308,29 @@ def _undecided(statement: Statement, cases: Sequence[ComparedCase], *, by_target
     for change in statement.metrics:
         if change.allowed is not None and change.verdict == "undecided":
             yield f"{metric_text(change)}"
+
+
+def too_few_to_confirm(comparison: Comparison, more: int) -> str | None:
+    """Return which suspects so many more trials of the newer side alone cannot show to be worse, if any."""
+    statement = comparison.statement
+    if statement is None:
+        return None
+    suspects, rate = {case.key for case in statement.maybe_worse_cases}, wrong_calls(statement.confidence)
+    few = [case for case in comparison.cases if case.key in suspects and not _can_be_confirmed(case, more, rate)]
+    if not few:
+        return None
+    names = _ids(few, by_target=comparison.by_target)
+    trials = counted(min(case.base.graded for case in few if case.base is not None), "trial")
+    return (
+        f"{comparison.base} has too few trials ({trials}) of {names}: more trials of this run alone can show that "
+        f"a case still passes, not that it is worse; accept a baseline of --repeat {USUAL_TRIALS}"
+    )
+
+
+def _can_be_confirmed(case: ComparedCase, more: int, rate: float) -> bool:
+    if case.base is None or case.head is None:
+        return True
+    return can_be_called(Margins(case.base.graded, case.head.graded + more, case.base.graded), rate)
 
 
 def _with_rates(named: Sequence[OfCase], what: str, cases: Sequence[ComparedCase], *, by_target: bool) -> str:

@@ -28,7 +28,7 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED, UNDECIDED
-from agentv_ci.text import counted, shortened
+from agentv_ci.text import counted, dollars, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import Comparison
@@ -209,7 +209,7 @@ def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> It
     """Yield what is wrong with the cost of the whole run."""
     cost = tally.spending.cost_usd
     if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
-        yield _cause(BUDGET, "cost", f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} allowed")
+        yield _cause(BUDGET, "cost", f"the run cost {dollars(cost)}, at most ${ending.max_cost_usd:g} allowed")
     is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
     if is_bounded and ending.unpriced_models:
         models = ", ".join(ending.unpriced_models)
@@ -265,10 +265,19 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
         yield from (_cause(code, "undecided", f"against {comparison.base}: {each}") for each in comparison.undecided)
     for reason in comparison.unmeasured:
         yield _cause(INFRASTRUCTURE, "unmeasured", f"against {comparison.base}: a limit was not checked: {reason}")
-    for reason in comparison.statement.withheld if comparison.statement is not None else ():
-        yield _cause(
-            INFRASTRUCTURE, "withheld", f"against {comparison.base}: no decision: {reason}; --allow-changes decides"
-        )
+    yield from (
+        _cause(INFRASTRUCTURE, "withheld", f"against {comparison.base}: no decision: {reason}")
+        for reason in _withheld(comparison)
+    )
+
+
+def _withheld(comparison: Comparison) -> Iterator[str]:
+    """Yield why a comparison decides nothing, and what decides it; nothing but trials makes up for missing ones."""
+    statement = comparison.statement
+    if statement is None:
+        return
+    cure = "" if statement.missing_decide else "; --allow-changes decides"
+    yield from (f"{reason}{cure}" for reason in statement.withheld)
 
 
 def _judge_suite(
@@ -285,10 +294,13 @@ def _judge_suite(
         # Cases that did not run because the run was stopped are not errors; the stop has its own reason.
         errors -= sum(outcome.missing for outcome in counting) + max(0, suite.cases - len(outcomes))
     has_too_many = errors > suite.max_errors
-    decided = [outcome for outcome in counting if _is_decided(outcome, ending)]
-    yield from _quality(suite, decided, INFRASTRUCTURE if has_too_many else FAILED)
+    run = [outcome for outcome in counting if outcome.verdict != "skipped"]
+    is_nothing = ending.stopped is None and all(outcome.verdict == "error" for outcome in run)
+    if not is_nothing:
+        decided = [outcome for outcome in counting if _is_decided(outcome, ending)]
+        yield from _quality(suite, decided, INFRASTRUCTURE if has_too_many else FAILED)
     if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
-        message = f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} allowed"
+        message = f"the suite cost {dollars(cost)}, at most ${suite.max_cost_usd:g} allowed"
         yield _cause(BUDGET, "cost", message, suite.suite)
     if has_too_many:
         what = "trial" if any(outcome.case.trials > 1 for outcome in outcomes) else "case"
@@ -298,11 +310,20 @@ def _judge_suite(
     if errors > suite.max_errors and capped:
         message = f"{counted(capped, 'trial')} not started: the case had used its max_cost_usd or max_requests"
         yield _cause(BUDGET, "cost", message, suite.suite)
-    run = [outcome for outcome in counting if outcome.verdict != "skipped"]
-    if ending.stopped is None and (run or not outcomes) and all(outcome.verdict == "error" for outcome in run):
-        # Without any grade, nothing is known about quality.
+    if is_nothing and (run or not outcomes):
+        # Without any answer, nothing is known about quality.
         broke = has_too_many or ending.unrecorded > 0
-        yield _cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", "no case was graded", suite.suite)
+        crashed = sum(outcome.is_graded for outcome in run)
+        yield _cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", _nothing(crashed, len(run)), suite.suite)
+
+
+def _nothing(crashed: int, cases: int) -> str:
+    """Return why no case of a suite has a verdict; the trials of some may all have crashed."""
+    if not crashed:
+        return "no case was graded"
+    if crashed < cases:
+        return f"{crashed} of {counted(cases, 'case')} crashed, and no other was graded"
+    return "the only case crashed" if cases == 1 else f"all {cases} cases crashed"
 
 
 def _is_decided(outcome: CaseOutcome, ending: Ending) -> bool:

@@ -44,6 +44,8 @@ MOST_STEPS = 100
 """Of a distribution that is compared with one of another number of values."""
 USUAL_TRIALS = 5
 """With so many trials a side, one case can show a drop."""
+REPEATS = (USUAL_TRIALS, 10, 20, 50)
+"""Numbers of trials that are advised, the first that is more than there are and can decide."""
 SAME_SCORE = 1e-4
 """Largest difference of scores that are stored with few digits."""
 
@@ -227,12 +229,18 @@ def _rate_change(question: _Question, pairs: Sequence[CasePair], level: float, c
 
 def _too_few_trials(cases: Sequence[Trials], level: float) -> str | None:
     """Return what would show a drop, if no drop of these cases is large enough to be seen."""
-    largest = cochran_mantel_haenszel([case._replace(base_passed=case.base, head_passed=0) for case in cases])
-    if largest <= level:
+    if _shows_drop([case._replace(base_passed=case.base, head_passed=0) for case in cases], level):
         return None
-    is_known_cure = any(min(case.base, case.head) < USUAL_TRIALS for case in cases)
-    more = f"--repeat {USUAL_TRIALS}" if is_known_cure else "more trials"
-    return f"too few trials to see any drop; use {more}"
+    sides = max(case.base for case in cases), max(case.head for case in cases)
+    for repeat in REPEATS:
+        if repeat > min(sides) and _shows_drop([Trials(repeat, repeat, 0, repeat)] * len(cases), level):
+            both = " on both sides" if repeat <= max(sides) else ""
+            return f"too few trials to see any drop; use --repeat {repeat}{both}"
+    return "too few trials to see any drop; use more trials"
+
+
+def _shows_drop(cases: Sequence[Trials], level: float) -> bool:
+    return cochran_mantel_haenszel(cases) <= level
 
 
 def _score_change(answer: _Answer, level: float) -> MetricChange:
@@ -392,9 +400,20 @@ def _limit_reason(answer: _Answer, verdict: MetricVerdict, level: float) -> str 
     if verdict == "undecided" and not (rising or falling or unmeasured):
         clusters = found.clusters if found is not None else len(answer.known)
         is_enough = found is not None and clusters >= needed
-        decides = "use more trials, or allow more" if is_enough else f"it needs {needed} cases, or --repeat 5"
-        reasons.append(decides)
+        reasons.append("use more trials, or allow more" if is_enough else _enough_values(answer, needed))
     return "; ".join(reasons) or None
+
+
+def _enough_values(answer: _Answer, needed: int) -> str:
+    """Return how many cases or trials a limit needs, of which there are fewer."""
+    cases = max(1, len(answer.known))
+    sides = (max((len(case[side]) for case in answer.known), default=0) for side in (1, 2))
+    fewest, most = sorted(sides)
+    repeat = next((repeat for repeat in REPEATS if repeat > fewest and repeat * cases >= needed), None)
+    if cases >= FEW_CASES or repeat is None:
+        # Then trials do not count as cases do.
+        return f"it needs {needed} cases"
+    return f"it needs {needed} cases, or --repeat {repeat}" + (" on both sides" if repeat <= most else "")
 
 
 def _missing(answer: _Answer) -> str:

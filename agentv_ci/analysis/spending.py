@@ -25,6 +25,8 @@ class Spending(Struct):
     answers: int | None = None
     """In parts of a dollar; None when unknown."""
     judges: int | None = None
+    is_partial: bool = False
+    """Whether the cost of something that used tokens is unknown."""
 
     @property
     def cost_usd(self) -> float | None:
@@ -39,10 +41,12 @@ class Spending(Struct):
     def count(self, row: AnyRow) -> None:
         """Add the spending of a row."""
         self._add(row.usage, row.judge_usage, parts(row.cost_usd), parts(row.judge_cost_usd))
+        self.is_partial |= lacks_cost(row)
 
     def add(self, more: Spending) -> None:
         """Add other spending."""
         self._add(more.usage, more.judge_usage, more.answers, more.judges)
+        self.is_partial |= more.is_partial
 
     def _add(self, usage: AnyUsage, judge_usage: AnyUsage | None, answers: int | None, judges: int | None) -> None:
         self.usage = plus(self.usage, usage)
@@ -50,6 +54,13 @@ class Spending(Struct):
             self.judge_usage = plus(self.judge_usage, judge_usage)
         self.answers = sum_of_known(self.answers, answers)
         self.judges = sum_of_known(self.judges, judges)
+
+
+def lacks_cost(row: AnyRow) -> bool:
+    """Whether the cost of an answer, a judge or a failed request of a row is unknown."""
+    has_answer = row.verdict != "skipped" and row.error_kind in (None, "evaluator")
+    is_unknown = (has_answer and row.cost_usd is None) or (row.judge_usage is not None and row.judge_cost_usd is None)
+    return is_unknown or any(expense.cost_usd is None for expense in row.expenses or ())
 
 
 def plus(one: StoredUsage, two: AnyUsage) -> StoredUsage:

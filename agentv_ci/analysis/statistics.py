@@ -100,6 +100,7 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
     return Group(
         **figures,
         cost_per_pass_usd=cost_per_pass(spent.cost_usd, figures["passed"]),
+        lacks_costs=spent.is_partial and spent.cost_usd is not None,
         usage=recorded(spent.usage),
         judge_usage=recorded(spent.judge_usage),
         cost_usd=dollars(spent.answers),

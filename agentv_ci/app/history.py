@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentv_ci.analysis.health.correlation import trial_correlation
+from agentv_ci.analysis.health.histories import histories
 from agentv_ci.analysis.health.report import health_of
 from agentv_ci.analysis.recording import Recording
 from agentv_ci.app.proof_file import read_proof
@@ -22,6 +24,8 @@ from agentv_ci.ledger.lines import file_of, why_refused
 from agentv_ci.ledger.place import MAX_AHEAD, LedgerPlace, add_to_ledger, read_ledger
 from agentv_ci.results.files import RESULTS_SUFFIXES, scan_rows
 
+DAYS = 180
+"""Of a ledger, the newest are looked at."""
 MERGE = "merge the shards with `agentv-ci report --out`"
 
 
@@ -65,6 +69,15 @@ async def health(place: LedgerPlace, proof: Path | None, environment: Environmen
     if not ledger.runs and not ledger.damaged:
         raise NothingToRun(f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`")
     return health_of(ledger, proven)
+
+
+async def correlation_in(place: LedgerPlace, environment: Environment, *, since: date) -> float | None:
+    """Return the correlation of the trials of one run in a ledger; None if too few runs show it.
+
+    Raises LedgerUnavailable.
+    """
+    ledger = await read_ledger(place, environment, since)
+    return trial_correlation(histories(ledger.runs))
 
 
 class _Run(Struct, frozen=True):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -16,7 +18,7 @@ from agentv_ci.analysis.gate import undecided_code
 from agentv_ci.analysis.metric_changes import Limit
 from agentv_ci.analysis.statement import Terms
 from agentv_ci.app.compare import compare_by_target, compare_files
-from agentv_ci.cli.console import short, show_line, show_summary
+from agentv_ci.cli.console import short, show_line, show_summary, show_warning
 from agentv_ci.cli.defaults import BASELINE, repository, require_latest
 from agentv_ci.cli.options import (
     ALLOW_CHANGES,
@@ -65,6 +67,11 @@ class CompareOptions:
         UNDECIDED, type=click.Choice(["pass", "fail"]), help=UNDECIDED_HELP
     )
     increases: IncreaseOptions = field(metadata=part(IncreaseOptions))
+    ledger: str | None = option(
+        "--ledger",
+        metavar="PLACE",
+        help="Estimate from this ledger, a folder or else a branch, how alike the trials of one run are.",
+    )
     form: str = option("--format", **TEXT_OR_JSON)
 
     def terms(self) -> Terms:
@@ -98,12 +105,15 @@ def command(options: CompareOptions) -> int:
       agentv-ci compare main.jsonl --format json
       agentv-ci compare main.jsonl branch.jsonl --max-cost-increase 10% --max-p95-latency-increase 20%
       agentv-ci compare both.jsonl --by target --base small
+      agentv-ci compare main.jsonl branch.jsonl --ledger agentv-history
     """
     cwd = Path.cwd()
     now, terms, base, head = datetime.now(UTC), options.terms(), options.base, options.head
     if options.by is not None:
         if head is not None:
             raise UsageError("--by target takes one results file")
+        if options.ledger is not None:
+            raise UsageError("--ledger is about two runs, not about the targets of one")
         name = base or require_latest(cwd)
         return _show_all(compare_by_target(cwd / name, options.base_target, terms, name=name, now=now), options.form)
     if options.base_target is not None:
@@ -111,11 +121,30 @@ def command(options: CompareOptions) -> int:
     base = base or str(short(repository(cwd) / BASELINE, cwd))
     head = head or require_latest(cwd)
     comparison = compare_files(cwd / base, cwd / head, terms, names=(base, head), now=now)
+    if options.ledger is not None:
+        correlation = _correlation_in(options.ledger, cwd, now)
+        comparison = comparison.model_copy(update={"trial_correlation": correlation})
     if options.form == "json":
         click.echo(json.dumps(_document(comparison), indent=2))
     else:
         _show(comparison)
     return _code(comparison)
+
+
+def _correlation_in(place: str, cwd: Path, now: datetime) -> float | None:
+    # Few comparisons have a ledger.
+    from agentv_ci.app.environment import system_environment
+    from agentv_ci.app.history import DAYS, correlation_in
+    from agentv_ci.ledger.place import LedgerPlace
+
+    folder = cwd / place
+    ledger = LedgerPlace(folder, None) if folder.is_dir() else LedgerPlace(repository(cwd), place)
+    correlation = asyncio.run(
+        correlation_in(ledger, system_environment(os.environ), since=now.date() - timedelta(days=DAYS))
+    )
+    if correlation is None:
+        show_warning(f"too few runs in the ledger '{place}' to estimate how alike the trials of one run are")
+    return correlation
 
 
 def _show_all(comparisons: Sequence[Comparison], form: str) -> int:

@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 import click
 
 from agentv_ci.app.environment import system_environment
-from agentv_ci.app.history import Added, add_results, health, import_results, results_named
+from agentv_ci.app.history import DAYS, Added, add_results, health, import_results, results_named
 from agentv_ci.app.site import write_site
 from agentv_ci.cli.console import show_line, show_summary, show_warning
 from agentv_ci.cli.defaults import repository, require_latest
@@ -24,7 +24,6 @@ from agentv_ci.publish.workflow import read_workflow
 from agentv_ci.report.health import health_annotations, health_lines, health_text
 from agentv_ci.text import counted
 
-DAYS = 180
 MAX_DAYS = 36_500
 
 

@@ -9,6 +9,7 @@ import click
 
 from agentv_ci.cli.console import one_line
 from agentv_ci.text import counted
+from agentv_ci.text import dollars as amount_text
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.plan_summaries import PlannedCases  # a run needs none
@@ -46,7 +47,9 @@ def show_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
 
 def dollars(cost: float | None) -> str:
     """Return an estimated cost."""
-    return "-" if cost is None else f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"
+    if cost is None:
+        return "-"
+    return f"${cost:,.2f}" if cost >= 1 else amount_text(cost)
 
 
 def time_text(seconds: float) -> str:

@@ -127,12 +127,24 @@ class Comparison(Recorded):
     left_out: int = Field(0, description="Cases with a changed question or evaluators, which do not count.")
     counts: dict[Change, int] = Field(description="Change → number of cases that count.")
     statement: Statement | None = Field(None, description="What the comparison states as a whole.")
-    pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
-    mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")
+    pass_rate: Figure | None = Field(
+        description="Share of cases that pass (exact McNemar test). For programs of earlier versions: `statement` "
+        "decides."
+    )
+    mean_score: Figure | None = Field(
+        description="Mean of the cases' scores (Wilcoxon's signed-rank test). For programs of earlier versions: "
+        "`statement` decides."
+    )
     unmeasured: Items[str] = Field((), description="Limits that could not be checked, and why.")
     undecided: Items[str] = Field((), description="What too few trials leave open, and what decides it.")
     when_undecided: WhenUndecided | None = Field(
         None, exclude_if=is_none, description="What it counts as if it is undecided; null: neither."
+    )
+    trial_correlation: Share | None = Field(
+        None,
+        exclude_if=is_none,
+        description="Correlation of trials of the same case and run in a ledger: with 0.05 or more, more verdicts "
+        "are wrong than the confidence says. Absent without a ledger, and if it has too few runs.",
     )
     warnings: Items[str] = Field(description="Reasons not to trust the older side.")
     reasons: Items[str] = Field(description="Why this is a regression; empty otherwise.")

@@ -339,6 +339,8 @@ class Grade(Struct, frozen=True):
     """The reason for verdict `error`."""
     judge_usage: Usage | None = None
     judge_cost_usd: float | None = None
+    judge_expenses: tuple[Expense, ...] = ()
+    """What judges have used, if the price of some of them is unknown, but not of all."""
     """None if the price of a judge is unknown."""
     masked: bool = False
     """Whether a secret was redacted in a judge's reply."""

@@ -1,6 +1,7 @@
 """The run report: the JSON file beside the results."""
 # ruff: noqa: PLC0414  # exports
 
+from operator import not_
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Struct
@@ -102,6 +103,9 @@ class Group(CaseFigures):
     )
 
     cost_per_pass_usd: Dollars | None = Field(None, exclude_if=is_none, description=COST_OF_SUCCESS)
+    lacks_costs: bool = Field(
+        False, exclude_if=not_, description="Whether costs are missing because their price is unknown or not reported."
+    )
 
     @property
     def total_usd(self) -> float | None:

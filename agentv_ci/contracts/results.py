@@ -332,12 +332,17 @@ class ResultRow(Recorded):
     )
     cached: bool = Field(False, description="Whether the answer comes from the cache or a recording, without cost.")
     judge_usage: Usage | None = Field(None, description="Tokens of the judges, with those of replies that failed.")
-    judge_cost_usd: Dollars | None = Field(None, description="Cost of the judges; null if a price is unknown.")
+    judge_cost_usd: Dollars | None = Field(
+        None,
+        description="Cost of the judges; the known part if `expenses` has one of a judge without a cost, null if "
+        "none is known.",
+    )
     expenses: Items[Expense] | None = Field(
         None,
         exclude_if=is_none,
-        description="What each request used, if one failed and still used tokens or money, or an earlier run did; "
-        "the sums are in usage, cost_usd, judge_usage and judge_cost_usd.",
+        description="What each request used, if one failed and still used tokens or money, or an earlier run did; of "
+        "judges, what those with and those without a known price used, if there are both. The sums are in usage, "
+        "cost_usd, judge_usage and judge_cost_usd.",
     )
     request: FreeObject = Field(default_factory=dict, description="Request as JSON text, without secrets.")
     output_messages: Items[OutputMessage] | None = Field(
@@ -351,7 +356,7 @@ class ResultRow(Recorded):
         None,
         exclude_if=is_none,
         description="Digest of the settings, except secrets, that the target and the judges take from the environment, "
-        "such as a model; absent without any.",
+        "such as a model; absent without any, in dry runs and in replays, which take nothing from it.",
     )
     workspace: WorkspaceRecord | None = Field(
         None, exclude_if=is_none, description="What the agent left behind; absent without a workspace."

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
-from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Request, Response, Score, Warn
+from agentv_ci.contracts.exchange import Ask, Grade, JudgeQuestion, Log, ProviderError, Request, Response, Score, Warn
 from agentv_ci.contracts.plan import FilePart, FileReference, PlanCase, PlanEvaluator, PlanFile, PlanMessage
-from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, Usage
+from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, Usage, total_cost, total_usage
 from agentv_ci.workspaces.places import Work
 
 
@@ -71,11 +71,11 @@ class EvaluatorServices(Struct):
     """Whether a text has a secret, which is masked in answers."""
     hides_match: Callable[[Callable[[str], bool]], bool] = lambda _: False
     """Whether one of the secrets meets a condition."""
-    judge_usage: Usage | None = None
-    """Tokens that judges have used so far."""
     masked: bool = False
     """Whether a secret was masked in the output of a judge or a script."""
-    _judge_costs: list[float | None] = field(default_factory=list)
+    _priced: list[Expense] = field(default_factory=list)
+    """What judges have used so far whose cost is known."""
+    _unpriced: list[Expense] = field(default_factory=list)
 
     async def ask_judge(self, target: str, question: JudgeQuestion) -> Response:
         """Ask a judge and count its tokens; raises ProviderError."""
@@ -83,26 +83,30 @@ class EvaluatorServices(Struct):
             response = await self.ask(target, question)
         except ProviderError as error:
             self.masked |= error.masked
-            self._count_failed(error.expenses)
+            self._count(error.expenses)
             raise
         self.masked |= response.masked
-        self._count_failed(response.expenses)
-        self._count(response.usage, response.cost_usd)
+        answer = Expense(usage=response.usage or Usage(), cost_usd=response.cost_usd)
+        self._count([*response.expenses, answer])
         return response
 
-    def _count_failed(self, expenses: Iterable[Expense]) -> None:
+    def _count(self, expenses: Iterable[Expense]) -> None:
         for expense in expenses:
-            self._count(expense.usage, expense.cost_usd)
+            (self._unpriced if expense.cost_usd is None else self._priced).append(expense)
 
-    def _count(self, usage: Usage | None, cost_usd: float | None) -> None:
-        self.judge_usage = usage if self.judge_usage is None else self.judge_usage.plus(usage)
-        self._judge_costs.append(cost_usd)
-
-    @property
-    def judge_cost_usd(self) -> float | None:
-        """What judges have cost so far; None without judges, or when one has no known price."""
-        known = [cost for cost in self._judge_costs if cost is not None]
-        return math.fsum(known) if known and len(known) == len(self._judge_costs) else None
+    def with_judges(self, grade: Grade) -> Grade:
+        """Return a grade with what judges have used, and whether a secret was masked."""
+        usage = total_usage([*self._priced, *self._unpriced])
+        parts = [self._priced, self._unpriced] if self._priced and self._unpriced else []
+        return replace(
+            grade,
+            judge_usage=usage if usage != Usage() else None,
+            judge_cost_usd=total_cost(self._priced),
+            judge_expenses=tuple(
+                Expense(is_judge=True, usage=total_usage(part), cost_usd=total_cost(part)) for part in parts
+            ),
+            masked=self.masked,
+        )
 
 
 def output_message(message: OutputMessage) -> JsonObject:

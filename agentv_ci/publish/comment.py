@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from agentv_ci.contracts.action import History, PastRun
 from agentv_ci.publish.workflow import Workflow
-from agentv_ci.text import on_one_line
+from agentv_ci.text import dollars, on_one_line
 
 LIMIT = 60_000
 """Characters; GitHub refuses more than 65,536."""
@@ -98,5 +98,5 @@ def _row(run: PastRun, workflow: Workflow) -> str:
     url = f"{workflow.server_url}/{workflow.repository}/actions/runs/{run.run_id}"
     passed = "" if run.passed is None or run.total is None else f"{run.passed}/{run.total}"
     mean = "" if run.mean is None else f"{run.mean:.3f}"
-    cost = "" if run.cost_usd is None else f"${run.cost_usd:.4f}"
+    cost = "" if run.cost_usd is None else dollars(run.cost_usd)
     return f"| [{run.at}]({url}) | {run.sha[:7]} | {run.verdict} | {passed} | {mean} | {cost} |"

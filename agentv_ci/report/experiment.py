@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import PASSED
 from agentv_ci.report import view
 from agentv_ci.report.lines import MAX_SHOWN, Line, Style, more_line
-from agentv_ci.text import counted, on_one_line, shortened
+from agentv_ci.text import counted, dollars, on_one_line, shortened
 
 if TYPE_CHECKING:
     # Few runs are experiments.
@@ -108,7 +108,7 @@ def mean_text(metric: str, mean: float | None) -> str:
         case "pass":
             return f"{mean:.1%}"
         case "cost":
-            return view.dollars(mean)
+            return dollars(mean)
         case "tokens":
             return f"{mean:,.0f}"
         case "duration":

@@ -8,12 +8,9 @@ from itertools import groupby
 
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.health import HealthFinding, HealthReport
-from agentv_ci.report.lines import Line
+from agentv_ci.report.lines import Line, correlation_line
 from agentv_ci.text import counted
 from agentv_ci.workflow_commands import annotation_command
-
-WORTH_A_WARNING = 0.05
-"""A correlation of trials at which the level of a comparison no longer holds."""
 
 
 def health_lines(report: HealthReport) -> Iterator[Line]:
@@ -31,11 +28,7 @@ def health_lines(report: HealthReport) -> Iterator[Line]:
     yield Line(f"ledger: {report.source}")
     yield Line(f"{counted(report.runs, 'run')}{days}; {counted(report.cases, 'case')}{few}")
     if (correlation := report.trial_correlation) is not None:
-        text = f"correlation of the trials of one run: {correlation:.2f}"
-        if correlation >= WORTH_A_WARNING:
-            yield Line(f"{text}; comparisons of runs are wrong in more than 5%: interleave base and head", "warn")
-        else:
-            yield Line(text)
+        yield correlation_line(correlation)
     chance = f"a drift is chance in at most {report.false_alarms:.0%} of reports"
     found = counted(len(report.findings), "finding")
     yield Line(f"health: {found}; {chance}", "plain" if report.findings else "good")

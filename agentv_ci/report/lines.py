@@ -20,7 +20,7 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.results import Usage
 from agentv_ci.report import view
 from agentv_ci.report.matrix import MatrixCase
-from agentv_ci.text import counted, on_one_line, shortened
+from agentv_ci.text import counted, dollars, on_one_line, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import Change, Comparison
@@ -32,6 +32,8 @@ BAR = 30
 MAX_NOTES = 3
 MAX_NAME = 60
 MAX_MESSAGE = 200
+HIGH_CORRELATION = 0.05
+"""Of the trials of one run: with more, the level of a comparison no longer holds."""
 WORTH_A_TIME_S = 1.0
 
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
@@ -149,7 +151,7 @@ def _usage(usage: Usage) -> Iterator[Line]:
 def _cost(report: RunReport) -> Iterator[Line]:
     if (cost := view.cost_text(report, report)) is not None:
         judges = view.judges_cost(report)
-        included = f", including {view.dollars(judges)} for judges" if judges is not None else ""
+        included = f", including {dollars(judges)} for judges" if judges is not None else ""
         yield Line(f"cost: {cost}{included}")
     yield from (Line(each, "warn") for each in view.cost_remarks(report))
 
@@ -186,6 +188,16 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     yield Line(f"cases: {view.changes_text(comparison)}")
     yield from (Line(f"  {each}") for each in view.one_sided(comparison))
     yield from (Line(f"warning: {on_one_line(each)}", "warn") for each in comparison.warnings)
+    if comparison.trial_correlation is not None:
+        yield correlation_line(comparison.trial_correlation)
+
+
+def correlation_line(correlation: float) -> Line:
+    """Return how alike the trials of one run are, and what that says of comparisons."""
+    text = f"correlation of the trials of one run: {correlation:.2f}"
+    if correlation < HIGH_CORRELATION:
+        return Line(text)
+    return Line(f"{text}; comparisons of runs are wrong in more than 5%: interleave base and head", "warn")
 
 
 def statement_lines(comparison: Comparison) -> Iterator[Line]:

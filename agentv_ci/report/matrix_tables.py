@@ -10,7 +10,7 @@ from agentv_ci.report import view
 from agentv_ci.report.inert_markdown import SIGNS, cell_code, folded
 from agentv_ci.report.matrix import MatrixCase, matrix_cases
 from agentv_ci.report.view import RunView
-from agentv_ci.text import counted, shortened
+from agentv_ci.text import counted, dollars, shortened
 
 MAX_CASES = 50
 MAX_TARGETS = 10
@@ -24,14 +24,14 @@ def target_table(run: RunView) -> str:
     head = ["", "target", "cases", "passed", "failed", "errors", *(name.replace("_", " ") for name in others)]
     shows_each = any(each.cost_per_pass_usd is not None for each in targets)
     head += ["mean", "cost", *(["cost per passed case"] if shows_each else []), "time"]
-    least = "≥ " if run.report.unpriced_models else ""
 
     def row(group: Group) -> Sequence[str]:
         sign = SIGNS[verdicts[group.name]] if group.name in verdicts else ""
         counts = [group.cases, group.passed, group.failed, group.errored, *(getattr(group, name) for name in others)]
         mean = "" if group.mean is None else f"{group.mean:.3f}"
         costs = [group.total_usd, *([group.cost_per_pass_usd] if shows_each else [])]
-        amounts = ["" if each is None else least + view.dollars(each) for each in costs]
+        least = "≥ " if view.lacks_price(run.report, group) else ""
+        amounts = ["" if each is None else least + dollars(each) for each in costs]
         time = "" if group.duration_s is None else view.duration_text(group.duration_s)
         return [sign, _name(group.name), *map(str, counts), mean, *amounts, time]
 

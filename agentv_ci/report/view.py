@@ -23,7 +23,7 @@ from agentv_ci.contracts.case_key import CaseKey, case_name
 from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures, Group, RunReport, Stop, Validation
 from agentv_ci.contracts.results import NO_OUTCOME, ResultRow
-from agentv_ci.text import counted, first_few, listed, on_one_line
+from agentv_ci.text import counted, dollars, first_few, listed, on_one_line
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate
@@ -221,19 +221,19 @@ def trials_text(outcome: CaseOutcome) -> str | None:
     return f"{outcome.passed} of {len(outcome.trials)} trials passed" if len(outcome.trials) > 1 else None
 
 
-def dollars(amount: float) -> str:
-    """Return an amount in dollars."""
-    return f"${amount:.4f}"
-
-
 def cost_text(report: RunReport, figures: RunReport | Group) -> str | None:
     """Return the cost of a run or of a part of it, and of each case that passed; None if it is unknown."""
     amount = figures.cost_usd if isinstance(figures, RunReport) else figures.total_usd
     if amount is None:
         return None
-    least = "at least " if report.unpriced_models else ""
+    least = "at least " if lacks_price(report, figures) else ""
     each = figures.cost_per_pass_usd
     return f"{least}{dollars(amount)}" + (f", {dollars(each)} per passed case" if each is not None else "")
+
+
+def lacks_price(report: RunReport, figures: RunReport | Group) -> bool:
+    """Whether the cost of a run, or of a part of it, is only known in part."""
+    return bool(report.unpriced_models) and (isinstance(figures, RunReport) or figures.lacks_costs)
 
 
 def duration_text(seconds: float) -> str:

@@ -39,23 +39,27 @@ def with_totals(response: Response, expenses: tuple[Expense, ...]) -> Response:
     return replace(response, expenses=expenses, usage=total_usage(expenses), cost_usd=total_cost(expenses))
 
 
-def with_expenses(fields: Mapping[str, Any], expenses: Sequence[Expense]) -> dict[str, Any]:
-    """Return the fields of a row with the sums of all expenses; without any, the fields as they are."""
-    if not expenses:
+def with_expenses(
+    fields: Mapping[str, Any], expenses: Sequence[Expense], judges: Sequence[Expense] = ()
+) -> dict[str, Any]:
+    """Return the fields of a row with the sums of all expenses; without any, the fields as they are.
+
+    `judges` is what the judges of the row have used, if their sums do not tell all.
+    """
+    if not expenses and not judges:
         return dict(fields)
     if all(expense.is_earlier for expense in expenses):
         # Nothing failed in this run, so the answer is not among them.
         expenses = [*expenses, *_answer_of(fields)]
-    expenses = [*expenses, *_judges_of(fields)]
+    expenses = [*expenses, *(judges or _judges_of(fields))]
     of_target = [expense for expense in expenses if not expense.is_judge]
     of_judges = [expense for expense in expenses if expense.is_judge]
-    is_priced = all(expense.cost_usd is not None for expense in of_judges)
     return {
         **fields,
         "usage": total_usage(of_target),
         "cost_usd": total_cost(of_target),
         "judge_usage": total_usage(of_judges) if of_judges else None,
-        "judge_cost_usd": total_cost(of_judges) if is_priced else None,
+        "judge_cost_usd": total_cost(of_judges),
         "expenses": tuple(expenses),
     }
 

@@ -17,7 +17,7 @@ from agentv_ci.contracts.plan import Plan, PlanCase, seed_of
 from agentv_ci.contracts.results import Expense, ResultRow, RowSource
 from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.errors import UsageError
-from agentv_ci.prices import unpriced_name
+from agentv_ci.prices import price_of, unpriced_name
 from agentv_ci.results.caps import NOTHING_USED, Used, is_capped
 from agentv_ci.results.expenses import as_earlier, earlier_cost
 from agentv_ci.results.files import ResultsFormat, form, read_items
@@ -284,9 +284,11 @@ class ResumedResults:
     def _unpriced(self, row: ResultRow, case: PlanCase) -> Iterator[str]:
         targets = self._plan.targets
         yield from unpriced_answer(row, targets[case.target])
-        if row.judge_usage is not None and row.judge_cost_usd is None:
-            judges = (targets[key] for key in case.judges)
-            yield from (model_name(judge) or judge.name for judge in judges if judge.charges)
+        is_unpriced = any(each.is_judge and each.cost_usd is None for each in row.expenses or ())
+        if is_unpriced or (row.judge_usage is not None and row.judge_cost_usd is None):
+            prices = next(suite.prices for suite in self._plan.suites if suite.path == case.suite)
+            names = (model_name(judge) or judge.name for key in case.judges if (judge := targets[key]).charges)
+            yield from (name for name in names if not is_unpriced or price_of(name, prices) is None)
 
     def _fits(self, row: ResultRow, case: PlanCase) -> bool:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -79,7 +80,7 @@ def graded_row(
     }
     if not include_trace:
         grade = replace(grade, results=tuple(map(without_prompts, grade.results)))
-    return _row(trial, effort, _graded(trial.case, grade, now) | answer)
+    return _row(trial, effort, _graded(trial.case, grade, now) | answer, grade.judge_expenses)
 
 
 def without_prompts(result: EvaluatorResult) -> EvaluatorResult:
@@ -144,9 +145,10 @@ def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime,
     masked, dry_run = row.masked or grade.masked, row.dry_run or dry_run
     update = {"digest": row.digest, "masked": masked, "dry_run": dry_run}
     fields = _graded(case, grade, now) | update
-    if row.expenses is not None:
+    if row.expenses is not None or grade.judge_expenses:
         answer = {"usage": row.usage, "cost_usd": row.cost_usd, "model": row.model}
-        fields = with_expenses(answer | fields, [each for each in row.expenses if not each.is_judge])
+        of_target = [each for each in row.expenses or () if not each.is_judge]
+        fields = with_expenses(answer | fields, of_target, grade.judge_expenses)
     return row.model_copy(update=fields)
 
 
@@ -178,10 +180,10 @@ def skipped_row(trial: Trial, *, now: datetime) -> ResultRow:
     return _row(trial, effort, _graded(trial.case, nothing, now) | skipped | {"skip": trial.case.skip})
 
 
-def _row(trial: Trial, effort: Effort, answer: dict[str, Any]) -> ResultRow:
+def _row(trial: Trial, effort: Effort, answer: dict[str, Any], judges: Sequence[Expense] = ()) -> ResultRow:
     case = trial.case
     return ResultRow(
-        **with_expenses(answer, (*trial.earlier, *effort.expenses)),
+        **with_expenses(answer, (*trial.earlier, *effort.expenses), judges),
         eval_id=case.id,
         dataset=trial.suite.dataset,
         conversation_id=case.conversation_id,

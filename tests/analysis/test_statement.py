@@ -105,8 +105,37 @@ def test_tokens_of_few_cases_are_compared_trial_by_trial() -> None:
     one, other = (run(1, 1, usage=Usage(total_tokens=number)) for number in (1, 9))
     single = limited(one, other, Limit("tokens", 0.1))
     assert (single.verdict, single.low) == ("undecided", None)
-    assert single.reason is not None
-    assert single.reason == "it needs 8 cases, or --repeat 5"
+    assert single.reason == "it needs 8 cases, or --repeat 10"
+
+
+@pytest.mark.parametrize(
+    ("cases", "before", "now", "reason"),
+    [
+        (1, 1, 1, "it needs 8 cases, or --repeat 10"),
+        (2, 1, 1, "it needs 8 cases, or --repeat 5"),
+        (2, 1, 5, "it needs 8 cases, or --repeat 5 on both sides"),
+        (2, 5, 1, "it needs 8 cases, or --repeat 5 on both sides"),
+    ],
+)
+def test_what_a_limit_needs_is_more_than_there_was(cases: int, before: int, now: int, reason: str) -> None:
+    base, head = (run(cases, trials, usage=Usage(total_tokens=9)) for trials in (before, now))
+    assert limited(base, head, Limit("tokens", 0.1)).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("cases", "before", "now", "advice"),
+    [
+        (1, 1, 1, "use --repeat 5"),
+        (1, 1, 5, "use --repeat 5 on both sides"),
+        (1, 3, 3, "use --repeat 5"),
+        (5, 1, 1, "use --repeat 5"),
+    ],
+)
+def test_advised_trials_are_more_than_there_were_and_suffice(cases: int, before: int, now: int, advice: str) -> None:
+    (rate,) = stated(run(cases, before), run(cases, now)).metrics
+    assert rate.reason == f"too few trials to see any drop; {advice}"
+    (rate,) = stated(run(cases, 5), run(cases, 5)).metrics
+    assert rate.reason is None
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.ledger.lines import file_of
 from agentv_ci.results.files import form, form_of
 from tests.support.evals import mock, tool
+from tests.support.ledgers import case_line
 from tests.support.projects import GREETS, HELLO, Project
 from tests.support.runs import case, row, rows_of
 
@@ -428,10 +432,40 @@ def test_other_question_gives_no_decision_unless_it_is_allowed(project: Project)
     done = project.eval("--baseline", "main.jsonl")
     reason = "the question or the evaluators of all 2 cases changed since main.jsonl"
     assert (done.code, reason in " ".join(done.out.split())) == (4, True)
+    assert "--allow-changes decides" in " ".join(done.out.split())
     assert project.run("compare", "main.jsonl", "r.jsonl").code == 4
     assert project.run("compare", "main.jsonl", "r.jsonl", "--allow-changes").code == 0
     assert project.eval("--baseline", "main.jsonl", "--allow-changes").code == 0
     assert project.run("report", "r.jsonl", "--baseline", "main.jsonl", "--allow-changes").code == 0
+
+
+@pytest.mark.parametrize("likeness", [0.0, 0.3])
+def test_the_ledger_says_how_alike_trials_of_a_run_are(likeness: float, project: Project) -> None:
+    chance = random.Random(7)
+    for day in range(60):
+        runs = (chance.choice((0, 5)) if chance.random() < likeness else chance.randint(2, 4) for _ in range(5))
+        cases = [case_line(f"case-{number}", passed, 5) for number, passed in enumerate(runs)]
+        time = datetime.now(UTC) - timedelta(days=day + 1)
+        path, content = file_of(cases, time=time, commit=None, run_url=None)
+        project.write({f"ledger/{path}": content.decode()})
+    project.documents("a", targets=(tool("echo Hello"),))
+    for name in ("main.jsonl", "r.jsonl"):
+        assert project.run("eval", "evals", "--out", name).code == 0
+    done = project.run("compare", "main.jsonl", "r.jsonl", "--ledger", "ledger")
+    said = "comparisons of runs are wrong in more than 5%: interleave base and head"
+    assert (done.code, "correlation of the trials of one run: " in done.out) == (0, True)
+    assert (said in " ".join(done.out.split())) == (likeness > 0)
+    done = project.run("compare", "main.jsonl", "r.jsonl", "--ledger", "ledger", "--format", "json")
+    assert (json.loads(done.out)["trial_correlation"] > 0.05) == (likeness > 0)
+
+
+def test_a_ledger_that_shows_too_little_is_said(project: Project) -> None:
+    project.documents("a", targets=(tool("echo Hello"),))
+    assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
+    project.path("ledger").mkdir()
+    done = project.run("compare", "main.jsonl", "main.jsonl", "--ledger", "ledger")
+    assert (done.code, "warning: too few runs in the ledger 'ledger'" in done.err) == (0, True)
+    assert project.run("compare", "main.jsonl", "main.jsonl", "--ledger", "gone").code != 0
 
 
 class TestUndecided:
@@ -466,7 +500,10 @@ class TestUndecided:
         reason = "against main.jsonl: case-0 passed 1 of 1, now 0 of 1; this may be chance"
         assert [each.partition(": run both")[0] for each in gate["reasons"]] == ([] if code == 0 else [reason])
         assert project.run("compare", "main.jsonl", "r.jsonl", *flags).code == code
-        assert project.run("report", "r.jsonl", "--baseline", "main.jsonl", *flags).code == code
+        reported = project.run("report", "r.jsonl", "--baseline", "main.jsonl", *flags)
+        assert reported.code == code
+        tolerated = "undecided, which passes: case-0 passed 1 of 1, now 0 of 1"
+        assert [tolerated in " ".join(each.out.split()) for each in (done, reported)] == [code == 0] * 2
 
     def test_an_option_overrules_the_document(self, project: Project) -> None:
         self.documents(project, undecided="fail")
@@ -487,6 +524,10 @@ class TestUndecided:
         project.targets(tool(f"if test {{EVAL_ID}} = case-0; then {answer}; else echo Hello; fi"))
         done = project.eval("--baseline", "main.jsonl", "--confirm", "4", "--workers", "1")
         assert (done.code, "1 case undecided; 4 more trials of each" in done.err) == (code, True)
+        few = (
+            "warning: main.jsonl has too few trials (1 trial) of case-0: more trials of this run alone can show that a"
+        )
+        assert few in done.err
         trials = [row["trial"] for row in project.rows() if row["eval_id"] == "case-0"]
         assert (trials, len(project.rows())) == ([1, 2, 3, 4, 5], 5 + 5)
         assert project.path("asked").stat().st_size == 5
@@ -520,7 +561,8 @@ class TestUndecided:
         assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
         project.targets(tool("if test {EVAL_ID} = case-0; then echo Bye; else echo Hello; fi"))
         assert project.eval("--baseline", "main.jsonl").code == 6
-        assert project.eval("--baseline", "main.jsonl", "--confirm", "3").code == 1
+        done = project.eval("--baseline", "main.jsonl", "--confirm", "3")
+        assert (done.code, "too few trials" in done.err) == (1, False)
         assert len(project.rows()) == 6 * 3 + 3
         reason = "against main.jsonl: case-0 passed 3 of 3, now 0 of 6; "
         assert project.json("r.report.json")["gate"]["reasons"][0].startswith(reason)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.servers.chat_api import Step, answers, chat_api, says
-from tests.support.evals import PRAISE, gpt
+from tests.support.evals import PRAISE, gpt, mock
 from tests.support.projects import HELLO, Project
 
 AGENT = """\
@@ -183,3 +183,33 @@ def test_a_run_that_goes_on_keeps_what_judges_cost(project: Project) -> None:
     ]
     assert (row["cost_usd"], row["judge_cost_usd"]) == (pytest.approx(0.4), pytest.approx(2.2))
     assert report(project)["cost_usd"] == pytest.approx(2.6)
+
+
+def test_the_cost_of_judges_is_its_known_part(project: Project) -> None:
+    with chat_api(says(PRAISE)) as api:
+        targets = (mock(), *(gpt(api.url, name=name, model=name) for name in ("gpt-mock", "other")))
+        judges = [{"name": name, "type": "llm_judge", "judge_target": name} for name in ("gpt-mock", "other")]
+        project.documents("one", "two", targets=targets, evaluators=judges)
+        project.write({".agentv/config.yaml": f"$schema: agentv-config-v2\n{PRICES}\n"})
+        done = project.eval()
+    assert (done.code, "cost: at least $0.4000" in done.out) == (0, True)
+    for row in project.rows():
+        assert row["judge_cost_usd"] == pytest.approx(0.2)
+        expenses = [(each["is_judge"], each["cost_usd"]) for each in row["expenses"]]
+        assert expenses == [(True, pytest.approx(0.2)), (True, None)]
+    assert report(project)["unpriced_models"] == ["other"]
+    assert project.eval("--resume", "r.jsonl").code == 0
+    assert report(project)["unpriced_models"] == ["other"]
+
+
+def test_only_targets_without_a_price_cost_at_least_what_is_known(project: Project) -> None:
+    with chat_api(says(PRAISE)) as api:
+        targets = tuple(gpt(api.url, name=name, model=name) for name in ("gpt-mock", "other"))
+        judged = {"type": "llm_judge", "judge_target": "gpt-mock"}
+        project.documents("one", targets=targets, evaluators=[judged])
+        project.write({".agentv/config.yaml": f"$schema: agentv-config-v2\n{PRICES}\n"})
+        done = project.eval("--target", "gpt-mock", "--target", "other", "--markdown", "r.md")
+    lines = {line.split()[0]: line for line in done.out.splitlines() if "1/1 passed" in line}
+    assert {name: "at least" in line for name, line in lines.items()} == {"gpt-mock": False, "other": True}
+    assert [cell.strip() for cell in project.text("r.md").split("|") if "≥" in cell] == ["≥ $0.2000", "≥ $0.2000"]
+    assert "cost: at least $0.6000" in done.out

@@ -211,6 +211,9 @@ class TestRecordings:
         shutil.move(here.folder, project.folder / "there")
         there = Project(project.folder / "there")
         assert there.run("eval", "evals", "--replay", "recorded", "--out", "2.jsonl", *flags).code == 0
+        # A replay reads nothing from the environment, so no setting of it can have changed an answer.
+        assert all(("settings_digest" in row) == (row["eval_id"] == "a") for row in there.rows())
+        assert not any("settings_digest" in row for row in there.rows("2.jsonl"))
         measured = {"timestamp", "cached", "requests", "duration_ms", "cost_usd", "judge_cost_usd", "settings_digest"}
         before, after = (
             {(row["eval_id"], row["trial"]): {k: v for k, v in row.items() if k not in measured} for row in rows}

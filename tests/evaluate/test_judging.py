@@ -134,13 +134,15 @@ def graded(ask: Judge, *evaluators: PlanEvaluator) -> Grade:
 
 
 @pytest.mark.parametrize(
-    ("costs", "total"), [([], None), ([0.1, 0.2, 0.3], 0.6), ([0.0, 0.0], 0.0), ([None], None), ([0.1, None], None)]
+    ("costs", "total"), [([], None), ([0.1, 0.2, 0.3], 0.6), ([0.0, 0.0], 0.0), ([None], None), ([0.1, None], 0.1)]
 )
-def test_cost_is_summed_and_unknown_when_one_is(costs: list[float | None], total: float | None) -> None:
+def test_known_costs_are_summed_and_unknown_ones_kept_apart(costs: list[float | None], total: float | None) -> None:
     judges = [judge_named(f"j{number}") for number in range(len(costs))]
     found = graded(priced(costs), *judges)
     assert found.judge_cost_usd == (None if total is None else pytest.approx(total))
     assert (found.judge_usage is None) == (not costs)
+    parts = [expense.cost_usd for expense in found.judge_expenses]
+    assert parts == ([0.1, None] if costs == [0.1, None] else [])
 
 
 def test_judges_of_a_case_are_asked_concurrently() -> None:

@@ -13,6 +13,7 @@ from agentv_ci.contracts.report import Ending
 from agentv_ci.report.renderers import markdown, terminal
 from agentv_ci.report.renderers.html import document
 from agentv_ci.report.view import Links, RunView, cut_text, rerun_command
+from agentv_ci.text import dollars
 from tests.support.runs import case, plan, row, well_formed_text
 
 
@@ -24,6 +25,21 @@ def test_rerun_command_names_a_target_that_is_not_the_default(target: str, endin
 def test_rerun_command_quotes_the_values_of_options() -> None:
     command = rerun_command("a.yaml", "one", "default", ["--targets=a b=c.yaml", "--dry-run"])
     assert command == "agentv-ci eval a.yaml --eval-id=one --targets='a b=c.yaml' --dry-run"
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0.0, "$0"),
+        (4e-7, "$0.00000040"),
+        (0.00001234, "$0.000012"),
+        (0.00032, "$0.00032"),
+        (0.0012, "$0.0012"),
+        (12.5, "$12.5000"),
+    ],
+)
+def test_small_amounts_are_not_shown_as_nothing(amount: float, text: str) -> None:
+    assert dollars(amount) == text
 
 
 def test_answers_that_may_not_be_whole_are_in_every_report() -> None:

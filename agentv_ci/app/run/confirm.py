@@ -16,6 +16,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.results.resume import ResumedResults
+from agentv_ci.text import counted
 
 if TYPE_CHECKING:
     from agentv_ci.analysis.comparison import BaselineComparison
@@ -26,6 +27,16 @@ def suspects_of(outcome: RunOutcome) -> frozenset[CaseKey]:
     comparison = outcome.report.comparison
     statement = comparison.statement if comparison is not None else None
     return frozenset(case.key for case in statement.maybe_worse_cases) if statement is not None else frozenset()
+
+
+def announce(outcome: RunOutcome, suspects: int, more: int, services: RunServices) -> None:
+    """Say how many more trials run, and if they cannot show that a suspect is worse."""
+    from agentv_ci.analysis.comparison import too_few_to_confirm  # few runs are compared
+
+    services.note(f"{counted(suspects, 'case')} undecided; {counted(more, 'more trial')} of each")
+    comparison = outcome.report.comparison
+    if comparison is not None and (few := too_few_to_confirm(comparison, more)) is not None:
+        services.warn(few)
 
 
 async def confirm(

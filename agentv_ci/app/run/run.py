@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run.conclude import conclude, conclude_resumed
-from agentv_ci.app.run.confirm import confirm, suspects_of
+from agentv_ci.app.run.confirm import announce, confirm, suspects_of
 from agentv_ci.app.run.prepare import require_recordings
 from agentv_ci.app.run.trials import run_trials
 from agentv_ci.app.run.wire import kept_rows
@@ -22,16 +22,19 @@ from agentv_ci.contracts.report import ShardRecord
 from agentv_ci.errors import MissingVariables
 from agentv_ci.execute.engine import never
 from agentv_ci.execute.environment_settings import EnvironmentSettings
+from agentv_ci.execute.prompt import has_reference
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.execute.shard import part_of
 from agentv_ci.execute.trials import trials_left
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
-from agentv_ci.text import counted
+from agentv_ci.text import counted, first_few, on_one_line, shortened
 
 if TYPE_CHECKING:
     # Few runs need them.
     from agentv_ci.analysis.experiment import Judgement
     from agentv_ci.contracts.plan_summaries import PlannedCases
+
+MAX_NAME = 80
 
 
 async def run_plan(
@@ -70,6 +73,8 @@ async def run_plan(
         )
     results = _resumed(plan, files, options, services.environment.variables)
     earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
+    if options.dry_run:
+        _note_predefined_answers(plan, services)
     try:
         watch = judged.watch(kept_rows(earlier or NO_EARLIER_RUN)) if judged is not None else None
         ending = await run_trials(plan, options, files, services, earlier=earlier, is_decided=watch or never)
@@ -84,8 +89,17 @@ async def run_plan(
     suspects = suspects_of(outcome) if options.confirm is not None and ending.stopped is None else frozenset()
     if not suspects:
         return outcome
-    services.note(f"{counted(len(suspects), 'case')} undecided; {counted(options.confirm or 0, 'more trial')} of each")
+    announce(outcome, len(suspects), options.confirm or 0, services)
     return await confirm(plan, suspects, options, files, services, against, ending)
+
+
+def _note_predefined_answers(plan: Plan, services: RunServices) -> None:
+    """Name the cases of a dry run whose own answer is not known."""
+    cases = [case.id for case in plan.cases if case.skip is None and not has_reference(case)]
+    if cases:
+        names = first_few([shortened(on_one_line(name), MAX_NAME) for name in dict.fromkeys(cases)])
+        scored = "the predefined answer of the mock is scored"
+        services.note(f"{counted(len(cases), 'case')} without a reference answer: {scored} ({names})")
 
 
 def _resumed(plan: Plan, files: RunFiles, options: RunOptions, variables: Mapping[str, str]) -> ResumedResults:

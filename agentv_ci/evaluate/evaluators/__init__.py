@@ -131,12 +131,7 @@ async def evaluate(submission: Submission, services: EvaluatorServices) -> Grade
     Does not raise when an evaluator fails: its error is part of the grade, and the others keep their scores.
     """
     assessments = await assess(submission.case.evaluators, submission, services)
-    grade = combine(assessments, submission.case.threshold)
-    if services.judge_usage is None and not services.masked:
-        return grade
-    return replace(
-        grade, judge_usage=services.judge_usage, judge_cost_usd=services.judge_cost_usd, masked=services.masked
-    )
+    return services.with_judges(combine(assessments, submission.case.threshold))
 
 
 async def assess(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import nlargest
+from typing import TYPE_CHECKING
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.report import GateResult
@@ -36,6 +37,9 @@ from agentv_ci.report.view import (
 )
 from agentv_ci.report.wrapping import clipped, columns, wrapped
 from agentv_ci.text import on_one_line, shortened
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.comparison import Comparison
 
 WIDTH = 80
 MAX_SENTENCE = 300
@@ -86,9 +90,16 @@ def _lines(run: RunView) -> Iterator[Line]:
     yield from scenario_lines(report.scenario_reports)
     if report.comparison is not None:
         yield from comparison_lines(report.comparison)
+        yield from _tolerated(report.comparison)
     if report.experiment is not None:
         yield from experiment_lines(report.experiment)
     yield from _gate(report.gate)
+
+
+def _tolerated(comparison: Comparison) -> Iterator[Line]:
+    """Yield what is undecided but passes; otherwise it is among the reasons of the gate."""
+    if comparison.when_undecided == "pass":
+        yield from (Line(f"undecided, which passes: {on_one_line(each)}", "warn") for each in comparison.undecided)
 
 
 def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterator[Line]:
