@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple
 
 from agentv_ci.analysis.gate import validator_errors, worst_verdict
 from agentv_ci.app import benchmark as engine
-from agentv_ci.app.check import apply_validators, context_of
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.runners import (
     Answer,
@@ -25,6 +24,7 @@ from agentv_ci.app.runners import (
     json_copy,
     private_copy,
 )
+from agentv_ci.app.validations import apply_validators, context_of
 from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import (

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
 from agentv_ci.analysis.scenarios import run_of
-from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run.trials import run_trials
 from agentv_ci.app.runners import Answer, AnswerFunction, AskRunner, Message, call, messages_of, target_of, text_of
+from agentv_ci.app.validations import validate_runs
 from agentv_ci.app.workspace import Documents
 from agentv_ci.compile.cases import DEFAULT_TARGET
 from agentv_ci.compile.document import resealed

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
 from agentv_ci.analysis.on_base import BaseBranch, in_results
-from agentv_ci.app.compare import side_of
+from agentv_ci.app.baseline import side_of
 from agentv_ci.app.report_files import report_path
 from agentv_ci.contracts.action import RESULTS
 from agentv_ci.contracts.comparison import Comparison

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agentv_ci.app.quarantine import QUARANTINE
+from agentv_ci.checkout import source_of
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.source import normal, relative
-from agentv_ci.publish.checkout import source_of
 from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.text import without_commands

@@ -20,7 +20,8 @@ from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.github_base import with_base
 from agentv_ci.app.github_run import action_run, refuse_links, this_use
-from agentv_ci.app.report_files import links_of, read_run_report, report_path, why
+from agentv_ci.app.report_files import read_run_report, report_path, why
+from agentv_ci.app.report_links import links_of
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts import action
 from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, Level, PastRun

@@ -18,6 +18,7 @@ from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.grading import scoring_services
 from agentv_ci.app.proof_judges import ProofJudges
 from agentv_ci.app.run.prepare import needs_of, require_folders, require_recordings
+from agentv_ci.checkout import credentials
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase
@@ -33,7 +34,6 @@ from agentv_ci.prove.answers import ALONE, Neighbours, WrittenAnswer, reference_
 from agentv_ci.prove.case_proof import case_proof
 from agentv_ci.prove.findings import CaseFindings, by_template
 from agentv_ci.prove.gate import gate_of, summary_of
-from agentv_ci.publish.checkout import credentials
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import NO_EARLIER_RUN
 from agentv_ci.workspaces.places import Workspaces

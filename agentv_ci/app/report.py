@@ -12,8 +12,7 @@ from msgspec import Struct
 from agentv_ci.analysis.comparison import BaselineComparison
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.quarantine import quarantine_in
-from agentv_ci.app.check import validate_runs
-from agentv_ci.app.compare import baseline_comparison
+from agentv_ci.app.baseline import baseline_comparison
 from agentv_ci.app.report_files import (
     Reports,
     RunFiles,
@@ -25,6 +24,7 @@ from agentv_ci.app.report_files import (
     require_writable,
     write_reports,
 )
+from agentv_ci.app.validations import validate_runs
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.increases import WhenUndecided

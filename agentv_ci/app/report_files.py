@@ -24,7 +24,6 @@ from agentv_ci.errors import UsageError
 from agentv_ci.installed_plugins import UnusablePlugin, find_plugin
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
-from agentv_ci.publish.workflow import Workflow, read_workflow
 from agentv_ci.report.renderers import ReportFormat, plugin, renderer
 from agentv_ci.report.view import NO_LINKS, Links, RunView
 from agentv_ci.results.files import ResultsFormat
@@ -57,20 +56,6 @@ Writer = Callable[[RunView, IO[bytes]], None]
 """Writes a run into a file; raises what reading the rows raises."""
 
 
-def reports_in_workflow(
-    files: Mapping[ReportFormat, Path],
-    plugins: Mapping[str, Path],
-    variables: Mapping[str, str],
-    cwd: Path,
-    proof: Proof | None = None,
-) -> Reports:
-    """Return reports that, in a workflow, link to its commit and append to the job summary."""
-    workflow = read_workflow(variables)
-    # Shared by all steps of a job.
-    summary = variables.get("GITHUB_STEP_SUMMARY")
-    return Reports(files, links_of(workflow), frozenset({cwd / summary} if summary else ()), plugins, proof)
-
-
 def reports_of_plugins(named: Iterable[str], cwd: Path) -> dict[str, Path]:
     """Return the reports of plugins from texts such as `acme/csv=rows.csv`; raises UsageError."""
     found: dict[str, Path] = {}
@@ -86,13 +71,6 @@ def reports_of_plugins(named: Iterable[str], cwd: Path) -> dict[str, Path]:
             raise UsageError(reporter.message, hint=reporter.hint)
         found[name] = cwd / file
     return found
-
-
-def links_of(workflow: Workflow | None) -> Links:
-    """Return links to lines at the commit of a workflow; none outside of one."""
-    if workflow is None:
-        return NO_LINKS
-    return Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
 
 
 class RunFiles(Struct, frozen=True):

@@ -29,7 +29,7 @@ from agentv_ci.contracts.diagnostics import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.publish.checkout import refuse_fork_code
+from agentv_ci.publish.fork_code import refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, read_workflow
 from agentv_ci.report.proof import facts, headline
 

@@ -328,7 +328,8 @@ class ReportOptions:
 
     def at(self, cwd: Path) -> Reports:
         """Return the reports to write; raises UsageError for standard output and for unusable plugins."""
-        from agentv_ci.app.report_files import reports_in_workflow, reports_of_plugins
+        from agentv_ci.app.report_files import reports_of_plugins
+        from agentv_ci.app.report_links import reports_in_workflow
         from agentv_ci.report.renderers import ReportFormat
 
         names = [name for name in get_args(ReportFormat) if getattr(self, name) is not None]

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.checkout import commit_of, credentials
 from agentv_ci.errors import UsageError
-from agentv_ci.publish.checkout import commit_of, credentials, refusal, refuse_fork_code
+from agentv_ci.publish.fork_code import refusal, refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, workflow_of
 from tests.action import events
 from tests.support import write

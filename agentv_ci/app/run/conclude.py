@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
-from agentv_ci.app.check import validate_runs
 from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
+from agentv_ci.app.validations import validate_runs
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, ScenarioReport, quarantine_of
 from agentv_ci.contracts.results import ResultRow

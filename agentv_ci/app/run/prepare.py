@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agentv_ci import __version__
 from agentv_ci.app.run.other_arms import CaseName, base_of
+from agentv_ci.checkout import commit_of, credentials
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of, runs_in_suite
 from agentv_ci.contracts.report import RunOrigin
@@ -19,7 +20,6 @@ from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
-from agentv_ci.publish.checkout import commit_of, credentials
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import EarlierRun
 from agentv_ci.source_files import changed_files

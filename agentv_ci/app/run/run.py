@@ -61,7 +61,7 @@ async def run_plan(
     require_recordings(options)
     against = None
     if options.baseline is not None:
-        from agentv_ci.app.compare import baseline_comparison
+        from agentv_ci.app.baseline import baseline_comparison
 
         against = baseline_comparison(
             options.baseline,
