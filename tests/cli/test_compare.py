@@ -6,7 +6,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ import pytest
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.ledger.lines import file_of
 from agentv_ci.results.files import form, form_of
-from tests.support.evals import mock, tool
+from tests.servers.chat_api import Step, answers, chat_api, says
+from tests.support.evals import gpt, mock, tool
 from tests.support.ledgers import case_line
 from tests.support.projects import GREETS, HELLO, Project
 from tests.support.runs import case, row, rows_of
@@ -437,6 +438,24 @@ def test_other_question_gives_no_decision_unless_it_is_allowed(project: Project)
     assert project.run("compare", "main.jsonl", "r.jsonl", "--allow-changes").code == 0
     assert project.eval("--baseline", "main.jsonl", "--allow-changes").code == 0
     assert project.run("report", "r.jsonl", "--baseline", "main.jsonl", "--allow-changes").code == 0
+
+
+def test_nothing_but_trials_makes_up_for_missing_ones(project: Project) -> None:
+    def answer(body: Mapping[str, Any]) -> Step:
+        return says("Hello") if is_well or body["seed"] == 1 else answers(401, {})
+
+    with chat_api(answer) as api:
+        project.documents(
+            *"abcd", targets=(gpt(api.url),), seeds=[1, 2, 3, 4, 5], gate={"min_pass_rate": 0, "max_errors": 99}
+        )
+        is_well = True
+        assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
+        is_well = False
+        for flags in ((), ("--allow-changes",)):
+            done = project.eval("--baseline", "main.jsonl", *flags)
+            said = " ".join(done.out.split())
+            assert "could decide either way: run them again" in said
+            assert (done.code, "--allow-changes decides" in said) == (4, False)
 
 
 @pytest.mark.parametrize("likeness", [0.0, 0.3])

