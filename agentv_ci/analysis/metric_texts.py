@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentv_ci.contracts.results import PRECISION
-from agentv_ci.text import counted, listed
+from agentv_ci.text import SMALL_USD, counted, dollars, listed
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import MetricChange, MetricName
@@ -84,7 +84,7 @@ def _value(metric: MetricName, value: float | None) -> str:
         case "mean score":
             return f"{value:.3f}"
         case "cost":
-            return f"${value:.4g}"
+            return f"${value:.4g}" if value >= SMALL_USD else dollars(value)
         case "tokens":
             return f"{value:,.0f}"
         case _:

@@ -89,6 +89,11 @@ def test_a_limit_makes_the_comparison_worse() -> None:
     assert reason.endswith(" (99%); at most 10% allowed")
 
 
+def test_costs_below_a_cent_have_no_exponent() -> None:
+    found = limited(run(cost_usd=0.000012), run(cost_usd=0.00003), Limit("cost", 0.1))
+    assert metric_text(found).startswith("cost $0.000012 → $0.000030; in total +150.0%")
+
+
 @pytest.mark.parametrize("metric", ["mean_latency", "p95_latency"])
 def test_times_are_limited_by_their_mean_and_by_a_quantile(metric: Any) -> None:
     base, head = run(duration_ms=[1000, 1100, 900, 1050]), run(duration_ms=[2000, 2200, 1800, 2100])
