@@ -50,6 +50,13 @@ async def source_of(folder: Path, environ: Mapping[str, str]) -> str:
     return found.source if found is not None and found.origin else ""
 
 
+async def tracked_files(folder: Path, path: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the files below a path that a checkout tracks, each with the id of its content."""
+    listed = await _git(folder, environ, "ls-files", "--stage", "-z", "--", str(path)) or ""
+    entries = (each.partition("\t") for each in listed.split("\0") if each)
+    return {name: head.split(" ")[1] for head, _, name in entries}
+
+
 async def commit_of(folder: Path, environ: Mapping[str, str]) -> str | None:
     """Return the commit of a checkout, with `-dirty` if files have changed since; None for other folders."""
     if not (folder / ".git").exists():

@@ -28,7 +28,7 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED, UNDECIDED
-from agentv_ci.text import counted, dollars, shortened
+from agentv_ci.text import counted, dollars, first_few, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import Comparison
@@ -89,6 +89,7 @@ def decide_gate(
     causes = [*_ended_badly(settings, outcomes, ending)]
     if ending.dry_run:
         return _result(None if causes else "dry-run", causes, settings, ending)
+    causes += _missing_cases(ending)
     idle = _all_idle(outcomes)
     if not causes and (not settings or (idle is not None and ending.shard is not None)):
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
@@ -114,6 +115,14 @@ def decide_gate(
     code = _of_shard(result.exit_code, outcomes, ending)
     verdict = result.verdict if code == PASSED else VERDICTS[code]
     return result.model_copy(update={"exit_code": code, "verdict": verdict})
+
+
+def _missing_cases(ending: Ending) -> Iterator[_Cause]:
+    base = ending.against_base
+    if base is not None and base.missing and base.missing_cases == "fail":
+        named = first_few([case for each in base.lowered if each.kind == "case" for case in each.cases])
+        message = f"{counted(base.missing, 'case')} of {base.base} missing: {named}"
+        yield _cause(FAILED, "missing-cases", message)
 
 
 def _judge_experiment(found: ExperimentReport, settings: Sequence[GateSettings]) -> Iterator[_Cause]:

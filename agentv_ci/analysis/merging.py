@@ -196,6 +196,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
         concurrency=tuple(change for each in reports for change in each.concurrency),
         quarantine=quarantine_in(reports),
+        against_base=next((each.against_base for each in reports if each.against_base is not None), None),
         origin=_origin([each.origin for each in reports if each.origin is not None]),
         duration_s=max((each.duration_s for each in reports if each.duration_s is not None), default=None),
     )

@@ -110,6 +110,7 @@ def run_report_of(
         repeated=tuple(repeated(each) for each in outcomes if each.ran > 1),
         quarantine=ending.quarantine,
         comparison=comparison,
+        against_base=ending.against_base,
         experiment=ending.experiment,
         scenario_reports=tuple(scenarios),
         usage=spent.all_usage,

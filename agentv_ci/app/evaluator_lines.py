@@ -36,6 +36,20 @@ class EvaluatorLines:
         pointer = _in_case(*place, evaluator) if place is not None else None
         return locate(place[0].mark, pointer).start[0] + 1 if place is not None and pointer is not None else None
 
+    def setting(self, suite: str, case: str | None, *names: str) -> int | None:
+        """Return the line of a setting of a case, or else of its eval file; None if neither has it."""
+        if not self._may_load(suite):
+            return None
+        source, _ = self._suite(suite)
+        place = self._place(suite, case) if case is not None else None
+        folders: list[Pointer] = [("execution",)]
+        if place is not None:
+            folders = [("evalcases", place[1]), ("evalcases", place[1], "execution"), *folders]
+        for pointer in ((*folder, *names) for folder in folders):
+            if (mark := locate(source.mark, pointer, key=True)) != locate(source.mark, pointer[:-1]):
+                return mark.start[0] + 1
+        return None
+
     def template(self, suite: str, case: str) -> int | None:
         """Return the line of the template of a case, None if it has none."""
         place = self._place(suite, case)
@@ -45,13 +59,16 @@ class EvaluatorLines:
 
     def _place(self, suite: str, case: str) -> tuple[Source, int] | None:
         """Return an eval file, and the index of a case or of its template."""
-        if suite not in self._suites and (len(self._suites) >= self._most or not self._may_read(self._root / suite)):
+        if not self._may_load(suite):
             return None
         source, cases = self._suite(suite)
         templates = (index for known, index in cases.items() if "{{" in known and _is_filled(known, case))
         index = cases.get(case, cases.get(case[: -ID_DIGITS - 1]))
         index = index if index is not None else next(templates, None)
         return None if index is None else (source, index)
+
+    def _may_load(self, suite: str) -> bool:
+        return suite in self._suites or (len(self._suites) < self._most and self._may_read(self._root / suite))
 
     def _may_read(self, path: Path) -> bool:
         try:

@@ -1,18 +1,18 @@
-"""What counts for a change instead of its own files: the quarantine and the baseline of its base branch."""
+"""What counts for a change instead of its own files: the quarantine, the baseline and the test of its base branch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from agentv_ci.app.github_base_tree import fetch_base_tree, repository_root
 from agentv_ci.app.quarantine import QUARANTINE
-from agentv_ci.checkout import source_of
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.source import normal, relative
 from agentv_ci.publish.refusals import NotPublished
 from agentv_ci.publish.workflow import Workflow
-from agentv_ci.text import without_commands
+from agentv_ci.text import on_one_line, without_commands
 from agentv_ci.workflow_commands import annotation_command
 
 Say = Callable[[str], None]
@@ -26,11 +26,11 @@ REFUSED: Mapping[str, tuple[Level, str]] = {
 async def read_base_files(
     folder: Path, workflow: Workflow, baseline: str | None, *, cwd: Path, environment: Environment, say: Say
 ) -> Mapping[str, str]:
-    """Write the quarantine and the baseline of the base branch into a new folder, and return their paths by name.
+    """Write the quarantine, the baseline and the tree of the base branch into a new folder; return paths by name.
 
     A baseline that the base branch does not have, or that is not of this repository, is the one given: there is nothing
-    that a change could hide. What GitHub refuses to give is left out. `say` prints commands to the runner, such as a
-    warning about that.
+    that a change could hide. What GitHub refuses to give is left out; `base_problem` is why there is no tree. `say`
+    prints commands to the runner, such as a warning about that.
     """
     token = environment.variables.get("GITHUB_TOKEN") or None
     found = {"baseline": baseline} if baseline else {}
@@ -50,6 +50,13 @@ async def read_base_files(
             own.write_bytes(content)
             found[name] = str(own)
             say(without_commands(f"{name}: {path} of {workflow.base_branch}"))
+    try:
+        tree = await fetch_base_tree(folder / "base", workflow, token, cwd=cwd, environment=environment)
+    except NotPublished as reason:
+        found["base_problem"] = on_one_line(str(reason))
+        say(without_commands(f"the test is not compared with that of the base branch: {reason}"))
+    else:
+        found["base_tree"] = str(tree)
     return found
 
 
@@ -69,8 +76,5 @@ async def _baseline(
     if not baseline:
         return []
     path = normal(cwd / baseline)
-    # The outermost checkout of this repository: a change may have made another one within it.
-    for root in reversed([each for each in path.parents if (each / ".git").exists()]):
-        if await source_of(root, environment.variables) in ("", workflow.repository.lower()):
-            return [("baseline", relative(path, root))]
-    return []
+    root = await repository_root(path.parent, workflow, environment.variables)
+    return [("baseline", relative(path, root))] if root is not None else []

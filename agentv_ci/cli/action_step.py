@@ -35,12 +35,16 @@ from agentv_ci.report.proof import facts, headline
 
 if TYPE_CHECKING:
     from agentv_ci.cli.github_command import StepOptions
+    from agentv_ci.contracts.against_base import AgainstBase
     from agentv_ci.contracts.proof import Proof
 
 OWN_FILES = {"out": RESULTS, "html": HTML, "junit": JUNIT}
 """Options of `eval` that the action sets itself."""
 Quarantining = Callable[[eval_command.EvalOptions, compiling.CompiledPlan, Path], ReadQuarantine]
 """Returns the quarantine of a run."""
+Held = tuple[compiling.CompiledPlan, "AgainstBase | None"]
+Holding = Callable[[eval_command.EvalOptions, compiling.CompiledPlan, Path], Held]
+"""Holds a change to the test of its base branch."""
 NO_SECRETS = "GitHub provides no secrets to pull requests from forks and Dependabot"
 
 
@@ -65,8 +69,9 @@ def run_step(options: StepOptions) -> int:
     files: list[FileDiagnostics] = []
     is_of_change = workflow is not None and workflow.is_of_change
     quarantine = partial(_quarantine, options.quarantine, is_of_change=is_of_change)
+    hold = partial(_held_to_base, options, workflow)
     command: Callable[[Path, click.Context, list[FileDiagnostics]], int] = partial(
-        _evaluate, prove=options.prove, quarantine=quarantine
+        _evaluate, prove=options.prove, quarantine=quarantine, hold=hold
     )
     if options.validate_only:
         command = _validate
@@ -191,7 +196,13 @@ def _load(name: str | None) -> None:
 
 
 def _evaluate(
-    folder: Path, context: click.Context, files: list[FileDiagnostics], *, prove: Prove, quarantine: Quarantining
+    folder: Path,
+    context: click.Context,
+    files: list[FileDiagnostics],
+    *,
+    prove: Prove,
+    quarantine: Quarantining,
+    hold: Holding,
 ) -> int:
     """Compile, write the plan into the folder, then run; add the diagnostics to `files`.
 
@@ -206,7 +217,7 @@ def _evaluate(
     if proves:
         own["proof"] = str(folder / PROOF)
         options = record_of(eval_command.EvalOptions, {**context.params, **own})
-    compiled = compiling.compile_paths(options.selection.of(options.paths), cwd=cwd)
+    compiled, against_base = hold(options, compiling.compile_paths(options.selection.of(options.paths), cwd=cwd), cwd)
     changes = None
     if options.old_plan is not None:
         changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.selection.only())
@@ -216,11 +227,37 @@ def _evaluate(
     excused = quarantine(options, compiled, cwd)
     files += by_file(excused.diagnostics, compiled.origin.root)
     proof = _proven(options, compiled, folder, cwd) if proves else None
-    code = eval_command.run_compiled(options, compiled, cwd, excused)
+    code = eval_command.run_compiled(options, compiled, cwd, excused, against_base=against_base)
     if prove == "gate" and proof is not None and not proof.gate.passed:
         show_line(f"prove: not passed: {'; '.join(proof.gate.reasons)}", "bad")
         return FAILED if code == PASSED else code
     return code
+
+
+def _held_to_base(
+    step: StepOptions,
+    workflow: Workflow | None,
+    options: eval_command.EvalOptions,
+    compiled: compiling.CompiledPlan,
+    cwd: Path,
+) -> Held:
+    """Return the plan of a change held to the test of its base branch; that of another run as it is."""
+    if workflow is None or not workflow.is_of_change:
+        return compiled, None
+    from agentv_ci.app.github_against_base import Terms, against_base  # many runs are not of changes
+
+    run_options = options.run_options(compiled.origin, cwd)
+    terms = Terms(
+        tree=cwd / step.base_tree if step.base_tree else None,
+        problem=step.base_problem,
+        gate_from=step.gate_from,
+        missing_cases=step.missing_cases,
+        pinned=options.overrides().settings,
+        stores=[path for path in (run_options.cache, run_options.resume) if path is not None],
+        recordings=run_options.replay,
+    )
+    selection = options.selection.of(options.paths)
+    return asyncio.run(against_base(compiled, selection, terms, workflow, cwd=cwd, variables=os.environ))
 
 
 def _quarantine(

@@ -70,6 +70,7 @@ from agentv_ci.workspaces.places import Keep
 
 if TYPE_CHECKING:
     from agentv_ci.analysis.experiment import Judgement  # few runs are experiments
+    from agentv_ci.contracts.against_base import AgainstBase
     from agentv_ci.contracts.plan import Plan
     from agentv_ci.contracts.report import GateResult
 
@@ -392,10 +393,12 @@ def run_compiled(
     cwd: Path,
     quarantine: ReadQuarantine | None = None,
     experiment: Callable[[Plan], Judgement] | None = None,
+    against_base: AgainstBase | None = None,
 ) -> int:
     """Run a compiled plan with these options, report, and return the exit code.
 
     `quarantine` is that of a base branch; without it, that of the work tree counts. `experiment` judges the arms.
+    `against_base` is what a change does to its own test.
     """
     if quarantine is None:
         quarantine = options.read_quarantine(compiled, cwd)
@@ -404,7 +407,8 @@ def run_compiled(
         with ignoring_lost_output():
             show_warnings_of(compiled.origin, quarantine.diagnostics)
     compiled, left_out = _narrowed(options, quarantine.beside(compiled), cwd)
-    run_options = replace(options.run_options(compiled.origin, cwd), quarantine=quarantine.entries)
+    run_options = options.run_options(compiled.origin, cwd)
+    run_options = replace(run_options, quarantine=quarantine.entries, against_base=against_base)
     files = options.files(run_options.root, cwd)
     work = partial(run_plan, compiled, options.overrides(), run_options, files, experiment=experiment)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)

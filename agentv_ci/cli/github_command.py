@@ -21,6 +21,7 @@ import click
 
 from agentv_ci.cli.console import show_line
 from agentv_ci.cli.options import BASELINE_HELP, FILE, Command, Option, argument, option, part, takes
+from agentv_ci.contracts.against_base import GateFrom, MissingCases
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.process import without_runner
 from agentv_ci.text import on_one_line
@@ -69,6 +70,8 @@ class PassedOn:
     min_pass_rate: str | None = eval_input(
         "--min-pass-rate", metavar="X", help="Require this pass rate of graded cases."
     )
+    min_mean_score: str | None = eval_input("--min-mean-score", metavar="X", help="Require this mean score.")
+    max_errors: str | None = eval_input("--max-errors", metavar="N", help="Allow at most N errors.")
     max_cost: str | None = eval_input("--max-cost", metavar="USD", help="Stop and fail when the run costs more.")
     baseline: str | None = eval_input("--baseline", metavar="FILE", help=BASELINE_HELP)
     only_changed: str | None = eval_input(
@@ -155,6 +158,24 @@ class StepOptions:
     results_dir: str = results_dir_option()
     quarantine: str | None = action_input(
         "--quarantine", type=FILE, metavar="FILE", help="Use this quarantine, which `github base` has read."
+    )
+    base_tree: str | None = action_input(
+        "--base-tree", type=FILE, metavar="DIR", help="Compare with these files of the base branch, of `github base`."
+    )
+    base_problem: str | None = action_input("--base-problem", metavar="TEXT", help="Say why there are no such files.")
+    gate_from: GateFrom = action_input(  # noqa: RUF009  # a declaration
+        "--gate-from",
+        type=click.Choice(["base", "head"]),
+        default="base",
+        show_default=True,
+        help="In pull requests, apply the stricter settings of base branch and change, or those of the change.",
+    )
+    missing_cases: MissingCases = action_input(  # noqa: RUF009  # a declaration
+        "--missing-cases",
+        type=click.Choice(["report", "fail"]),
+        default="report",
+        show_default=True,
+        help="Report cases of the base branch that a pull request lacks; fail, also fail the gate.",
     )
     runner_files: tuple[str, ...] = option(FILE_OPTION, multiple=True, hidden=True)
     exit_zero: bool = option("--exit-zero", is_flag=True, help="Exit with 0; `github publish` has the exit code.")
@@ -271,11 +292,12 @@ def command() -> None:
 @command.command("base", cls=Command, short_help="Read what counts from a pull request's base branch.")
 @takes(BaseOptions)
 def base_command(options: BaseOptions) -> int:
-    """Read the quarantine and the baseline of the base branch, for `github run` of a pull request.
+    """Read the quarantine, the baseline and the tests of the base branch, for `github run` of a pull request.
 
     A pull request may have edited its own. Sets the step's outputs `quarantine` and `baseline`, the paths of the files
     that count: a baseline that the base branch does not have is the one given, and what GitHub refuses to give is left
-    out. Needs GITHUB_TOKEN with `contents: read`.
+    out. `base_tree` is a folder with the files of the base branch, `base_problem` the reason why there is none. Needs
+    GITHUB_TOKEN with `contents: read`.
 
     \b
     Examples:

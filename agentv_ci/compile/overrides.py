@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from agentv_ci.compile.document import resealed, sealed
 from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.increases import Increases
+from agentv_ci.contracts.increases import Increases, setting_of
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
 
 
@@ -72,6 +72,12 @@ class Overrides(Struct, frozen=True):
     max_errors: int | None = None
     max_increases: Increases = {}
     """Limits that replace those of the plan, metric by metric."""
+
+    @property
+    def settings(self) -> frozenset[str]:
+        """The settings that they replace."""
+        given = {name for name in self.__struct_fields__ if name != "max_increases" and getattr(self, name) is not None}
+        return frozenset(given | {setting_of(metric) for metric in self.max_increases})
 
 
 def override(plan: Plan, flags: Overrides) -> Plan:

@@ -15,6 +15,7 @@ from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.results import Dollars, Usage, is_none, is_zero, sum_of_known
 
 if TYPE_CHECKING:
+    from agentv_ci.contracts.against_base import AgainstBase as AgainstBase
     from agentv_ci.contracts.comparison import Comparison as Comparison
     from agentv_ci.contracts.experiment_report import ExperimentReport as ExperimentReport
     from agentv_ci.contracts.quarantine import Quarantine as Quarantine
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.scenario_report import ScenarioReport as ScenarioReport
     from agentv_ci.contracts.scenario_report import Validation as Validation
 else:
+    AgainstBase = later("AgainstBase", "against_base")
     Comparison = later("Comparison", "comparison")
     ExperimentReport = later("ExperimentReport", "experiment_report")
     Quarantine = later("Quarantine", "quarantine")
@@ -168,6 +170,7 @@ GateReasonKind = Literal[
     "cost",
     "unpriced",
     "stopped",
+    "missing-cases",
     "incomplete",
     "unrecorded",
     "write-error",
@@ -262,6 +265,8 @@ class Ending(Struct, frozen=True):
     concurrency: tuple[ConcurrencyChange, ...] = ()
     quarantine: tuple[Quarantine, ...] = ()
     """Which cases do not gate."""
+    against_base: AgainstBase | None = None
+    """What a change does to its own test."""
     duration_s: float | None = None
     origin: RunOrigin | None = None
     experiment: ExperimentReport | None = None
@@ -296,6 +301,9 @@ class RunReport(Recorded):
     repeated: Records[RepeatedCase] = Field((), description="Cases with several trials.")
     quarantine: Records[Quarantine] = Field((), description="The quarantine of cases of this run.")
     comparison: Comparison | None = Field(None, description="Comparison with the baseline (`--baseline`).")
+    against_base: AgainstBase | None = Field(
+        None, exclude_if=is_none, description="What a change does to its own test; absent if it is not of a change."
+    )
     experiment: ExperimentReport | None = Field(
         None, exclude_if=is_none, description="Result of the experiment; absent without one."
     )

@@ -21,6 +21,7 @@ from agentv_ci.text import shortened, without_commands
 from agentv_ci.workspaces.places import Keep
 
 if TYPE_CHECKING:
+    from agentv_ci.contracts.against_base import AgainstBase
     from agentv_ci.contracts.increases import WhenUndecided
     from agentv_ci.contracts.quarantine import Quarantine
 
@@ -83,6 +84,8 @@ class RunOptions(Struct, frozen=True):
     """What an undecided comparison counts as; None: what the gate says."""
     quarantine: tuple[Quarantine, ...] = ()
     """Cases that do not gate."""
+    against_base: AgainstBase | None = None
+    """What the change that runs does to its own test."""
     command: str | None = None
     """The command that runs it; None: the run report has no origin."""
     again: tuple[str, ...] = ()

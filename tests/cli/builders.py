@@ -21,6 +21,7 @@ from typing import Any, Self
 from tests.action import events
 from tests.action.github_api import FakeGitHub
 from tests.action.rig import SIGNATURE, git
+from tests.servers.git_http import GitServer
 from tests.support import ORDINARY, CommandResult, clean_environment, run_command, run_process, run_program
 from tests.support.evals import tool
 from tests.support.projects import HELLO, Project
@@ -258,8 +259,13 @@ class Change:
         """Run the step that reads the base branch; its outputs become inputs of the next one, as in action.yml."""
         outputs = self.job.path(".git/base-outputs")
         outputs.write_text("", "utf-8")
-        with self.github.running() as url:
-            env = {**self.job.env, "GITHUB_API_URL": url, "GITHUB_OUTPUT": str(outputs)}
+        served = GitServer(self.job.path(".git/served"), token)
+        checkout = served.folder / "acme" / "demo.git"
+        checkout.parent.mkdir(parents=True, exist_ok=True)
+        if self.github.repository is not None and not checkout.is_symlink():
+            checkout.symlink_to(self.github.repository / ".git")
+        with self.github.running() as url, served.running() as server:
+            env = {**self.job.env, "GITHUB_API_URL": url, "GITHUB_SERVER_URL": server, "GITHUB_OUTPUT": str(outputs)}
             env |= {"GITHUB_TOKEN": token, "RUNNER_TEMP": str(self.job.path(".git"))}
             done = run_command("github", "base", *options, cwd=self.job.folder, env=env)
         assert done.code == 0, done

@@ -58,5 +58,11 @@ async def confirm(
     earlier = results.read_earlier(files.results, is_part=options.is_part)
     ending = await run_trials(plan, options, files, services, earlier=earlier)
     seconds = (ending.duration_s or 0.0) + (ended.duration_s or 0.0)
-    ending = replace(ending, shard=ended.shard, quarantine=ended.quarantine, duration_s=seconds)
+    ending = replace(
+        ending,
+        shard=ended.shard,
+        quarantine=ended.quarantine,
+        against_base=ended.against_base,
+        duration_s=seconds,
+    )
     return conclude_resumed(plan, files, ending, results, against)

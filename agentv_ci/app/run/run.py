@@ -80,7 +80,8 @@ async def run_plan(
         ending = await run_trials(plan, options, files, services, earlier=earlier, is_decided=watch or never)
     except MissingVariables as error:
         raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
-    ending = replace(ending, shard=shard, quarantine=() if ending.dry_run else options.quarantine)
+    quarantine = () if ending.dry_run else options.quarantine
+    ending = replace(ending, shard=shard, quarantine=quarantine, against_base=options.against_base)
     judge = judged.report if judged is not None else None
     if earlier is None:
         outcome = conclude(plan, files, ending, against=against, judge=judge)

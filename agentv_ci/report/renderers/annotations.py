@@ -10,6 +10,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.report import GateReasonKind, GateResult
+from agentv_ci.report.against_base import lowered_annotations
 from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.view import DRY_RUN, GATE, RunView, more_text, score_text, trials_text
 from agentv_ci.text import counted, on_one_line, shortened
@@ -33,6 +34,7 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
     Failures are errors if the gate is not passed, else warnings.
     """
     report = run.report
+    yield from lowered_annotations(report.against_base)
     if report.dry_run:
         yield Annotation("notice", "Dry run", DRY_RUN.capitalize())
         return

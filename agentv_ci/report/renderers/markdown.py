@@ -22,6 +22,7 @@ from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import view
+from agentv_ci.report.against_base import all_lowered, gate_line, lowered_text
 from agentv_ci.report.experiment_markdown import experiment_text
 from agentv_ci.report.inert_markdown import (
     SIGNS,
@@ -127,6 +128,8 @@ def _left_out(blocks: Sequence[Block], limit: int) -> str:
 def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     report = run.report
     yield Block(Rank.VERDICT, _verdict(run, last))
+    if report.against_base is not None and (lowered := all_lowered(report.against_base, run.links)):
+        yield Block(Rank.COMPARISON, folded(f"All {len(lowered)} ways in which the test is lower", "\n".join(lowered)))
     yield from _side_by_side(run)
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
@@ -175,7 +178,12 @@ def _details(cases: Sequence[CaseOutcome], run: RunView) -> Iterator[Block]:
 def _verdict(run: RunView, last: PastRun | None) -> str:
     report, gate = run.report, run.report.gate
     facts = " · ".join([f"**{view.counts_text(run)}**", *_facts(report, last)])
-    lines = [f"## {SIGNS[gate.verdict]} {run.title}", "", facts]
+    lines = [f"## {SIGNS[gate.verdict]} {run.title}", ""]
+    if report.against_base is not None and (lowered := [*lowered_text(report.against_base, run.links)]):
+        lines += [*lowered, ""]
+    lines.append(facts)
+    if not report.dry_run and report.experiment is None:
+        lines += ["", gate_line(report)]
     if report.dry_run:
         lines += ["", f"{view.DRY_RUN.capitalize()}."]
     if (unknown := view.unknown_text(run)) is not None:

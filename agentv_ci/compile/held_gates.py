@@ -1,0 +1,61 @@
+"""Hold the gate of a suite to an older one: the stricter setting of each counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import inf
+from typing import Any
+
+from agentv_ci.contracts.increases import setting_of
+from agentv_ci.contracts.plan import PlanGate
+
+Lower = tuple[str, str]
+"""A setting that is lower in the newer gate, and a sentence about it."""
+
+UNDECIDED = ("pass", None, "fail")
+"""The laxest first."""
+
+
+def held_gate(old: PlanGate, new: PlanGate, pinned: Collection[str] = ()) -> tuple[PlanGate, list[Lower]]:
+    """Return the stricter of two gates, and what is lower in the newer one.
+
+    `pinned` are settings that options replace in both.
+    """
+    held: dict[str, Any] = {}
+    lower: list[Lower] = []
+    for name in PlanGate.model_fields.keys() - {"max_increases", "accept"} - {*pinned}:
+        before, after = getattr(old, name), getattr(new, name)
+        if _strictness(name, before) > _strictness(name, after):
+            held[name] = before
+            lower.append((name, f"{name} {shown(before)} → {shown(after)}"))
+    limits = {**(new.max_increases or {})}
+    for metric, share in (old.max_increases or {}).items():
+        setting = setting_of(metric)
+        if setting not in pinned and share < limits.get(metric, inf):
+            lower.append((setting, f"{setting} {share:.6g} → {shown(limits.get(metric))}"))
+            limits[metric] = share
+            held["max_increases"] = limits
+    if added := [each for each in new.accept or () if each not in (old.accept or ())]:
+        held["accept"] = tuple(each for each in new.accept or () if each not in added) or None
+        lower.append(("accept", f"proofs no longer try {', '.join(added)}"))
+    return new.model_copy(update=held) if held else new, sorted(lower)
+
+
+def _strictness(name: str, value: Any) -> float:  # noqa: ANN401  # of any setting
+    """Return how strict a setting of a gate is: the more, the harder it is to pass."""
+    match name:
+        case "max_errors" | "max_cost_usd":
+            return -inf if value is None else -float(value)
+        case "undecided":
+            return UNDECIDED.index(value)
+        case "validators" | "null_agents":
+            return float(value in ("error", "forbid"))
+        case _:
+            return -inf if value is None else float(value)
+
+
+def shown(value: object) -> str:
+    """Return a setting as text."""
+    if value is None:
+        return "none"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,123 @@
+"""The gate in force, and what a change does to its own test, in Markdown and as annotations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from agentv_ci.contracts.action import Annotation
+from agentv_ci.contracts.against_base import AgainstBase, Lowering
+from agentv_ci.contracts.increases import setting_of
+from agentv_ci.contracts.report import GateSettings, RunReport
+from agentv_ci.report.inert_markdown import code, link
+from agentv_ci.report.view import Links
+from agentv_ci.text import counted, on_one_line, shortened
+
+MOST_SHOWN = 5
+"""Lowerings in the text, which are in its first ten lines."""
+MOST_OTHERS = 4
+MOST_GATES = 3
+MAX_TEXT = 160
+TITLE = "This change lowers its own test"
+
+
+def gate_line(report: RunReport) -> str:
+    """Return the gate in force, for each suite that has another one."""
+    suites: dict[str, list[str]] = {}
+    for each in report.gate.settings:
+        suites.setdefault(", ".join(_limits(each)), []).append(each.suite)
+    gates = [code(shortened(gate, MAX_TEXT)) + _of(names, len(suites)) for gate, names in suites.items()]
+    more = [f"{counted(len(gates) - MOST_GATES, 'more gate')}"] if len(gates) > MOST_GATES else []
+    if report.gate.max_cost_usd is not None:
+        more.append(code(f"cost of the run ≤ ${report.gate.max_cost_usd:g}"))
+    return f"Gate: {'; '.join([*gates[:MOST_GATES], *more]) or 'none'}{_origin(report.against_base)}"
+
+
+def _limits(gate: GateSettings) -> Iterator[str]:
+    yield f"pass rate ≥ {gate.min_pass_rate * 100:.6g}%"
+    if gate.min_mean_score is not None:
+        yield f"mean score ≥ {gate.min_mean_score:.6g}"
+    yield f"errors ≤ {gate.max_errors}"
+    if gate.max_cost_usd is not None:
+        yield f"cost ≤ ${gate.max_cost_usd:.6g}"
+    for metric, share in (gate.max_increases or {}).items():
+        yield f"{setting_of(metric)} {share * 100:.6g}%"
+    if gate.undecided is not None:
+        yield f"undecided: {gate.undecided}"
+    if gate.validator_errors == "warn":
+        yield "validators only warn"
+
+
+def _of(suites: Sequence[str], gates: int) -> str:
+    if gates == 1:
+        return ""
+    more = f" and {len(suites) - 1} more" if len(suites) > 1 else ""
+    return f" in {code(shortened(suites[0], MAX_TEXT))}{more}"
+
+
+def _origin(base: AgainstBase | None) -> str:
+    if base is None:
+        return ""
+    if base.problem is not None:
+        why = code(shortened(base.problem, MAX_TEXT))
+        return f" · not compared with {code(base.base)}, so that of this change counts: {why}"
+    if base.gate_from == "head":
+        return " · ⚠️ that of this change, even where it is lower (`gate-from: head`)"
+    return f" · held to {code(base.base)}"
+
+
+def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
+    """Yield lines on what a change does to its own test: a list if it lowers it, else one line if it changes it."""
+    others = ", ".join(code(shortened(each, MAX_TEXT)) for each in base.others[:MOST_OTHERS])
+    if len(base.others) > MOST_OTHERS:
+        others += f" and {len(base.others) - MOST_OTHERS + base.more} more"
+    if not base.lowered:
+        yield from [f"The test, compared with {code(base.base)}: {others}"] if others else []
+        return
+    counts = ", and that counts" if base.gate_from == "head" else ""
+    yield f"⚠️ **{TITLE}{counts}**, compared with {code(base.base)}:"
+    found = _each_kind_first(base.lowered)
+    shown = found if len(found) <= MOST_SHOWN else found[: MOST_SHOWN - 1]
+    yield from (f"- {_item(each, links)}" for each in shown)
+    if left := Counter(each.kind for each in found[len(shown) :]):
+        yield f"- … and {sum(left.values()) + base.more} more: {', '.join(f'{kind} ({n})' for kind, n in left.items())}"
+    yield from [f"- also {others}"] if others else []
+
+
+def all_lowered(base: AgainstBase, links: Links) -> list[str]:
+    """Return the items of a list of everything that a change lowers, if the text does not have them all."""
+    return [f"- {_item(each, links)}" for each in base.lowered] if len(base.lowered) > MOST_SHOWN else []
+
+
+def _each_kind_first(lowered: Sequence[Lowering]) -> list[Lowering]:
+    """Return the first of each kind, then the second: many of one kind must not hide another."""
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[int, int, Lowering]] = []
+    for place, each in enumerate(lowered):
+        ranked.append((seen[each.kind], place, each))
+        seen[each.kind] += 1
+    return [each for _, _, each in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _item(each: Lowering, links: Links) -> str:
+    parts = [code(shortened(each.text, MAX_TEXT))]
+    if each.cases:
+        more = f" and {each.number - len(each.cases)} more" if each.number > len(each.cases) else ""
+        cases = ", ".join(code(shortened(case, MAX_TEXT)) for case in each.cases)
+        parts.append(f"{'case' if each.number == 1 else 'cases'} {cases}{more}")
+    if each.path is not None and each.kind != "case":
+        line = each.line or 1
+        parts.append(link(code(f"{each.path}:{line}"), links.to(each.path, line)))
+    if each.is_held:
+        parts.append("does not count before it is merged")
+    return " · ".join(parts)
+
+
+def lowered_annotations(base: AgainstBase | None) -> Iterator[Annotation]:
+    """Yield a warning at each line where a change lowers its own test."""
+    for each in base.lowered if base is not None else ():
+        if each.path is not None:
+            cases = f" ({', '.join(each.cases)}{', …' if each.number > len(each.cases) else ''})" if each.cases else ""
+            held = "\nIt does not count before it is merged." if each.is_held else ""
+            message = f"{shortened(on_one_line(each.text + cases), MAX_TEXT * 2)}{held}"
+            yield Annotation("warning", TITLE, message, each.path, each.line, is_failure=True)
