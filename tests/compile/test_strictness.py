@@ -144,11 +144,8 @@ MOVES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
 @pytest.mark.parametrize("name", MOVES)
 def test_cases_are_recognised_by_what_they_ask(name: str, tmp_path: Path) -> None:
     files, expected, others = MOVES[name]
-    plans = [
-        compile_here(tmp_path / side, each)
-        for side, each in (("old", in_files(a=[ONE, TWO], b=[THREE])), ("new", files))
-    ]
-    held = held_to(*plans)
+    before = compile_here(tmp_path / "old", in_files(a=[ONE, TWO], b=[THREE]))
+    held = held_to(before, compile_here(tmp_path / "new", files))
     assert (lowered(held), [*held.others]) == (expected, others)
     assert held.missing == sum("missing" in each for each in expected)
 
@@ -164,11 +161,11 @@ def test_all_targets_of_a_matrix_are_cases_of_their_own(tmp_path: Path) -> None:
         EVAL: evals(ONE, TWO),
         "targets.yaml": targets(MOCK, *({**MOCK, "name": name} for name in ("first", "other"))),
     }
-    plans = [
+    old, new = (
         compile_here(tmp_path / "-".join(names), documents, target_names=names)
         for names in (("first", "other"), ("other",))
-    ]
-    assert lowered(held_to(*plans)) == ["case: missing (one, two)"]
+    )
+    assert lowered(held_to(old, new)) == ["case: missing (one, two)"]
 
 
 def test_plans_of_many_cases_are_compared_without_unpacking_them(
@@ -177,8 +174,8 @@ def test_plans_of_many_cases_are_compared_without_unpacking_them(
     monkeypatch.setattr("agentv_ci.contracts.packed_cases.MANY", 3)
     many = [asks(f"c{number}", f"Say {number}.") for number in range(20)]
     lower = [{**each, "execution": {"threshold": 0.1}} for each in many]
-    plans = [compile_here(tmp_path / str(len(own)), in_files(a=own)) for own in (many, lower[1:])]
-    held = held_to(*plans)
+    old, new = (compile_here(tmp_path / str(len(own)), in_files(a=own)) for own in (many, lower[1:]))
+    held = held_to(old, new)
     assert [(each.found.text, len(each.cases)) for each in held.lowered] == [
         ("missing", 1),
         ("threshold 0.8 → 0.1", 19),

@@ -26,7 +26,7 @@ from tests.support import REPOSITORY
 # Public names: removing one breaks workflows of users.
 INPUTS = (
     "evals", "results", "results-from", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate",
-    "max-cost", "baseline", "only-changed", "shard", "balance", "dry-run", "validate-only", "prove",
+    "min-mean-score", "max-errors", "gate-from", "missing-cases", "max-cost", "baseline", "only-changed", "shard", "balance", "dry-run", "validate-only", "prove",
     "working-directory", "env-file", "comment", "comment-key", "base-artifact", "history", "check", "annotations",
     "fail-on", "results-dir", "python-path", "github-token", "args",
 )  # fmt: skip
@@ -35,7 +35,10 @@ OUTPUTS = (
     "junit", "html", "plan",
 )  # fmt: skip
 NOT_OPTIONS = {"working-directory", "github-token", "python-path"}
-INTERNAL = {"AGENTV_CI", "AGENTV_INSTALLED", "AGENTV_QUARANTINE", "AGENTV_RUN_OUTCOME"}
+INTERNAL = {
+    *("AGENTV_CI", "AGENTV_INSTALLED", "AGENTV_QUARANTINE", "AGENTV_RUN_OUTCOME"),
+    *("AGENTV_BASE_TREE", "AGENTV_BASE_PROBLEM"),
+}
 """Variables that tell a step about the others and the job."""
 
 ACTION = REPOSITORY / "action.yml"

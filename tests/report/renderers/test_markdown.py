@@ -107,11 +107,11 @@ def test_figures_are_compared_with_those_of_the_last_run(total: int, shown_last:
     assert " · last run: invalid · " in text(run, LIMIT, empty)
 
 
-def test_passing_run_takes_three_lines() -> None:
+def test_passing_run_takes_five_lines() -> None:
     said = shown(reported([row()], Ending(duration_s=3.2)))
-    assert (
-        said.partition("<details>")[0]
-        == "## ✅ Evaluations: passed\n\n**1 case: 1 passed, 0 failed, 0 errors** · mean 1.000 · 3.2 s\n\n"
+    assert said.partition("<details>")[0] == (
+        "## ✅ Evaluations: passed\n\n**1 case: 1 passed, 0 failed, 0 errors** · mean 1.000 · 3.2 s\n\n"
+        "Gate: `pass rate ≥ 100%, errors ≤ 0`\n\n"
     )
 
 
