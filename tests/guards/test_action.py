@@ -26,7 +26,8 @@ from tests.support import REPOSITORY
 # Public names: removing one breaks workflows of users.
 INPUTS = (
     "evals", "results", "results-from", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate",
-    "min-mean-score", "max-errors", "gate-from", "missing-cases", "max-cost", "baseline", "only-changed", "shard", "balance", "dry-run", "validate-only", "prove",
+    "min-mean-score", "max-errors", "gate-from", "missing-cases",
+    "max-cost", "baseline", "only-changed", "shard", "balance", "dry-run", "validate-only", "prove",
     "working-directory", "env-file", "comment", "comment-key", "base-artifact", "history", "check", "annotations",
     "fail-on", "results-dir", "python-path", "github-token", "args",
 )  # fmt: skip
