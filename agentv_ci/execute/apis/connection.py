@@ -11,6 +11,7 @@ import select
 import ssl
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 
 import httpcore
@@ -137,10 +138,17 @@ class AsyncioNetwork(httpcore.AsyncNetworkBackend):
         loop = asyncio.get_running_loop()
         with _failed_connects():
             async with asyncio.timeout(timeout):
-                _, self.stream = await loop.create_connection(
-                    AsyncioStream, host, port, happy_eyeballs_delay=HAPPY_EYEBALLS_S
-                )
+                # asyncio's race of addresses forgets a connected socket when it is cancelled: no race for one address.
+                delay = None if _is_address(host) else HAPPY_EYEBALLS_S
+                _, self.stream = await loop.create_connection(AsyncioStream, host, port, happy_eyeballs_delay=delay)
         return self.stream
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return False
 
 
 @contextmanager
