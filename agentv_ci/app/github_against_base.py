@@ -77,7 +77,9 @@ async def against_base(
     lines = _Lines(compiled)
     found = [lines.lowering(each) for each in held.lowered]
     found += [*await _stored(terms, terms.tree, root, variables), *_quarantine(compiled, terms.tree, root)]
-    others = [*held.others, *await _recorded(terms, terms.tree, root, variables)]
+    others = [*await _recorded(terms, terms.tree, root, variables), *held.others]
+    for path in compiled.origin.dotenv_files:
+        others[:0] = [f"variables in {name} changed" for name in await _changed(path, terms.tree, root, variables)]
     if terms.gate_from == "head":
         found = [each.model_copy(update={"is_held": each.is_held and each.kind == "quarantine"}) for each in found]
     shown = about.model_copy(

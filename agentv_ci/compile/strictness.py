@@ -25,6 +25,8 @@ from agentv_ci.text import counted, first_few
 REQUIRE = ("any", "majority", "all")
 """The laxest first."""
 MOCK = "mock"
+OF_SCORING = ("evaluator", "order of evaluators", "target", "expected", "workspace")
+"""How reasons begin that are about answers and scores."""
 
 
 class Found(Struct, frozen=True):
@@ -57,7 +59,7 @@ class Held(Struct, frozen=True):
     missing: int
     """Cases that only the older plan has."""
     others: Sequence[str]
-    """What else has changed."""
+    """What else has changed; what may decide a verdict comes first."""
 
 
 def held_to(old: Plan, new: Plan, pinned: Collection[str] = ()) -> Held:
@@ -76,7 +78,8 @@ def held_to(old: Plan, new: Plan, pinned: Collection[str] = ()) -> Held:
     if changed or suites != tuple(new.suites):
         every = (changed.get(place, case) for place, case in enumerate(new.cases))
         plan = resealed(every, new.model_copy(update={"suites": suites}))
-    others = [*_places_changed(old, new, pairs), *cases.others()]
+    others = [*cases.others(of_scoring=True), *_suites_changed(old, new), *_places_changed(old, new, pairs)]
+    others += [*cases.others(of_scoring=False), *_new_cases(new, pairs)]
     return Held(plan, findings.lowered(), len(pairs.missing), others)
 
 
@@ -203,10 +206,11 @@ class _Cases:
             if each != "id changed":
                 self._reasons.setdefault(each, []).append(new.id)
 
-    def others(self) -> Iterator[str]:
-        """Yield what else has changed, and in which cases."""
+    def others(self, *, of_scoring: bool) -> Iterator[str]:
+        """Yield what else has changed, and in which cases: in how they are answered and scored, or else."""
         for reason, cases in self._reasons.items():
-            yield f"{first_few(cases)}: {reason}"
+            if reason.startswith(OF_SCORING) is of_scoring:
+                yield f"{first_few(cases)}: {reason}"
 
 
 def _scheduling(head: CaseHead) -> tuple[object, ...]:
@@ -215,10 +219,8 @@ def _scheduling(head: CaseHead) -> tuple[object, ...]:
 
 
 def _places_changed(old: Plan, new: Plan, pairs: Pairs) -> Iterator[str]:
-    """Yield which cases are new, moved or renamed."""
+    """Yield which cases are moved or renamed."""
     before, after = heads_of(old), heads_of(new)
-    if pairs.new:
-        yield f"{counted(len(pairs.new), 'new case')}: {first_few([after[place].id for place in pairs.new])}"
     places = ((before[known], after[place]) for place, known in pairs.moved.items())
     moved = {(one.suite, one.id, other.suite, other.id) for one, other in places}
     for suite, case, path, name in sorted(moved):
@@ -226,3 +228,21 @@ def _places_changed(old: Plan, new: Plan, pairs: Pairs) -> Iterator[str]:
             yield f"{case} renamed to {name}" + (f", in {path}" if suite != path else "")
         else:
             yield f"{case} moved from {suite} to {path}"
+
+
+def _new_cases(new: Plan, pairs: Pairs) -> Iterator[str]:
+    if pairs.new:
+        yield f"{counted(len(pairs.new), 'new case')}: {first_few([heads_of(new)[place].id for place in pairs.new])}"
+
+
+def _suites_changed(old: Plan, new: Plan) -> Iterator[str]:
+    """Yield which prices and settings of validators have changed."""
+    before = {suite.path: suite for suite in old.suites}
+    for suite in new.suites:
+        known = before.get(suite.path, suite)
+        if known.prices != suite.prices:
+            yield f"prices of {suite.path} changed"
+        keys = {each.key: each for each in known.validators}
+        for each in suite.validators:
+            if each.key not in keys or keys[each.key].context != each.context:
+                yield f"validator {each.key} of {suite.path} {'changed' if each.key in keys else 'added'}"

@@ -84,9 +84,12 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
     yield from [f"- also {others}"] if others else []
 
 
-def all_lowered(base: AgainstBase, links: Links) -> list[str]:
-    """Return the items of a list of everything that a change lowers, if the text does not have them all."""
-    return [f"- {_item(each, links)}" for each in base.lowered] if len(base.lowered) > MOST_SHOWN else []
+def all_changes(base: AgainstBase, links: Links) -> list[str]:
+    """Return a list of everything that a change does to its test, if the text does not have it all."""
+    if len(base.lowered) <= MOST_SHOWN and len(base.others) <= MOST_OTHERS:
+        return []
+    others = [f"- {code(shortened(each, MAX_TEXT))}" for each in base.others]
+    return [*(f"- {_item(each, links)}" for each in base.lowered), *others]
 
 
 def _each_kind_first(lowered: Sequence[Lowering]) -> list[Lowering]:

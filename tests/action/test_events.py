@@ -13,7 +13,8 @@ from tests.action.conftest import Once
 from tests.action.evals import agent, mock, suite
 from tests.action.events import pull_request, push, workflow_run
 from tests.action.github_api import Failure, FakeGitHub, Pull
-from tests.action.rig import CHECKOUT, SETUP, Outcome, Rig, git, play, uses
+from tests.action.rig import CHECKOUT, SETUP, TOKEN, Outcome, Rig, git, play, uses
+from tests.servers.git_http import GitServer
 from tests.support import write
 
 pytestmark = [pytest.mark.act, pytest.mark.slow]
@@ -172,3 +173,22 @@ def test_baseline_that_github_refuses_is_not_the_one_of_the_change(
     rig.prepare()
     step = rig.run({"steps": [CHECKOUT, uses(baseline="baseline.json", comment="never")]}, payload(rig.head)).agentv
     assert step.outputs["verdict"] == verdict
+
+
+def test_gate_of_a_pull_request_is_held_to_its_base_branch(tmp_path: Path) -> None:
+    files = {"evals/a.test.yaml": suite("a"), "targets.yaml": mock("no")}
+    served = GitServer(tmp_path / "served", TOKEN)
+    with served.running() as url:
+        rig = Rig(tmp_path, files, FakeGitHub(), environ={"GITHUB_SERVER_URL": url})
+        rig.prepare()
+        git(rig.user, "switch", "-q", "-c", "feat")
+        lower = suite("a").replace("evalcases:", "execution: {gate: {min_pass_rate: 0}}\nevalcases:")
+        write(rig.user, {"evals/a.test.yaml": lower})
+        rig.save("lowers its gate")
+        (served.folder / "acme").mkdir(parents=True)
+        (served.folder / "acme/demo.git").symlink_to(rig.user / ".git")
+        outcome = rig.run({"steps": [CHECKOUT, uses()]}, pull_request(rig.head))
+    step = outcome.agentv
+    assert (step.result, step.outputs["verdict"]) == ("failure", "fail")
+    assert "`min_pass_rate 1 → 0`" in "\n".join(outcome.github.comments[0].body.splitlines()[:10])
+    assert [each.file for each in step.of("warning")] == ["evals/a.test.yaml"]

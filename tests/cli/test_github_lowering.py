@@ -188,7 +188,7 @@ def test_honest_change_is_not_accused(change: Change) -> None:
     change.job.write({"agent.txt": "Hello, and goodbye"})
     first = "\n".join(played(change))
     assert "lowers" not in first
-    assert "`1 new case: new`, `leaves: input message 1 text changed`" in first
+    assert "`leaves: input message 1 text changed`, `1 new case: new`" in first
     assert change.job.outputs["verdict"] == "pass"
     assert "Gate: `pass rate ≥ 100%, errors ≤ 0` · held to `main (" in change.job.summary
 
@@ -264,7 +264,17 @@ def test_many_ways_of_one_kind_do_not_hide_another(change: Change) -> None:
         True
     ] * 3
     assert first[8] == "- … and 4 more: gate (4)"
-    assert "All 8 ways in which the test is lower" in change.github.comments[-1].body
+    assert "All 8 changes of the test" in change.github.comments[-1].body
+
+
+def test_edits_of_questions_do_not_hide_one_of_an_evaluator(change: Change) -> None:
+    begin(change)
+    more = [{**GREETS_CASE, "id": f"a{number}"} for number in range(9)]
+    edited = {**GREETS_CASE, "input_messages": [{"role": "user", "content": "Greet me!"}]}
+    docs(change.job, edited, *more, *scored(value="e")[1:])
+    change.job.write({".env": "BASE_URL=http://localhost"})
+    first = "\n".join(played(change))
+    assert "`variables in .env changed`, `leaves: evaluator 'leaves' value goodbye → e`, " in first
 
 
 def test_base_branch_that_cannot_be_read_is_named_and_the_change_counts(change: Change) -> None:

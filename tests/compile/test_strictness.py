@@ -116,7 +116,7 @@ MOVES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "renamed and weaker": (
         in_files(a=[ONE, asks("easy", "Say two.", contains("h"), contains("x", name="d", weight=0))], b=[THREE]),
         [],
-        ["two renamed to easy", "easy: evaluator 'c' value hello → h", "easy: evaluator 'd' added"],
+        ["easy: evaluator 'c' value hello → h", "easy: evaluator 'd' added", "two renamed to easy"],
     ),
     "moved to a lower gate": (
         in_files(a=[ONE], b=[THREE, TWO]),
@@ -181,3 +181,82 @@ def test_plans_of_many_cases_are_compared_without_unpacking_them(
         ("threshold 0.8 → 0.1", 19),
     ]
     assert {each.threshold for each in held.plan.cases} == {0.8}
+
+
+FAST = {"name": "fast", "type": "latency", "max_ms": 100}
+CHECKED = evals(
+    case("one", evaluators=[{"name": "script", "type": "code", "script": ["python3", "check.py"]}]),
+    case(
+        "two-{{ n }}",
+        cases_from={"file": "rows.jsonl"},
+        evaluators=[{"name": "fast", "type": "latency", "max_ms": 100}],
+    ),
+    case("three", inherit_evaluators=True),
+    execution={"evaluators": [contains(name="shared")]},
+)
+ROWS = '{"n": 1}\n{"n": 2}\n'
+NEIGHBOURS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
+    "only": (
+        {"only": True},
+        ["case: missing (one, two-1, two-2)"],
+        [],
+    ),
+    "not inherited": (
+        {"inherit_evaluators": False, "evaluators": [contains("h", name="own")]},
+        ["evaluator: evaluator shared (contains) removed (three)"],
+        [],
+    ),
+    "not inherited, but the same": (
+        {"inherit_evaluators": False, "evaluators": [contains(name="own")]},
+        [],
+        ["three: evaluator 'shared' removed", "three: evaluator 'own' added"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_settings_of_a_case_that_leave_something_out(name: str, tmp_path: Path) -> None:
+    change, expected, others = NEIGHBOURS[name]
+    files = {EVAL: CHECKED, "evals/check.py": "print(1)", "evals/rows.jsonl": ROWS}
+    lower = deepcopy(files)
+    lower[EVAL]["evalcases"][2] |= change
+    held = held_to(compile_here(tmp_path / "old", files), compile_here(tmp_path / "new", lower))
+    assert (lowered(held), [*held.others]) == (expected, others)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected", "others"),
+    [
+        ("evals/check.py", "print(2)", [], ["one: evaluator 'script' file evals/check.py changed"]),
+        ("evals/rows.jsonl", '{"n": 2}\n', ["case: missing (two-1)"], []),
+        (EVAL, "max_ms", [], ["two-1, two-2: evaluator 'fast' max_ms 100 → 9000"]),
+    ],
+)
+def test_files_that_a_test_consists_of(
+    path: str, text: str, expected: list[str], others: list[str], tmp_path: Path
+) -> None:
+    files: dict[str, Any] = {EVAL: CHECKED, "evals/check.py": "print(1)", "evals/rows.jsonl": ROWS}
+    lower = deepcopy(files)
+    if path == EVAL:
+        lower[EVAL]["evalcases"][1]["evaluators"][0][text] = 9000
+    else:
+        lower[path] = text
+    held = held_to(compile_here(tmp_path / "old", files), compile_here(tmp_path / "new", lower))
+    assert (lowered(held), [*held.others]) == (expected, others)
+
+
+def test_prices_and_validators_are_named(tmp_path: Path) -> None:
+    def sides(price: float, *validators: Any) -> Plan:
+        priced = {"$schema": "agentv-config-v2", "prices": {"m": {"input_per_mtok": price, "output_per_mtok": 1}}}
+        documents = {EVAL: evals(ONE, execution={"validators": validators}), ".agentv/config.yaml": priced}
+        return compile_here(tmp_path / f"{price}", documents)
+
+    old = sides(1.0, {"key": "fairness_balance", "metric_path": "a"}, "reproducibility_metadata")
+    new = sides(0.0, {"key": "fairness_balance", "metric_path": "b"}, "structural_consistency")
+    held = held_to(old, new)
+    assert lowered(held) == ["gate: validator reproducibility_metadata removed"]
+    assert [*held.others] == [
+        "prices of evals/a.yaml changed",
+        "validator fairness_balance of evals/a.yaml changed",
+        "validator structural_consistency of evals/a.yaml added",
+    ]

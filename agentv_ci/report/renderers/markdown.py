@@ -22,7 +22,7 @@ from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import view
-from agentv_ci.report.against_base import all_lowered, gate_line, lowered_text
+from agentv_ci.report.against_base import all_changes, gate_line, lowered_text
 from agentv_ci.report.experiment_markdown import experiment_text
 from agentv_ci.report.inert_markdown import (
     SIGNS,
@@ -128,8 +128,8 @@ def _left_out(blocks: Sequence[Block], limit: int) -> str:
 def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     report = run.report
     yield Block(Rank.VERDICT, _verdict(run, last))
-    if report.against_base is not None and (lowered := all_lowered(report.against_base, run.links)):
-        yield Block(Rank.COMPARISON, folded(f"All {len(lowered)} ways in which the test is lower", "\n".join(lowered)))
+    if report.against_base is not None and (changes := all_changes(report.against_base, run.links)):
+        yield Block(Rank.COMPARISON, folded(f"All {len(changes)} changes of the test", "\n".join(changes)))
     yield from _side_by_side(run)
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
