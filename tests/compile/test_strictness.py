@@ -217,7 +217,7 @@ NEIGHBOURS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
 @pytest.mark.parametrize("name", NEIGHBOURS)
 def test_settings_of_a_case_that_leave_something_out(name: str, tmp_path: Path) -> None:
     change, expected, others = NEIGHBOURS[name]
-    files = {EVAL: CHECKED, "evals/check.py": "print(1)", "evals/rows.jsonl": ROWS}
+    files: dict[str, Any] = {EVAL: CHECKED, "evals/check.py": "print(1)", "evals/rows.jsonl": ROWS}
     lower = deepcopy(files)
     lower[EVAL]["evalcases"][2] |= change
     held = held_to(compile_here(tmp_path / "old", files), compile_here(tmp_path / "new", lower))
