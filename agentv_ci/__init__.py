@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from agentv_ci.version import __version__
+
 TYPE_CHECKING = False
 """Importing `typing` would make every command slower."""
 if TYPE_CHECKING:
     from agentv_ci.api import run, run_async
-
-__version__ = "0.1.0"
 
 __all__ = ["__version__", "run", "run_async"]
 

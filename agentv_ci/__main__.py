@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 
-from agentv_ci import __version__
+from agentv_ci.version import __version__
 
 ALLOCATIONS_BETWEEN_COLLECTIONS = 100_000
 

@@ -22,7 +22,7 @@ from agentv_ci.app.run.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.compile.selection import CaseFilter
 from agentv_ci.contracts.base import JsonObject, Verdict
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.report import GateVerdict, RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import Interrupted, UsageError

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from agentv_ci.canonical import digest_of, exact
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.data_rows import DataProblem, DataRow, ReadRows
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import DataProblem, DataRow, ReadRows
 from agentv_ci.contracts.evals import CasesFrom, EvalCase
-from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES, PROMPT_VARIABLES
+from agentv_ci.contracts.judge_evaluators import AGGREGATOR_VARIABLES, PROMPT_VARIABLES
 from agentv_ci.contracts.source import Mark, Pointer, Source, diagnostic_at, locate
 from agentv_ci.json_access import found_at
 from agentv_ci.text import did_you_mean, listed, shortened

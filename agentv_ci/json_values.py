@@ -6,8 +6,8 @@ from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
+from agentv_ci.contracts.answer_evaluators import ComparedField, field_steps
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.evaluators import ComparedField, field_steps
 from agentv_ci.json_access import found_at
 
 MAX_EXPONENT = 10_000

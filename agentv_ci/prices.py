@@ -9,8 +9,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.config import Price, Rates
-from agentv_ci.contracts.targets import HttpTarget, Target, model_name
+from agentv_ci.contracts.targets import Target, model_name
 
 if TYPE_CHECKING:
     # Checking documents needs prices, but no answers.

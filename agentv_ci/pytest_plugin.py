@@ -14,7 +14,7 @@ from agentv_ci.errors import CannotGoOn, InvalidInput
 if TYPE_CHECKING:
     from agentv_ci.api import CaseResult, RunKeywords
     from agentv_ci.app.compile import CompiledPlan
-    from agentv_ci.contracts.case_head import CaseHead
+    from agentv_ci.contracts.cases import CaseHead
 
 SUFFIXES = (".test.yaml", ".test.yml", ".eval.yaml", ".eval.yml")
 MAX_ANSWER = 2_000

@@ -19,9 +19,16 @@ from msgspec.structs import replace
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import ProviderError, Response
-from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, PrintedOutput, ResultRow, ToolCall
+from agentv_ci.contracts.results import (
+    Change,
+    EvaluatorResult,
+    Expense,
+    OutputMessage,
+    PrintedOutput,
+    ResultRow,
+    ToolCall,
+)
 from agentv_ci.contracts.targets import Target
-from agentv_ci.contracts.workspace_record import Change
 from agentv_ci.secret_values import (
     could_be_secret,
     is_plain,

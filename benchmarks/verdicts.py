@@ -27,7 +27,7 @@ from agentv_ci.analysis.statement import Terms
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.base import Require
-from agentv_ci.contracts.case_head import RowCase
+from agentv_ci.contracts.cases import RowCase
 from agentv_ci.contracts.comparison import MetricVerdict
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.results.trials import Result, needed, verdict_of_trials

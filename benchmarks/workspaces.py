@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from agentv_ci.contracts.plan import PlanFolder, PlanWorkspace
+from agentv_ci.contracts.plan_parts import PlanFolder, PlanWorkspace
 from agentv_ci.workspaces.places import Workspaces
 from agentv_ci.workspaces.trees import changes, digest_of_files, files_in
 

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from agentv_ci.cli import cli
 from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.answer_evaluators import ComparedField
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.attachments import BY_URL, FORMATS, NAMES, AttachmentType
 from agentv_ci.contracts.base import Authored, members_of
@@ -28,16 +29,15 @@ from agentv_ci.contracts.evals import (
     EvalCase,
     EvalDocument,
     ExpectedMessage,
-    Gate,
     InputMessage,
     Repeat,
     SuiteExecution,
-    ValidatorUse,
 )
 from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
-from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, RubricItem
+from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.experiment import Arm, ExperimentDocument, PairwiseJudge, StopRule
-from agentv_ci.contracts.judge_set import LabelledAnswer
+from agentv_ci.contracts.gate import Gate, ValidatorUse
+from agentv_ci.contracts.judge_evaluators import LabelledAnswer, RubricItem
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.targets import Target
 from agentv_ci.contracts.workspaces import Workspace, WorkspaceLimits

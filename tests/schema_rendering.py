@@ -15,18 +15,15 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core.core_schema import any_schema, definition_reference_schema
 
 from agentv_ci.contracts.base import NOT_SETTINGS, PLUGIN_NAME, Authored, JsonValue, spellings
-from agentv_ci.contracts.cli_target import CliTarget
-from agentv_ci.contracts.cli_template import PROMPT_IN_TEMPLATE
+from agentv_ci.contracts.cli_target import PROMPT_IN_TEMPLATE, CliTarget
+from agentv_ci.contracts.command_output import DiagnosticsDocument, HealthReport
 from agentv_ci.contracts.comparison import BaselineDocument
 from agentv_ci.contracts.config import ConfigDocument
-from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE, NO_REFERENCE
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.experiment_report import ExperimentReport
-from agentv_ci.contracts.health import HealthReport
-from agentv_ci.contracts.judge_set import JudgeSetDocument
-from agentv_ci.contracts.later import contract_of
+from agentv_ci.contracts.judge_evaluators import JudgeSetDocument
 from agentv_ci.contracts.ledger import LedgerLine
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.proof import Proof
@@ -240,7 +237,8 @@ class Renderer(GenerateJsonSchema):
     def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> JsonSchemaValue:
         """What validation builds when it occurs is rendered whole; a union once."""
         if "contract" in schema["metadata"]:
-            return self.generate_inner(TypeAdapter(contract_of(schema["metadata"]["contract"])).core_schema)
+            contract: type[BaseModel] = schema["metadata"]["contract"].contract
+            return self.generate_inner(TypeAdapter(contract).core_schema)
         whole = TypeAdapter(schema["metadata"]["union"]).core_schema
         named = whole["schema"] if whole["type"] == "definitions" else whole
         if named["ref"] in self._unions:

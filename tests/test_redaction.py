@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import ProviderError, Response
-from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
-from agentv_ci.contracts.workspace_record import Change
+from agentv_ci.contracts.results import Change, OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.redaction import MASK, Redactor, secrets_of
 from tests.execute.builders import target

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from agentv_ci.adopt.case_ids import Named, case_keys
 from agentv_ci.adopt.values import name_of, numbered
 from agentv_ci.canonical import digest_of_value
-from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedResult
 from agentv_ci.contracts.base import Verdict
+from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedResult
 from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, ResultRow, RowSource, Usage
 
 

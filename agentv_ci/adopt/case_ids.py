@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agentv_ci.adopt.values import mark_of, name_of
-from agentv_ci.contracts.adopted import AdoptedResult
+from agentv_ci.contracts.other_tools import AdoptedResult
 
 MAX_QUALIFIER = 40
 

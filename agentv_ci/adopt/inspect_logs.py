@@ -14,8 +14,8 @@ from pathlib import Path
 from agentv_ci.adopt.json_texts import MAX_BYTES, json_in, text_in
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import mapping, messages, objects, text, whole
-from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.json_access import amount_at, count_at, objects_at, text_at, value_at
 from agentv_ci.left_files import open_regular
 from agentv_ci.text import counted, listed

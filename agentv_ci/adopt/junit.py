@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 
 from agentv_ci.adopt.json_texts import MAX_BYTES
 from agentv_ci.canonical import canonical
-from agentv_ci.contracts.adopted import AdoptedFile, AdoptedResult
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.other_tools import AdoptedFile, AdoptedResult
 from agentv_ci.left_files import read_regular
 from agentv_ci.text import counted, listed, on_one_line, shortened
 

@@ -9,8 +9,8 @@ from itertools import chain
 from agentv_ci.adopt.scores import WORDS, Given, Scores, UnknownScore
 from agentv_ci.adopt.values import amount, mapping, messages, text, whole
 from agentv_ci.canonical import canonical
-from agentv_ci.contracts.adopted import AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.other_tools import AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.json_access import found_at, value_at
 from agentv_ci.text import did_you_mean
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import mapping, messages, text, whole
 from agentv_ci.canonical import exact
-from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.text import counted, listed
 

@@ -12,8 +12,8 @@ from agentv_ci.adopt.json_texts import json_in, lines_in
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import amount, mapping, messages, objects, text, whole
 from agentv_ci.canonical import canonical, digest_of, exact
-from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.json_access import count_at, json_or_none, objects_at, value_at
 from agentv_ci.text import counted
 

@@ -8,8 +8,8 @@ from itertools import chain
 from agentv_ci.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.adopt.values import mapping, messages, objects, text, whole
 from agentv_ci.canonical import exact
-from agentv_ci.contracts.adopted import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.json_access import amount_at, text_at, value_at
 
 

@@ -7,8 +7,8 @@ from typing import assert_never
 
 from agentv_ci.adopt import inspect_logs, junit, lines, openai_evals, promptfoo, pydantic_evals
 from agentv_ci.adopt.json_texts import json_in, lines_in, text_in
-from agentv_ci.contracts.adopted import AdoptedFile, AdoptKind, HowToRead
-from agentv_ci.contracts.lfs_pointers import LFS_POINTER, MAX_POINTER_BYTES, is_lfs_pointer
+from agentv_ci.contracts.attachments import LFS_POINTER, MAX_POINTER_BYTES, is_lfs_pointer
+from agentv_ci.contracts.other_tools import AdoptedFile, AdoptKind, HowToRead
 from agentv_ci.left_files import open_regular
 
 

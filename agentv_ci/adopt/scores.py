@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from agentv_ci.adopt.values import text
-from agentv_ci.contracts.adopted import AdoptedCheck, HowToRead, Scale
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.other_tools import AdoptedCheck, HowToRead, Scale
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.json_access import json_or_none
 from agentv_ci.text import shortened

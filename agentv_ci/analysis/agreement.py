@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from agentv_ci.contracts.judge_set import LabelledAnswer
+from agentv_ci.contracts.judge_evaluators import LabelledAnswer
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import PRECISION, ResultRow
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED

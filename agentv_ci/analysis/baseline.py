@@ -10,7 +10,7 @@ from agentv_ci.analysis.makeup import Makeup
 from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome
 from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.case_head import RowCase
+from agentv_ci.contracts.cases import RowCase
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
 
 T = TypeVar("T")

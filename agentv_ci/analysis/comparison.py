@@ -42,9 +42,9 @@ from agentv_ci.analysis.statement import (
     wrong_calls,
 )
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.case_key import CaseKey, case_name, in_matrix, matching
+from agentv_ci.contracts.cases import CaseKey, case_name, in_matrix, matching
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, MetricChange, Rate, Statement
-from agentv_ci.contracts.increases import WhenUndecided
+from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.report import GateSettings
 from agentv_ci.contracts.results import OfCase
 from agentv_ci.text import counted, first_few, shortened

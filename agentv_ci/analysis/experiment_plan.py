@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from agentv_ci.analysis.effects import Metric
 from agentv_ci.analysis.experiment_trials import CaseName, cluster_of, metrics_of
+from agentv_ci.contracts.api_targets import AzureOpenAITarget, HttpTarget
 from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.targets import AzureOpenAITarget, HttpTarget, Target, model_name
+from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.text import counted, listed, shortened
 
 MAX_NAMED = 3

@@ -18,7 +18,7 @@ from agentv_ci.analysis.power import (
     spread_of_trials,
     trials_needed,
 )
-from agentv_ci.contracts.power import PlannedTrials, PowerTable
+from agentv_ci.contracts.command_output import PlannedTrials, PowerTable
 
 NUMBERS = (1, 2, 3, 5, 10, 20)
 """Trials per case that the table shows, besides those that are planned and needed."""

@@ -11,8 +11,8 @@ from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.statistics import apart, mean_score
 from agentv_ci.analysis.tally import Tally
-from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.increases import WhenUndecided
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (

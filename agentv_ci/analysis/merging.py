@@ -14,7 +14,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import in_quarantine, quarantine_in
 from agentv_ci.analysis.run_report import run_report_of
 from agentv_ci.analysis.tally import Tally
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.report import (
     Ending,

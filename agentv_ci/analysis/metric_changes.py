@@ -20,7 +20,7 @@ from agentv_ci.analysis.exact_tests import Trials, cochran_mantel_haenszel
 from agentv_ci.analysis.inference import mean_rate_change_interval
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.comparison import MetricChange, MetricName, MetricVerdict
-from agentv_ci.contracts.increases import IncreasingMetric, WhenUndecided
+from agentv_ci.contracts.gate import IncreasingMetric, WhenUndecided
 from agentv_ci.contracts.report import GateSettings
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.text import counted, listed

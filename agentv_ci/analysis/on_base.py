@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.contracts.case_key import CaseKey, matching
+from agentv_ci.contracts.cases import CaseKey, matching
 from agentv_ci.contracts.ledger import CaseLine, Ledger
 
 RUNS = 10

@@ -13,8 +13,7 @@ from msgspec import Struct
 from agentv_ci.analysis.makeup import NO_MAKEUP, Makeup
 from agentv_ci.analysis.trial_outcomes import Finding, TrialOutcome, same_score
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
-from agentv_ci.contracts.case_head import Case, RowCase
-from agentv_ci.contracts.case_key import CaseKey, in_matrix
+from agentv_ci.contracts.cases import Case, CaseKey, RowCase, in_matrix
 from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.results.trials import is_settled
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.contracts.report import Quarantine, RunReport, quarantine_of
+from agentv_ci.contracts.quarantine import Quarantine
+from agentv_ci.contracts.report import RunReport, quarantine_of
 
 
 def in_quarantine(outcomes: Sequence[CaseOutcome], entries: tuple[Quarantine, ...]) -> tuple[CaseOutcome, ...]:

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.canonical import digest_of
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, JudgedAnswer
 from agentv_ci.contracts.results import sum_of_known
 from agentv_ci.contracts.stored_rows import AnyResult, AnyRow

@@ -17,7 +17,7 @@ from agentv_ci.analysis.metric_changes import CasePair, Limit, limit_changes, qu
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.comparison import MetricChange, Statement
-from agentv_ci.contracts.increases import WhenUndecided
+from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.results import OfCase
 from agentv_ci.text import counted, first_few, listed
 

@@ -17,7 +17,6 @@ from agentv_ci.analysis.inference import (
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.spending import Spending, dollars, recorded
-from agentv_ci.contracts.base import share_field_names
 from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics, TagFigures
 from agentv_ci.contracts.results import PRECISION
 
@@ -26,6 +25,8 @@ MAX_DRAWS = 20
 """The largest k of pass@k and pass^k."""
 CONFIDENCE = 0.95
 """Of the interval of a case's pass rate."""
+REPEATED_FIELDS = {*RepeatedCase.model_fields}
+"""Shared by all repeated cases: a set for each would be most of their memory."""
 MOST_MS = 10**15
 """The longest time that is added up; rows of other programs may have any number."""
 
@@ -126,7 +127,8 @@ def _figures(name: str, outcomes: Sequence[CaseOutcome]) -> dict[str, Any]:
 def repeated(outcome: CaseOutcome) -> RepeatedCase:
     """Describe the trials of a case."""
     graded, passed = len(outcome.graded), outcome.passed
-    case = RepeatedCase(
+    return RepeatedCase.model_construct(
+        REPEATED_FIELDS,
         suite=outcome.suite,
         id=outcome.key[1],
         target=outcome.target,
@@ -139,8 +141,6 @@ def repeated(outcome: CaseOutcome) -> RepeatedCase:
         mean=outcome.score,
         **_rates(passed, graded),
     )
-    share_field_names(case)
-    return case
 
 
 @cache

@@ -17,9 +17,8 @@ from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome, PassedOutcome,
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.analysis.trial_outcomes import TrialOutcome, same_score, trial_outcome
 from agentv_ci.contracts.base import UNGRADED
-from agentv_ci.contracts.case_head import Case, RowCase
-from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.finish_reasons import is_cut
+from agentv_ci.contracts.cases import Case, CaseKey, RowCase
+from agentv_ci.contracts.exchange import is_cut
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.stored_rows import AnyRow

@@ -19,7 +19,7 @@ from agentv_ci.analysis.run_report import run_report_of
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.report import Against, report_results
 from agentv_ci.app.report_files import Reports, RunFiles, RunOutcome, report_path
-from agentv_ci.contracts.adopted import AdoptedFile, AdoptedResult, AdoptKind, HowToRead
+from agentv_ci.contracts.other_tools import AdoptedFile, AdoptedResult, AdoptKind, HowToRead
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.source import normal, relative

@@ -14,9 +14,9 @@ from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.quarantine import in_quarantine
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.report_files import read_run_report
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineDocument
-from agentv_ci.contracts.increases import WhenUndecided
+from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id

@@ -26,11 +26,12 @@ from agentv_ci.compile.document import resealed
 from agentv_ci.compile.references import compiled_target
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import RunnerSpec
+from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response, Warn
 from agentv_ci.contracts.plan import Plan, seed_of
 from agentv_ci.contracts.report import GateResult
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import CliTarget, Target, workspace_settings
+from agentv_ci.contracts.targets import Target, workspace_settings
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.prompt import build_request, plain_request
 from agentv_ci.execute.provider_services import ProviderServices

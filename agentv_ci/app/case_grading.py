@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from agentv_ci.app.grading import work_of
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.exchange import JudgeQuestion, Response, Score
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanEvaluator, PlanLlmJudgeEvaluator, needs_judge, outcomes_of
+from agentv_ci.contracts.gate import WrongAnswer
+from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator, PlanLlmJudgeEvaluator, needs_judge
 from agentv_ci.contracts.proof import LeftOut, Outcome
 from agentv_ci.contracts.results import Change, EvaluatorResult
-from agentv_ci.contracts.wrong_answers import WrongAnswer
 from agentv_ci.evaluate.evaluators import assess
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission

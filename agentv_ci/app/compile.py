@@ -36,7 +36,7 @@ from agentv_ci.load.plan import load_plan
 from agentv_ci.text import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff, PlannedCases  # a run needs none
+    from agentv_ci.contracts.command_output import Estimate, PlanDiff, PlannedCases  # a run needs none
 
 
 class Selection(Struct, frozen=True):
@@ -353,7 +353,7 @@ def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
 
 def planned_cases(plan: Plan, left: Callable[[PlanCase], int] = lambda case: case.trials) -> PlannedCases:
     """Return what a run of a plan would ask; `left` returns how many trials of a case are not finished."""
-    from agentv_ci.contracts.plan_summaries import PlannedCase, PlannedCases
+    from agentv_ci.contracts.command_output import PlannedCase, PlannedCases
 
     cases = (
         PlannedCase(

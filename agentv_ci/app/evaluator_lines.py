@@ -7,7 +7,9 @@ from pathlib import Path
 
 from agentv_ci.case_rows import ID_DIGITS, VARIABLE, is_template
 from agentv_ci.contracts.base import JsonValue, kind_in_short
-from agentv_ci.contracts.evaluators import RUBRICS_NAME, AuthoredEvaluator, numbered
+from agentv_ci.contracts.evaluator_settings import numbered
+from agentv_ci.contracts.evaluators import AuthoredEvaluator
+from agentv_ci.contracts.judge_evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer, Source, locate
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.load.document import load

@@ -18,11 +18,12 @@ from agentv_ci.compile.arms import ArmChanges, changed, equal_arms, in_workspace
 from agentv_ci.compile.commit_arms import at_commit
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.compile.references import Files
-from agentv_ci.contracts.case_key import in_matrix
+from agentv_ci.contracts.cases import in_matrix
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument
 from agentv_ci.contracts.experiment import Arm, ExperimentDocument
-from agentv_ci.contracts.plan import Plan, flat
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan_evaluators import flat
 from agentv_ci.contracts.source import Source, relative
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.validate.findings import Finder

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from agentv_ci.contracts.command_output import HealthReport
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.contracts.health import HealthReport
 from agentv_ci.errors import UsageError
 from agentv_ci.model_errors import sentence
 from agentv_ci.publish.refusals import NotPublished

@@ -25,9 +25,8 @@ from agentv_ci.app.report_links import links_of
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts import action
 from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, Level, PastRun
-from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
+from agentv_ci.contracts.command_output import DiagnosticsDocument, PlanDiff
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.contracts.plan_summaries import PlanDiff
 from agentv_ci.contracts.proof import Proof
 from agentv_ci.contracts.report import Counts, RunReport
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UNDECIDED, UsageError

@@ -15,8 +15,8 @@ from agentv_ci.app.report_files import report_path
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts import action
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
+from agentv_ci.contracts.command_output import PlanDiff
 from agentv_ci.contracts.diagnostics import Diagnostic, FileDiagnostics
-from agentv_ci.contracts.plan_summaries import PlanDiff
 from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UNDECIDED, UsageError
 from agentv_ci.json_access import well_formed
 from agentv_ci.report.diagnostics import document

@@ -15,9 +15,9 @@ from agentv_ci.analysis.health.report import health_of
 from agentv_ci.analysis.recording import Recording
 from agentv_ci.app.proof_file import read_proof
 from agentv_ci.app.report_files import read_run_report
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.command_output import HealthReport
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.contracts.health import HealthReport
 from agentv_ci.contracts.ledger import CaseLine, Damage
 from agentv_ci.errors import CannotGoOn, NothingToRun, UsageError
 from agentv_ci.ledger.lines import file_of, why_refused

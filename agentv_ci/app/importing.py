@@ -10,9 +10,8 @@ from typing import cast, get_args
 
 from agentv_ci.app.validate import check_paths
 from agentv_ci.atomic import write_whole
-from agentv_ci.contracts.imports import ImportedFiles, ImportKind
-from agentv_ci.contracts.schema_names import CONFIG_SCHEMA
-from agentv_ci.contracts.source import NOWHERE, Source, normal
+from agentv_ci.contracts.other_tools import ImportedFiles, ImportKind
+from agentv_ci.contracts.source import CONFIG_SCHEMA, NOWHERE, Source, normal
 from agentv_ci.errors import UsageError
 from agentv_ci.imports.converting import converted
 from agentv_ci.imports.recognition import kind_of

@@ -20,7 +20,7 @@ from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
+from agentv_ci.contracts.judge_evaluators import JudgeSetDocument, LabelledAnswer
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget, Target, TargetsDocument

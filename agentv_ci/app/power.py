@@ -15,8 +15,8 @@ from agentv_ci.analysis.power import Design
 from agentv_ci.app.compile import estimate_run
 from agentv_ci.app.experiment import CompiledExperiment
 from agentv_ci.compile.overrides import Overrides, override
+from agentv_ci.contracts.command_output import PowerTable
 from agentv_ci.contracts.experiment import DETECT
-from agentv_ci.contracts.power import PowerTable
 from agentv_ci.errors import NothingToRun
 from agentv_ci.results.files import read_rows
 

@@ -20,11 +20,11 @@ from agentv_ci.app.proof_judges import ProofJudges
 from agentv_ci.app.run.prepare import needs_of, require_folders, require_recordings
 from agentv_ci.checkout import credentials
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.gate import NullAgentsGate
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.proof import CaseProof, Judges, Proof
 from agentv_ci.contracts.targets import Target
-from agentv_ci.contracts.wrong_answers import NullAgentsGate
 from agentv_ci.errors import MissingVariables
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan

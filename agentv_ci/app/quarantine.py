@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from agentv_ci.app.compile import CompiledPlan
 from agentv_ci.app.workspace import Documents, require_valid
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import CheckedDocument, QuarantineDocument
+from agentv_ci.contracts.documents import CheckedDocument
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Quarantine
+from agentv_ci.contracts.quarantine import Quarantine, QuarantineDocument
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from agentv_ci.app.report_files import (
 from agentv_ci.app.validations import validate_runs
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.contracts.experiment_report import ExperimentReport
-from agentv_ci.contracts.increases import WhenUndecided
+from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.report import GateSettings, ScenarioReport, quarantine_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.contracts.base import is_plugin
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError

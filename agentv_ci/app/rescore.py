@@ -13,9 +13,10 @@ from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run.conclude import conclude
 from agentv_ci.app.run.trials import run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, PlanCase, flat, outcomes_of
+from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
+from agentv_ci.contracts.plan_evaluators import flat
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers

@@ -15,7 +15,7 @@ from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, is_plugin
 from agentv_ci.contracts.benchmark import RunnerSpec
 from agentv_ci.contracts.evals import ROLES
 from agentv_ci.contracts.exchange import ProviderError, Response
-from agentv_ci.contracts.plan import PlanMessage, TextPart
+from agentv_ci.contracts.plan_parts import PlanMessage, TextPart
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import UsageError
 from agentv_ci.json_access import read_json

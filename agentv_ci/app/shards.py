@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agentv_ci.app.compile import CompiledPlan, estimate_run
 from agentv_ci.compile.overrides import Overrides, override
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.targets import cases_at_once, own_workers
@@ -21,7 +21,7 @@ from agentv_ci.execute.shard import efforts, parts_of
 from agentv_ci.results.files import UnreadableResults, scan_rows
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.plan_summaries import PlannedShards  # a run needs none
+    from agentv_ci.contracts.command_output import PlannedShards  # a run needs none
 
 
 class Sharding(Struct, frozen=True):
@@ -42,7 +42,7 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
 
     Raises UsageError for unreadable results and for numbers that overflow.
     """
-    from agentv_ci.contracts.plan_summaries import PlannedShard, PlannedShards
+    from agentv_ci.contracts.command_output import PlannedShard, PlannedShards
 
     plan = override(compiled.plan, overrides)
     durations_s = durations_of(sharding.balance) if sharding.balance is not None else {}

@@ -11,7 +11,7 @@ from agentv_ci.app.quarantine import entries_of, find_quarantine
 from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.ledger import Ledger
-from agentv_ci.contracts.report import Quarantine
+from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.ledger.place import LedgerPlace, read_ledger
 from agentv_ci.report.site.document import GENERATED, SiteView, render

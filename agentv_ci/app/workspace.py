@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentv_ci.case_rows import ids_of_rows, is_template
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.diagnostics import FileDiagnostics, Kind
 from agentv_ci.contracts.documents import ANY_TARGET, CaseFacts, CheckedDocument, DocumentContext
 from agentv_ci.contracts.source import NOWHERE, Source, relative

@@ -9,10 +9,10 @@ from types import ModuleType
 
 import click
 
-from agentv_ci import __version__
 from agentv_ci.cli.console import wants_color
 from agentv_ci.cli.exit import ReaderHasGone, end, interruptible
 from agentv_ci.text import did_you_mean
+from agentv_ci.version import __version__
 
 COMMANDS: Mapping[str, str] = {
     "init": "Set up targets, an example, a workflow and editor settings.",

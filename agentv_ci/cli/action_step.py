@@ -34,7 +34,7 @@ from agentv_ci.publish.workflow import Workflow, read_workflow
 from agentv_ci.report.proof import facts, headline
 
 if TYPE_CHECKING:
-    from agentv_ci.cli.github_command import StepOptions
+    from agentv_ci.cli.step_options import StepOptions
     from agentv_ci.contracts.against_base import AgainstBase
     from agentv_ci.contracts.proof import Proof
 

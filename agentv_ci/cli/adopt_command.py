@@ -23,7 +23,7 @@ from agentv_ci.cli.options import (
     part,
     takes,
 )
-from agentv_ci.contracts.adopted import HowToRead, Scale
+from agentv_ci.contracts.other_tools import HowToRead, Scale
 from agentv_ci.errors import UsageError
 from agentv_ci.text import did_you_mean, listed
 

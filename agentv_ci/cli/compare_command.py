@@ -36,7 +36,7 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.comparison import Comparison
-from agentv_ci.contracts.increases import WhenUndecided
+from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.report.lines import Style, comparison_lines
 from agentv_ci.text import counted

@@ -39,7 +39,7 @@ from agentv_ci.cli.options import (
     takes,
 )
 from agentv_ci.compile.document import PlanDocument
-from agentv_ci.contracts.plan_summaries import Estimate, NamedCase, PlanDiff
+from agentv_ci.contracts.command_output import Estimate, NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, text
 from agentv_ci.text import counted

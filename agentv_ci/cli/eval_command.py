@@ -58,7 +58,7 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.cli.running import run
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.increases import setting_of
+from agentv_ci.contracts.gate import setting_of
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.execute.run_services import ClusterOptions, RunOptions
 from agentv_ci.execute.shard import Shard

@@ -12,7 +12,7 @@ from agentv_ci.text import counted
 from agentv_ci.text import dollars as amount_text
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.plan_summaries import PlannedCases  # a run needs none
+    from agentv_ci.contracts.command_output import PlannedCases  # a run needs none
 
 
 def show_cases(planned: PlannedCases, form: Literal["text", "json"]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from agentv_ci.cli.console import wants_color
-from agentv_ci.contracts.increases import METRICS, PERCENTAGE, Increases, WhenUndecided, setting_of, share_of
+from agentv_ci.contracts.gate import METRICS, PERCENTAGE, Increases, WhenUndecided, setting_of, share_of
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:

@@ -32,9 +32,9 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.cli.running import run
+from agentv_ci.contracts.gate import NullAgentsGate
 from agentv_ci.contracts.proof import CaseProof, Judges, Proof
 from agentv_ci.contracts.source import relative
-from agentv_ci.contracts.wrong_answers import NullAgentsGate
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, Interrupted, UsageError
 from agentv_ci.report.proof import facts, headline, mutants_text, rate_text, unjudged_text, verdict_text
 from agentv_ci.text import counted

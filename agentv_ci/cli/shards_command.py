@@ -26,7 +26,7 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.plan_summaries import PlannedShards
+from agentv_ci.contracts.command_output import PlannedShards
 from agentv_ci.errors import PASSED
 from agentv_ci.text import counted
 

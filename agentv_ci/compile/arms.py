@@ -11,21 +11,14 @@ from agentv_ci.analysis.experiment_trials import cluster_of
 from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.compile.document import resealed
 from agentv_ci.compile.references import Targets, find_target
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.experiment import ExperimentDocument
-from agentv_ci.contracts.plan import (
-    FilePart,
-    FileReference,
-    Plan,
-    PlanCase,
-    PlanFile,
-    PlanMessage,
-    PlanPairwiseJudgeEvaluator,
-    PlanSuite,
-    PlanWorkspace,
-    named_targets,
-)
-from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite, named_targets
+from agentv_ci.contracts.plan_evaluators import PlanPairwiseJudgeEvaluator
+from agentv_ci.contracts.plan_parts import FilePart, FileReference, PlanFile, PlanMessage, PlanWorkspace
+from agentv_ci.contracts.targets import Target
 
 
 class ArmChanges(Struct, frozen=True):

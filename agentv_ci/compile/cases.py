@@ -16,36 +16,27 @@ from agentv_ci.compile.selection import facts_of
 from agentv_ci.compile.workspaces import WorkspaceCompiler
 from agentv_ci.contracts.attachments import is_url, media_type_of, url_media_type
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS
-from agentv_ci.contracts.data_rows import DataProblem
-from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
+from agentv_ci.contracts.documents import CheckedDocument, DataProblem, DocumentContext
 from agentv_ci.contracts.evals import (
     Content,
     ContentBlock,
     EvalCase,
     EvalDocument,
     ExpectedMessage,
-    Gate,
     InputMessage,
     Repeat,
-    ValidatorUse,
 )
-from agentv_ci.contracts.evaluators import RUBRICS_NAME, prompt_path
-from agentv_ci.contracts.increases import increases_of
-from agentv_ci.contracts.plan import (
+from agentv_ci.contracts.gate import Gate, ValidatorUse, increases_of
+from agentv_ci.contracts.judge_evaluators import RUBRICS_NAME, prompt_path
+from agentv_ci.contracts.plan import PlanCase, PlanGate, PlanSource, PlanSuite, PlanValidator
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator, PlanLlmJudgeEvaluator, PlanRubricEvaluator
+from agentv_ci.contracts.plan_parts import (
     AttachmentPart,
     FilePart,
     FileReference,
     Part,
-    PlanCase,
-    PlanEvaluator,
-    PlanGate,
-    PlanLlmJudgeEvaluator,
     PlanMessage,
-    PlanRubricEvaluator,
-    PlanSource,
-    PlanSuite,
     PlanToolCall,
-    PlanValidator,
     TextPart,
     json_text,
     part_outline,

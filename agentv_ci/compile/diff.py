@@ -11,22 +11,18 @@ from agentv_ci.canonical import exact
 from agentv_ci.compile.digest import CaseDigests, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.case_key import matching
+from agentv_ci.contracts.cases import matching
+from agentv_ci.contracts.command_output import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import (
-    AttachmentPart,
-    FilePart,
-    Plan,
-    PlanCase,
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan_evaluators import (
     PlanCompositeEvaluator,
     PlanEvaluator,
-    PlanMessage,
     PlanRubric,
     PlanScript,
     PlanWeightedAverage,
-    TextPart,
 )
-from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
+from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, PlanMessage, TextPart
 from agentv_ci.json_access import objects_at, value_at
 from agentv_ci.source_files import names_of
 

@@ -18,10 +18,9 @@ from pydantic_core import to_json
 from agentv_ci.canonical import canonical, canonical_json, digest_of, exact_json
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.plan import (
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan_evaluators import (
     JUDGED,
-    FilePart,
-    PlanCase,
     PlanCommandEvaluator,
     PlanCompositeEvaluator,
     PlanDiffEvaluator,
@@ -33,6 +32,7 @@ from agentv_ci.contracts.plan import (
     PlanWeightedAverage,
     flat,
 )
+from agentv_ci.contracts.plan_parts import FilePart
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.prices import names_of, price_of
 from agentv_ci.workspaces.contents import content_of

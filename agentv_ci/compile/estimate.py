@@ -9,16 +9,14 @@ from math import isfinite
 from msgspec import Struct
 
 from agentv_ci.compile.document import prices_by_suite
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.attachments import TEXT
+from agentv_ci.contracts.cli_target import CliTarget
+from agentv_ci.contracts.command_output import Estimate, TargetEstimate
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import (
-    AttachmentPart,
-    FilePart,
-    FileText,
-    Part,
-    Plan,
-    PlanCase,
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan_evaluators import (
     PlanCompositeEvaluator,
     PlanEvaluator,
     PlanLlmJudgeAggregator,
@@ -26,19 +24,10 @@ from agentv_ci.contracts.plan import (
     PlanPairwiseJudgeEvaluator,
     PlanRubric,
     PlanRubricEvaluator,
-    TextPart,
     flat,
 )
-from agentv_ci.contracts.plan_summaries import Estimate, TargetEstimate
-from agentv_ci.contracts.targets import (
-    CliTarget,
-    HttpTarget,
-    MockTarget,
-    Target,
-    cases_at_once,
-    model_name,
-    own_workers,
-)
+from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, FileText, Part, TextPart
+from agentv_ci.contracts.targets import MockTarget, Target, cases_at_once, model_name, own_workers
 from agentv_ci.prices import price_of, prices_as_of, rates_of
 
 IDEOGRAPHS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")

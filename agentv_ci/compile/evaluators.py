@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from agentv_ci.compile.references import Files
 from agentv_ci.compile.workspaces import WorkspaceCompiler
+from agentv_ci.contracts.answer_evaluators import SchemaEvaluator
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
@@ -15,23 +16,21 @@ from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
     CodeAggregator,
     CodeEvaluator,
-    CommandEvaluator,
     CompositeEvaluator,
-    DiffEvaluator,
     EmbeddedEvaluator,
-    JunitEvaluator,
     LlmJudgeAggregator,
-    LlmJudgeEvaluator,
     PluginEvaluator,
+    WeightedAverage,
+)
+from agentv_ci.contracts.judge_evaluators import (
+    LlmJudgeEvaluator,
     RubricEvaluator,
     RubricItem,
-    SchemaEvaluator,
-    WeightedAverage,
     prompt_path,
     rubric_items,
 )
-from agentv_ci.contracts.plan import (
-    FilePart,
+from agentv_ci.contracts.outcome_evaluators import CommandEvaluator, DiffEvaluator, JunitEvaluator
+from agentv_ci.contracts.plan_evaluators import (
     PlanCodeAggregator,
     PlanCodeEvaluator,
     PlanCommandEvaluator,
@@ -46,15 +45,14 @@ from agentv_ci.contracts.plan import (
     PlanRubricEvaluator,
     PlanSchemaEvaluator,
     PlanWeightedAverage,
-    TextPart,
 )
+from agentv_ci.contracts.plan_parts import FilePart, TextPart
 from agentv_ci.contracts.source import Source, normal, relative
 from agentv_ci.installed_plugins import installed_version
 from agentv_ci.jsonschema.files import read_schema
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.code_evaluator import Script
-    from agentv_ci.contracts.composite_evaluator import Aggregator
+    from agentv_ci.contracts.evaluators import Aggregator, Script
     from agentv_ci.contracts.outcome_evaluators import OutcomeEvaluator
     from agentv_ci.contracts.plan_evaluators import PlanAggregator
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agentv_ci.compile.held_gates import shown
-from agentv_ci.contracts.plan import PlanCompositeEvaluator, PlanEvaluator, PlanWeightedAverage
+from agentv_ci.contracts.plan_evaluators import PlanCompositeEvaluator, PlanEvaluator, PlanWeightedAverage
 
 PRECISION = 1e-9
 """Shares of a score that differ by less are equal."""

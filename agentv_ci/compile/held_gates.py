@@ -6,7 +6,7 @@ from collections.abc import Collection
 from math import inf
 from typing import Any
 
-from agentv_ci.contracts.increases import setting_of
+from agentv_ci.contracts.gate import setting_of
 from agentv_ci.contracts.plan import PlanGate
 
 Lower = tuple[str, str]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from agentv_ci.compile.document import resealed, sealed
-from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.increases import Increases, setting_of
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.gate import Increases, setting_of
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
 
 

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from agentv_ci.canonical import exact
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.case_key import matching
+from agentv_ci.contracts.cases import matching
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import AttachmentPart, Part, Plan, PlanCase, TextPart
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan_parts import AttachmentPart, Part, TextPart
 from agentv_ci.workspaces.contents import content_of
 
 

@@ -8,21 +8,14 @@ from collections.abc import Callable, Sequence
 from itertools import chain, count
 from pathlib import Path
 
+from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
+from agentv_ci.contracts.api_targets import HttpTarget, OpenAITarget
+from agentv_ci.contracts.cli_target import CliTarget, CommandHealthcheck
 from agentv_ci.contracts.environment_references import OPENING
-from agentv_ci.contracts.evaluators import prompt_path
-from agentv_ci.contracts.plan import FileBytes, FileReference, FileText, PlanFile
+from agentv_ci.contracts.judge_evaluators import prompt_path
+from agentv_ci.contracts.plan_parts import FileBytes, FileReference, FileText, PlanFile
 from agentv_ci.contracts.source import Source, normal, relative
-from agentv_ci.contracts.targets import (
-    AgentTarget,
-    CliTarget,
-    CommandHealthcheck,
-    HttpTarget,
-    OpenAITarget,
-    PluginTarget,
-    Target,
-    VsCodeTarget,
-    judge_name,
-)
+from agentv_ci.contracts.targets import PluginTarget, Target, judge_name
 from agentv_ci.installed_plugins import installed_version
 from agentv_ci.source_files import find_files, fingerprint, names_of
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.case_key import is_suite, matches
+from agentv_ci.contracts.cases import is_suite, matches
 from agentv_ci.contracts.documents import CaseFacts
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.errors import UsageError

@@ -17,9 +17,10 @@ from agentv_ci.compile.held_evaluators import held_evaluators
 from agentv_ci.compile.held_gates import held_gate, shown
 from agentv_ci.compile.pairs import Pairs, pairs_of
 from agentv_ci.contracts.against_base import LoweringKind
-from agentv_ci.contracts.case_head import CaseHead
+from agentv_ci.contracts.cases import CaseHead
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanEvaluator, PlanGate, PlanSuite
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.text import counted, first_few
 
 REQUIRE = ("any", "majority", "all")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv_ci.compile.references import Files
+from agentv_ci.contracts.attachments import LFS_POINTER
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.lfs_pointers import LFS_POINTER
-from agentv_ci.contracts.plan import FileReference, PlanCommit, PlanFolder, PlanWorkspace
+from agentv_ci.contracts.plan_parts import FileReference, PlanCommit, PlanFolder, PlanWorkspace
 from agentv_ci.contracts.source import NOWHERE, Source, diagnostic_at, normal, relative
 from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
 from agentv_ci.errors import InvalidInput

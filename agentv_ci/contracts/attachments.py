@@ -1,9 +1,19 @@
-"""Images and documents in messages: their formats, and what their references may be."""
+"""Files in messages: their formats, what references to them may be, and pointers of Git LFS in their place."""
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Literal, get_args
 from urllib.parse import urlsplit
+
+LFS_POINTER = "a pointer of Git LFS, not the file itself; run: git lfs pull"
+MAX_POINTER_BYTES = 1023
+_FIRST_WORDS = (b"version https://git-lfs.github.com/spec/v", b"version https://hawser.github.com/spec/v")
+
+
+def is_lfs_pointer(content: bytes) -> bool:
+    """Whether Git checked out a pointer instead of a file of Git LFS (its specification, "The Pointer")."""
+    return len(content) <= MAX_POINTER_BYTES and content.startswith(_FIRST_WORDS)
+
 
 AttachmentType = Literal["image", "document"]
 ATTACHMENT_TYPES: tuple[str, ...] = get_args(AttachmentType)

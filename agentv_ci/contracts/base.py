@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from importlib import import_module
+from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
 import pydantic
 from pydantic import (
@@ -21,8 +22,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_plain_validator_function
 from typing_extensions import TypeAliasType
-
-from agentv_ci.contracts.later import Later, contract_of, imported
 
 GradedVerdict = Literal["pass", "borderline", "fail"]
 Verdict = Literal["pass", "borderline", "fail", "error", "skipped"]
@@ -53,32 +52,29 @@ class _RefusesNull:
 
 
 @cache
-def kinds_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
-    """Return value of `key` → member of a named union, or its lazy class; without the one for plugins."""
-    either, *_ = get_args(union.__value__)
-    own, *_ = get_args(get_args(either)[0])
-    return {kind: each for each in get_args(own) for kind in _kinds(each, key)}
-
-
-def _kinds(member: type[Any], key: str) -> tuple[str, ...]:
-    return member.kinds if isinstance(member, Later) else get_args(member.model_fields[key].annotation)
-
-
-@cache
 def members_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
-    """Return the members of a named union by their values of `key`, all imported; without the one for plugins."""
-    return {kind: contract_of(each) for kind, each in kinds_of(union, key).items()}
+    """Return value of `key` → member of a named union; without the one for plugins."""
+    own, _ = _own_and_plugin(union)
+    members: dict[str, type[BaseModel]] = {}
+    for member in own:
+        members |= dict.fromkeys(get_args(member.model_fields[key].annotation), member)
+    return members
+
+
+def _own_and_plugin(union: TypeAliasType) -> tuple[tuple[type[BaseModel], ...], type[BaseModel]]:
+    (own, plugin), *_ = map(get_args, get_args(union.__value__)[:1])
+    return get_args(get_args(own)[0]), plugin
 
 
 def short_fields(union: TypeAliasType, key: str) -> Mapping[str, str]:
     """Return kind → the field whose value may be written under the kind itself, of the members that have one."""
-    fields = ((kind, short_field(union, key, kind)) for kind in kinds_of(union, key))
+    fields = ((kind, short_field(union, key, kind)) for kind in members_of(union, key))
     return {kind: field for kind, field in fields if field is not None}
 
 
 def short_field(union: TypeAliasType, key: str, kind: str) -> str | None:
     """Return the field whose value may be written under this kind itself, if it has one."""
-    member = member_of(union, key, kind) if kind in kinds_of(union, key) else None
+    member = member_of(union, key, kind) if kind in members_of(union, key) else None
     if member is None or not issubclass(member, Authored) or kind in member.older_kinds:
         return None
     return member.short_field
@@ -92,7 +88,7 @@ def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
     if not isinstance(item, dict) or key in item:
         return None
     # Of the kinds, which are few: documents may have any number of keys.
-    named = [each for each in kinds_of(union, key) if each in item and short_field(union, key, each) is not None]
+    named = [each for each in members_of(union, key) if each in item and short_field(union, key, each) is not None]
     return named[0] if len(named) == 1 else None
 
 
@@ -110,13 +106,9 @@ def _in_full(item: object, union: TypeAliasType, key: str) -> dict[str, object] 
 
 def member_of(union: TypeAliasType, key: str, kind: object) -> type[BaseModel] | None:
     """Return the member of a named union with this value of `key`; None if there is none."""
-    if isinstance(kind, str) and (known := kinds_of(union, key).get(kind)) is not None:
-        return contract_of(known)
-    if is_plugin(kind):
-        either, *_ = get_args(union.__value__)
-        plugin: type[BaseModel] = get_args(either)[1]
-        return plugin
-    return None
+    if isinstance(kind, str) and (known := members_of(union, key).get(kind)) is not None:
+        return known
+    return _own_and_plugin(union)[1] if is_plugin(kind) else None
 
 
 class ByKind:
@@ -143,6 +135,30 @@ class ByKind:
             raise PydanticCustomError("kind", "Input has an unknown kind")
 
         return no_info_plain_validator_function(validate, metadata={"union": source})
+
+
+class Resolved:
+    """Validates a field by the contract with this name, which is imported and built when there is a value.
+
+    Annotates a field that few documents have. The contract is in the metadata of the schema, for rendering.
+    """
+
+    def __init__(self, contract: str) -> None:
+        """`contract`: its module beside this one and its name, such as `comparison:Comparison`."""
+        self._contract = contract
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def validate(value: object) -> BaseModel:
+            return self.contract.model_validate(value, by_alias=True, by_name=False)
+
+        return no_info_plain_validator_function(validate, metadata={"contract": self})
+
+    @property
+    def contract(self) -> type[BaseModel]:
+        """The contract itself."""
+        module, _, name = self._contract.partition(":")
+        contract: type[BaseModel] = getattr(import_module(f"{__package__}.{module}"), name)
+        return contract
 
 
 def meanings(**values: str) -> JsonDict:
@@ -187,29 +203,6 @@ NOT_SETTINGS = frozenset({"name", "provider", "settings"})
 class _Contract(BaseModel):
     # Built at first use: most commands use few contracts.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
-        imported(cls)
-        # pydantic would evaluate the types of class variables again for each class below this one.
-        for each in (cls, *cls.__bases__):
-            declared = vars(each).get("__annotations__", {})
-            for name in cls.__class_vars__ & declared.keys():
-                del declared[name]
-
-
-_FIELD_NAMES: dict[frozenset[str], set[str]] = {}
-
-
-def share_field_names(part: object) -> None:
-    """Let equal models share the set of field names that pydantic keeps with each: they are half of a plan's memory."""
-    if isinstance(part, BaseModel):
-        names = part.__pydantic_fields_set__
-        object.__setattr__(part, "__pydantic_fields_set__", _FIELD_NAMES.setdefault(frozenset(names), names))
-        part = tuple(part.__dict__.values())
-    if isinstance(part, tuple):
-        for each in part:
-            share_field_names(each)
 
 
 class Authored(_Contract):

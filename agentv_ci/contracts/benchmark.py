@@ -1,7 +1,5 @@
 """Configuration and results of the benchmark engine."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

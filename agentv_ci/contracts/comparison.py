@@ -1,15 +1,13 @@
 """Comparisons of two runs, and baselines."""
 
-from __future__ import annotations
-
 from operator import not_
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from agentv_ci.contracts.base import GradedVerdict, Items, Name, NonNegative, Recorded, Share, Verdict
-from agentv_ci.contracts.increases import IncreasingMetric, WhenUndecided
-from agentv_ci.contracts.plan import Sha256
+from agentv_ci.contracts.gate import IncreasingMetric, WhenUndecided
+from agentv_ci.contracts.plan_parts import Sha256
 from agentv_ci.contracts.results import Dollars, OfCase, is_none, is_zero
 
 BASELINE_SCHEMA = "agentv-baseline-v1"

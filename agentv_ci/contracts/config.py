@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import AtLeastOne, Authored, Items, Maybe, meanings
 from agentv_ci.contracts.diagnostics import RuleSetting
-from agentv_ci.contracts.schema_names import CONFIG_SCHEMA
+from agentv_ci.contracts.source import CONFIG_SCHEMA
 
 DEFAULT_GUIDELINE_PATTERNS = ("**/*.instructions.md", "**/instructions/**", "**/*.prompt.md", "**/prompts/**")
 

@@ -1,36 +1,27 @@
 """Checked documents, and their context."""
-# ruff: noqa: PLC0414  # exports
 
 from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.config import ConfigDocument
-from agentv_ci.contracts.data_rows import ReadRows
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
-from agentv_ci.contracts.later import later
+from agentv_ci.contracts.experiment import ExperimentDocument
+from agentv_ci.contracts.judge_evaluators import JudgeSetDocument
+from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
-
-if TYPE_CHECKING:
-    from agentv_ci.contracts.experiment import ExperimentDocument as ExperimentDocument
-    from agentv_ci.contracts.judge_set import JudgeSetDocument as JudgeSetDocument
-    from agentv_ci.contracts.quarantine import QuarantineDocument as QuarantineDocument
-else:
-    ExperimentDocument = later("ExperimentDocument", "experiment")
-    JudgeSetDocument = later("JudgeSetDocument", "judge_set")
-    QuarantineDocument = later("QuarantineDocument", "quarantine")
 
 Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument | QuarantineDocument | ExperimentDocument
 
@@ -61,6 +52,39 @@ InspectFile = Callable[[Path, tuple[Path, ...]], ReferencedFile]
 
 ROLE_MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:")
 """The marker of a turn in a conversation that is sent as one text."""
+
+
+DATA_SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
+"""File formats of rows."""
+ANY_LENGTH = 2**31 - 1
+"""Characters of the longest field for `csv`, which refuses one of more than 128 KiB by default."""
+
+
+class DataRow(NamedTuple):
+    """A row, and its place; lines and columns count from 1."""
+
+    values: JsonObject
+    path: Path
+    line: int
+    column: int
+    end_line: int
+    header: int | None = None
+    """The line with the names of the columns, if all rows share them."""
+
+
+class DataProblem(NamedTuple):
+    """A mistake in a row, or in the file from this place on."""
+
+    rule: str
+    message: str
+    path: Path
+    line: int
+    column: int
+    hint: str | None = None
+
+
+ReadRows = Callable[[Path], Iterator[DataRow | DataProblem]]
+"""Read the rows of a file one by one; after a mistake, it ends or goes on with the next row."""
 
 
 class CheckedDocument(Struct, frozen=True):

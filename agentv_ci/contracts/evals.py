@@ -1,9 +1,8 @@
 """The eval document: cases for an agent and how to score its answers."""
-# ruff: noqa: PLC0414  # exports
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -22,21 +21,12 @@ from agentv_ci.contracts.base import (
     Share,
     meanings,
 )
-from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators, Rubrics, named
-from agentv_ci.contracts.later import later
-from agentv_ci.contracts.schema_names import EVAL_SCHEMA
-from agentv_ci.contracts.source import SHORT_FORMS, Pointer
+from agentv_ci.contracts.evaluator_settings import named
+from agentv_ci.contracts.evaluators import AuthoredEvaluator, Evaluators
+from agentv_ci.contracts.gate import DescribedWrongAnswer, Gate, ValidatorUse
+from agentv_ci.contracts.judge_evaluators import Rubrics
+from agentv_ci.contracts.source import EVAL_SCHEMA, SHORT_FORMS, Pointer
 from agentv_ci.contracts.workspaces import Workspace
-from agentv_ci.contracts.wrong_answers import DescribedWrongAnswer
-
-if TYPE_CHECKING:
-    from agentv_ci.contracts.cases_from import CasesFrom as CasesFrom
-    from agentv_ci.contracts.gate import Gate as Gate
-    from agentv_ci.contracts.gate import ValidatorUse as ValidatorUse
-else:
-    CasesFrom = later("CasesFrom", "cases_from")
-    Gate = later("Gate", "gate")
-    ValidatorUse = later("ValidatorUse", "gate")
 
 Role = Annotated[
     Literal["system", "user", "assistant", "tool"],
@@ -154,6 +144,25 @@ class SuiteExecution(CaseExecution):
 
     validators: Maybe[Items[Name | ValidatorUse]] = Field(None, description="Validators that check the finished run.")
     gate: Maybe[Gate] = Field(None, description="Thresholds that the run must meet.")
+
+
+class Sample(Authored):
+    """A random part of the rows."""
+
+    n: AtLeastOne = Field(description="Number of rows.")
+    seed: Integer = Field(0, description="Seed of the choice; a row added to the file changes it by one row at most.")
+
+
+class CasesFrom(Authored):
+    """A file of rows, each of which makes a case."""
+
+    file: Name = Field(
+        description="Path of a .csv, .jsonl, .json or .yaml file: relative to this file, or with a leading / to the "
+        "repository."
+    )
+    vars: JsonObject = Field(default_factory=dict, description="Values for every row; those of the row win.")
+    limit: Maybe[AtLeastOne] = Field(None, description="Number of rows to read; default: all.", examples=[10])
+    sample: Maybe[Sample] = Field(None, description="Choose some of the rows at random.")
 
 
 class EvalCase(Authored):

@@ -1,6 +1,8 @@
-"""Settings that every evaluator has."""
+"""Settings that every evaluator has, and their names."""
 
-from typing import Annotated, ClassVar, Literal, get_args
+from collections.abc import Iterator
+from itertools import count
+from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -53,3 +55,33 @@ class EvaluatorSettings(EvaluatorFacts, Authored):
     def is_named(self) -> bool:
         """Whether the author gave it a name."""
         return "name" in self.model_fields_set
+
+
+AnyEvaluator = TypeVar("AnyEvaluator", bound=EvaluatorSettings)
+
+
+def named(evaluators: tuple[AnyEvaluator, ...]) -> tuple[AnyEvaluator, ...]:
+    """Return evaluators of which those without a name are called by their type, made unique: contains, contains-2."""
+    if all(each.is_named for each in evaluators):
+        return evaluators
+    taken = {each.name for each in evaluators if each.is_named}
+    free: dict[str, Iterator[str]] = {}
+
+    def with_name(evaluator: AnyEvaluator) -> AnyEvaluator:
+        names = free.setdefault(evaluator.kind, (name for name in numbered(evaluator.kind) if name not in taken))
+        renamed = evaluator.model_copy(update={"name": next(names)})
+        renamed.model_fields_set.discard("name")
+        return renamed
+
+    return tuple(each if each.is_named else with_name(each) for each in evaluators)
+
+
+def numbered(kind: str) -> Iterator[str]:
+    """Yield the names of evaluators of a type: contains, contains-2 and so on."""
+    yield kind
+    yield from (f"{kind}-{number}" for number in count(2))
+
+
+def looks_like_path(word: str, suffixes: tuple[str, ...]) -> bool:
+    """Whether a word of a document is a path, and no text or command."""
+    return "\n" not in word and (word.startswith(("./", "../", "/")) or word.endswith(suffixes))

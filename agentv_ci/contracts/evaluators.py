@@ -1,171 +1,136 @@
-"""Evaluators in eval files: one class per `type`, which is imported when a document has it."""
-# ruff: noqa: PLC0414  # exports
+"""Evaluators in eval files: those that run a script, combine others or are plugins; and the union of all."""
 
-import re
-from collections.abc import Iterator
-from itertools import count
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias, TypeVar
+import shlex
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field
 from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.base import Authored, ByKind, Items, JsonObject, Maybe, Name, PluginName
-from agentv_ci.contracts.evaluator_settings import EvaluatorSettings
-from agentv_ci.contracts.later import later
+from agentv_ci.contracts.answer_evaluators import (
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
+    ContainsEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    RegexEvaluator,
+    SchemaEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+)
+from agentv_ci.contracts.base import Authored, ByKind, Items, JsonObject, Maybe, Name, PluginName, Positive
+from agentv_ci.contracts.evaluator_settings import (
+    SCALE,
+    EvaluatorSettings,
+    Scale,
+    looks_like_path,
+    named,
+)
+from agentv_ci.contracts.judge_evaluators import (
+    LlmJudgeEvaluator,
+    RubricEvaluator,
+)
+from agentv_ci.contracts.outcome_evaluators import (
+    CommandEvaluator,
+    DiffEvaluator,
+    FileEvaluator,
+    JunitEvaluator,
+    StateEvaluator,
+)
+from agentv_ci.contracts.trace_evaluators import (
+    CostEvaluator,
+    LatencyEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+    ToolTrajectoryEvaluator,
+)
 
-if TYPE_CHECKING:
-    from agentv_ci.contracts.code_evaluator import CodeEvaluator as CodeEvaluator
-    from agentv_ci.contracts.composite_evaluator import CodeAggregator as CodeAggregator
-    from agentv_ci.contracts.composite_evaluator import CompositeEvaluator as CompositeEvaluator
-    from agentv_ci.contracts.composite_evaluator import LlmJudgeAggregator as LlmJudgeAggregator
-    from agentv_ci.contracts.composite_evaluator import WeightedAverage as WeightedAverage
-    from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator as LlmJudgeEvaluator
-    from agentv_ci.contracts.judge_evaluators import RubricEvaluator as RubricEvaluator
-    from agentv_ci.contracts.limit_evaluators import CostEvaluator as CostEvaluator
-    from agentv_ci.contracts.limit_evaluators import LatencyEvaluator as LatencyEvaluator
-    from agentv_ci.contracts.limit_evaluators import TokenUsageEvaluator as TokenUsageEvaluator
-    from agentv_ci.contracts.limit_evaluators import ToolCallsEvaluator as ToolCallsEvaluator
-    from agentv_ci.contracts.outcome_evaluators import CommandEvaluator as CommandEvaluator
-    from agentv_ci.contracts.outcome_evaluators import DiffEvaluator as DiffEvaluator
-    from agentv_ci.contracts.outcome_evaluators import FileEvaluator as FileEvaluator
-    from agentv_ci.contracts.outcome_evaluators import JunitEvaluator as JunitEvaluator
-    from agentv_ci.contracts.outcome_evaluators import StateEvaluator as StateEvaluator
-    from agentv_ci.contracts.similarity_evaluator import SimilarityEvaluator as SimilarityEvaluator
-    from agentv_ci.contracts.structured_evaluators import ComparedField as ComparedField
-    from agentv_ci.contracts.structured_evaluators import FieldAccuracyEvaluator as FieldAccuracyEvaluator
-    from agentv_ci.contracts.structured_evaluators import IsJsonEvaluator as IsJsonEvaluator
-    from agentv_ci.contracts.structured_evaluators import SchemaEvaluator as SchemaEvaluator
-    from agentv_ci.contracts.text_evaluators import ContainsAllEvaluator as ContainsAllEvaluator
-    from agentv_ci.contracts.text_evaluators import ContainsAnyEvaluator as ContainsAnyEvaluator
-    from agentv_ci.contracts.text_evaluators import ContainsEvaluator as ContainsEvaluator
-    from agentv_ci.contracts.text_evaluators import EndsWithEvaluator as EndsWithEvaluator
-    from agentv_ci.contracts.text_evaluators import EqualsEvaluator as EqualsEvaluator
-    from agentv_ci.contracts.text_evaluators import RegexEvaluator as RegexEvaluator
-    from agentv_ci.contracts.text_evaluators import StartsWithEvaluator as StartsWithEvaluator
-    from agentv_ci.contracts.text_evaluators import TextEvaluator as TextEvaluator
-    from agentv_ci.contracts.tool_evaluators import ExpectedCall as ExpectedCall
-    from agentv_ci.contracts.tool_evaluators import ToolTrajectoryEvaluator as ToolTrajectoryEvaluator
-else:
-    CodeEvaluator = later("CodeEvaluator", "code_evaluator", "code", "code_judge")
-    CodeAggregator = later("CodeAggregator", "composite_evaluator")
-    CompositeEvaluator = later("CompositeEvaluator", "composite_evaluator", "composite")
-    LlmJudgeAggregator = later("LlmJudgeAggregator", "composite_evaluator")
-    WeightedAverage = later("WeightedAverage", "composite_evaluator")
-    LlmJudgeEvaluator = later("LlmJudgeEvaluator", "judge_evaluators", "llm_judge")
-    RubricEvaluator = later("RubricEvaluator", "judge_evaluators", "rubric")
-    CostEvaluator = later("CostEvaluator", "limit_evaluators", "cost")
-    LatencyEvaluator = later("LatencyEvaluator", "limit_evaluators", "latency")
-    TokenUsageEvaluator = later("TokenUsageEvaluator", "limit_evaluators", "token_usage")
-    ToolCallsEvaluator = later("ToolCallsEvaluator", "limit_evaluators", "tool_calls")
-    CommandEvaluator = later("CommandEvaluator", "outcome_evaluators", "command")
-    DiffEvaluator = later("DiffEvaluator", "outcome_evaluators", "diff")
-    FileEvaluator = later("FileEvaluator", "outcome_evaluators", "file")
-    JunitEvaluator = later("JunitEvaluator", "outcome_evaluators", "junit")
-    StateEvaluator = later("StateEvaluator", "outcome_evaluators", "state")
-    SimilarityEvaluator = later("SimilarityEvaluator", "similarity_evaluator", "similarity")
-    ComparedField = later("ComparedField", "structured_evaluators")
-    FieldAccuracyEvaluator = later("FieldAccuracyEvaluator", "structured_evaluators", "field_accuracy")
-    IsJsonEvaluator = later("IsJsonEvaluator", "structured_evaluators", "is_json")
-    SchemaEvaluator = later("SchemaEvaluator", "structured_evaluators", "schema")
-    ContainsAllEvaluator = later("ContainsAllEvaluator", "text_evaluators", "contains_all")
-    ContainsAnyEvaluator = later("ContainsAnyEvaluator", "text_evaluators", "contains_any")
-    ContainsEvaluator = later("ContainsEvaluator", "text_evaluators", "contains")
-    EndsWithEvaluator = later("EndsWithEvaluator", "text_evaluators", "ends_with")
-    EqualsEvaluator = later("EqualsEvaluator", "text_evaluators", "equals")
-    RegexEvaluator = later("RegexEvaluator", "text_evaluators", "regex")
-    StartsWithEvaluator = later("StartsWithEvaluator", "text_evaluators", "starts_with")
-    TextEvaluator = later("TextEvaluator", "text_evaluators")
-    ExpectedCall = later("ExpectedCall", "tool_evaluators")
-    ToolTrajectoryEvaluator = later("ToolTrajectoryEvaluator", "tool_evaluators", "tool_trajectory")
-
-PROMPT_SUFFIXES = (".md", ".txt", ".j2")
 SCRIPT_SUFFIXES = (".py", ".js", ".mjs", ".sh")
 
-PROMPT_VARIABLES = (
-    "candidate_answer",
-    "expected_messages",
-    "question",
-    "expected_outcome",
-    "reference_answer",
-    "input_messages",
-    "output_messages",
-    "request",
-    "generated_answer",
-)
-"""Variables of a judge's prompt."""
-AGGREGATOR_VARIABLES = ("evaluator_results", "EVALUATOR_RESULTS_JSON", *PROMPT_VARIABLES)
-"""Variables of an aggregator's prompt."""
+
+class Script(Authored):
+    """A command: a text or a list of arguments."""
+
+    script: Name | Annotated[Items[str], Field(min_length=1)] = Field(
+        description="A script path, a shell command or a list of arguments; paths are relative to this file."
+    )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command as a list of arguments."""
+        return tuple(shlex.split(self.script)) if isinstance(self.script, str) else self.script
+
+    @property
+    def script_path(self) -> str | None:
+        """The path of the script, if any: the first word of a text, or any word of a list.
+
+        An absolute path is not a script of the repository.
+        """
+        candidates = self.script.split(maxsplit=1)[:1] if isinstance(self.script, str) else self.script
+        found = (word for word in candidates if looks_like_path(word, SCRIPT_SUFFIXES) and not word.startswith("/"))
+        return next(found, None)
+
+    @property
+    def program(self) -> str | None:
+        """The absolute path of the program, if it is one."""
+        first = self.script.split(maxsplit=1)[0] if isinstance(self.script, str) and self.script.strip() else ""
+        first = first if isinstance(self.script, str) else self.script[0]
+        return first if first.startswith("/") else None
 
 
-def looks_like_path(word: str, suffixes: tuple[str, ...]) -> bool:
-    """Whether a word of a document is a path, and no text or command."""
-    return "\n" not in word and (word.startswith(("./", "../", "/")) or word.endswith(suffixes))
+class CodeEvaluator(Script, EvaluatorSettings):
+    """A script that reads the case as JSON on stdin and prints a score as JSON on stdout."""
+
+    short_field: ClassVar[str | None] = "script"
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"code_judge"})
+
+    type: Literal["code", "code_judge"] = Field(description="Score with a script.")
+    cwd: Maybe[Name] = Field(None, description="Working directory; default: the folder of this file.")
+    timeout_seconds: Maybe[Positive] = Field(None, description="Time limit, in seconds; default: the case's timeout.")
+    config: JsonObject = Field(default_factory=dict, description="Passed to the script as `config`.")
+    files: Items[Name] = Field((), description="Other files that the script needs; part of the case's digest.")
 
 
-def prompt_path(prompt: str | None) -> str | None:
-    """Return the path in `prompt`; None if it is the text itself."""
-    return prompt if prompt is not None and looks_like_path(prompt, PROMPT_SUFFIXES) else None
+class WeightedAverage(Authored):
+    """The weighted mean of the members."""
 
-
-class RubricItem(Authored):
-    """A criterion that an answer meets or not."""
-
-    id: Maybe[Name] = Field(None, description="Id, unique in the list; default: rubric-1, rubric-2 …")
-    description: Name = Field(description="What must be true of the answer.")
-    weight: float = Field(1.0, ge=0, description="Weight in the score.")
-    required: bool = Field(True, description="Whether the case fails if this is not met, regardless of the score.")
-
-
-Rubrics = Annotated[Items[Name | RubricItem], Field(min_length=1)]
-
-RUBRICS_NAME = "rubrics"
-"""Name of the evaluator for a case's `rubrics`."""
-
-
-def rubric_items(rubrics: tuple[str | RubricItem, ...]) -> tuple[RubricItem, ...]:
-    """Return criteria as objects with ids."""
-    items = (RubricItem(description=each) if isinstance(each, str) else each for each in rubrics)
-    return tuple(
-        item if item.id is not None else item.model_copy(update={"id": f"rubric-{number}"})
-        for number, item in enumerate(items, 1)
+    type: Literal["weighted_average"] = Field(description="Use the weighted mean.")
+    weights: Maybe[dict[str, Annotated[float, Field(ge=0)]]] = Field(
+        None, description="Member → weight; default: the members' own weights."
     )
 
 
-AnyEvaluator = TypeVar("AnyEvaluator", bound=EvaluatorSettings)
+class CodeAggregator(Script):
+    """A script that reads the members' scores as JSON, `{"results": …}`, and prints one score as JSON."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"script": ("path",)}
+
+    older_kinds: ClassVar[frozenset[str]] = frozenset({"code_judge"})
+
+    type: Literal["code", "code_judge"] = Field(description="Use a script.")
 
 
-def named(evaluators: tuple[AnyEvaluator, ...]) -> tuple[AnyEvaluator, ...]:
-    """Return evaluators of which those without a name are called by their type, made unique: contains, contains-2."""
-    if all(each.is_named for each in evaluators):
-        return evaluators
-    taken = {each.name for each in evaluators if each.is_named}
-    free: dict[str, Iterator[str]] = {}
+class LlmJudgeAggregator(Authored):
+    """A judge that combines the members' scores."""
 
-    def with_name(evaluator: AnyEvaluator) -> AnyEvaluator:
-        names = free.setdefault(evaluator.kind, (name for name in numbered(evaluator.kind) if name not in taken))
-        renamed = evaluator.model_copy(update={"name": next(names)})
-        renamed.model_fields_set.discard("name")
-        return renamed
-
-    return tuple(each if each.is_named else with_name(each) for each in evaluators)
+    type: Literal["llm_judge"] = Field(description="Use a model.")
+    prompt: Maybe[Name] = Field(None, description="Prompt or path; {{ evaluator_results }} has the members' scores.")
+    scale: Maybe[Scale] = Field(None, description=SCALE, examples=[[1, 5], [0, 100]])
 
 
-def numbered(kind: str) -> Iterator[str]:
-    """Yield the names of evaluators of a type: contains, contains-2 and so on."""
-    yield kind
-    yield from (f"{kind}-{number}" for number in count(2))
+Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmJudgeAggregator, Field(discriminator="type")]
 
 
-FIELD_PATH = r"^(\[[0-9]{1,9}\]|[^.\[\]]+)(\[[0-9]{1,9}\]|\.[^.\[\]]+)*$"
-_STEP = re.compile(r"\[(?P<position>[0-9]+)\]|\.?(?P<key>[^.\[\]]+)")
+class CompositeEvaluator(EvaluatorSettings):
+    """Several evaluators combined into one score."""
 
-
-def field_steps(path: str) -> tuple[str | int, ...]:
-    """Return the keys and positions of a path such as `a.b[0].c`."""
-    return tuple(int(step["position"]) if step["position"] else step["key"] for step in _STEP.finditer(path))
-
-
-PACKAGE_HINT = "python -m pip install sacrebleu, or install agentv-ci with the extra 'bleu'"
+    type: Literal["composite"] = Field(description="Combine several evaluators.")
+    evaluators: Annotated[
+        Items[Annotated["AuthoredEvaluator", ByKind("type")]], Field(min_length=1), AfterValidator(named)
+    ] = Field(description="Evaluators to combine.")
+    aggregator: Maybe[Aggregator] = Field(None, description="How to combine the scores; default: weighted_average.")
 
 
 class PluginEvaluator(EvaluatorSettings):

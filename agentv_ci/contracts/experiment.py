@@ -1,16 +1,13 @@
 """The experiment: a comparison of arms that is planned, run and stopped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from agentv_ci.contracts.base import AtLeastOne, Authored, Integer, Items, Maybe, Name, NonNegative
-from agentv_ci.contracts.evaluators import prompt_path
-from agentv_ci.contracts.schema_names import EXPERIMENT_SCHEMA
-from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.judge_evaluators import prompt_path
+from agentv_ci.contracts.source import EXPERIMENT_SCHEMA, Pointer
 
 MEASURES = ("score", "pass", "cost", "tokens", "duration")
 """Metrics that every run has; others are names of evaluators."""

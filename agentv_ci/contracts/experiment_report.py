@@ -1,7 +1,5 @@
 """The report of an experiment: its verdict, and the effects that it follows from."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

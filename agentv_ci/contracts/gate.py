@@ -1,12 +1,88 @@
-"""What a run must meet to pass, and who checks it."""
+"""What a run must meet to pass, who checks it, and which wrong answers `prove` tries."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
 from agentv_ci.contracts.base import Authored, Items, Maybe, Name, NonNegative, Share, meanings
-from agentv_ci.contracts.increases import Percentage, WhenUndecided
-from agentv_ci.contracts.wrong_answers import DescribedWrongAnswer, NullAgentsGate
+
+NullAgent = Literal[
+    "empty",
+    "echo-prompt",
+    "echo-last-message",
+    "refusal",
+    "dont-know",
+    "other-reference",
+    "empty-object",
+    "empty-array",
+    "changes-nothing",
+]
+"""Agents that do nothing for the question."""
+Operator = Literal[
+    "number",
+    "unit",
+    "entity",
+    "antonym",
+    "negation",
+    "sentence-order",
+    "first-sentence",
+    "json-field-removed",
+    "json-field-retyped",
+    "json-text",
+    "tool-dropped",
+    "tool-added",
+    "tool-swapped",
+    "tool-arguments",
+    "change-dropped",
+    "change-damaged",
+]
+"""Ways to damage a reference answer."""
+NullAgentsGate = Literal["forbid", "report"]
+WrongAnswer = Literal[NullAgent, Operator]
+WRONG_ANSWERS: Mapping[WrongAnswer, str] = {
+    "empty": "Nothing.",
+    "echo-prompt": "The whole question.",
+    "echo-last-message": "The last message of the question.",
+    "refusal": "A refusal.",
+    "dont-know": "That the agent does not know.",
+    "other-reference": "The reference answer of another case.",
+    "empty-object": "An empty object, where JSON is expected.",
+    "empty-array": "An empty list, where JSON is expected.",
+    "changes-nothing": "The reference answer, in a workspace in which nothing has changed.",
+    "number": "Another number.",
+    "unit": "Another unit.",
+    "entity": "A name, an identifier or a quotation is missing.",
+    "antonym": "A word is replaced by its opposite.",
+    "negation": "The opposite.",
+    "sentence-order": "The first sentence or line comes last.",
+    "first-sentence": "Only the first sentence is left.",
+    "json-field-removed": "A field is missing.",
+    "json-field-retyped": "A value becomes a list.",
+    "json-text": "A text in JSON is another one.",
+    "tool-dropped": "A tool call is missing.",
+    "tool-added": "A tool is called that is not asked for.",
+    "tool-swapped": "Calls of two tools change places.",
+    "tool-arguments": "All arguments of tools are others.",
+    "change-dropped": "A part of the golden patch is missing.",
+    "change-damaged": "A sign or a number in the golden patch is another one.",
+}
+"""What each of them answers, or what is wrong in it."""
+DescribedWrongAnswer = Annotated[WrongAnswer, Field(json_schema_extra=meanings(**WRONG_ANSWERS))]
+
+
+IncreasingMetric = Literal["cost", "tokens", "mean_latency", "p95_latency"]
+METRICS: tuple[IncreasingMetric, ...] = get_args(IncreasingMetric)
+
+WhenUndecided = Literal["pass", "fail"]
+"""What a comparison counts as if too few trials leave open whether the newer run is worse."""
+
+PERCENTAGE = r"^[0-9]{1,6}(\.[0-9]+)?%$"
+Percentage = Annotated[str, Field(pattern=PERCENTAGE)]
+"""Such as `10%`. A number would not say whether 1 is 1% or 100%."""
+
+Increases = dict[IncreasingMetric, Annotated[float, Field(ge=0)]]
+"""Metric → the largest allowed increase, as a share: 0.1 is 10%."""
 
 
 class Gate(Authored):
@@ -75,3 +151,19 @@ class ValidatorUse(Authored):
     model_config = ConfigDict(extra="allow")
 
     key: Name = Field(description="Name of the validator; all other keys are its settings.")
+
+
+def increases_of(percentages: Mapping[str, str | None]) -> Increases:
+    """Return the limits among the settings of a gate, such as `max_cost_increase: 10%`."""
+    given = {metric: percentages.get(setting_of(metric)) for metric in METRICS}
+    return {metric: share_of(text) for metric, text in given.items() if text is not None}
+
+
+def share_of(percentage: str) -> float:
+    """Return a percentage as a share: 0.1 of `10%`."""
+    return float(percentage.removesuffix("%")) / 100
+
+
+def setting_of(metric: IncreasingMetric) -> str:
+    """Return the name of the setting that limits a metric."""
+    return f"max_{metric}_increase"

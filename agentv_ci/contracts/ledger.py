@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]

@@ -6,8 +6,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Integer, Items, JsonObject, JsonValue, Maybe, Name, NonNegative, Positive
 from agentv_ci.contracts.evaluator_settings import EvaluatorSettings, Texts
-from agentv_ci.contracts.workspace_settings import Contents
-from agentv_ci.contracts.workspaces import Argv, Globs, RelativePath
+from agentv_ci.contracts.workspaces import Argv, Contents, Globs, RelativePath
 
 
 class OutcomeEvaluator(EvaluatorSettings):

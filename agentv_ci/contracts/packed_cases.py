@@ -9,10 +9,9 @@ from functools import cache
 from itertools import chain, islice
 from typing import Any, TypeVar, overload
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
-from agentv_ci.contracts.base import share_field_names
-from agentv_ci.contracts.case_head import CaseHead, StoredHead
+from agentv_ci.contracts.cases import CaseHead, StoredHead
 from agentv_ci.contracts.plan import Plan, PlanCase
 
 T = TypeVar("T")
@@ -23,6 +22,23 @@ BLOCK = 128
 """Cases that are compressed together."""
 OPEN_BLOCKS = 8
 """Blocks that stay open: the cases of several targets are asked at the same time."""
+
+
+_FIELD_NAMES: dict[frozenset[str], set[str]] = {}
+
+
+def share_field_names(part: object) -> None:
+    """Let equal models share the set of field names that pydantic keeps with each.
+
+    5,000 short cases take 22 MB instead of 35. pydantic has no public way to do it for a model that it has validated.
+    """
+    if isinstance(part, BaseModel):
+        names = part.__pydantic_fields_set__
+        object.__setattr__(part, "__pydantic_fields_set__", _FIELD_NAMES.setdefault(frozenset(names), names))
+        part = tuple(part.__dict__.values())
+    if isinstance(part, tuple):
+        for each in part:
+            share_field_names(each)
 
 
 def packed(cases: Iterable[PlanCase]) -> Sequence[PlanCase]:

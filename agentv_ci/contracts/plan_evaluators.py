@@ -1,15 +1,64 @@
-"""Evaluators that differ in the plan from what authors write."""
+"""Evaluators of the plan: those that differ from what authors write, and the union of all."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.base import Compiled, Integer, Items, JsonObject, Name, NonNegative, Positive, Share
-from agentv_ci.contracts.evaluator_settings import SCALE, Scale, Texts
-from agentv_ci.contracts.plan import FileReference, PlanEvaluators, PlanEvaluatorSettings, Prompt
+from agentv_ci.contracts.base import ByKind, Compiled, Integer, Items, JsonObject, Name, NonNegative, Positive, Share
+from agentv_ci.contracts.evaluator_settings import SCALE, EvaluatorFacts, Scale, Texts
+from agentv_ci.contracts.evaluators import EmbeddedEvaluator, PluginEvaluator
+from agentv_ci.contracts.plan_parts import FileReference, Prompt
 from agentv_ci.contracts.workspaces import Argv, Globs, RelativePath
+
+
+class PlanEvaluatorSettings(EvaluatorFacts, Compiled):
+    """Settings of every evaluator."""
+
+    name: Name = Field(description="Name in the results.")
+    weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
+    required: bool = Field(
+        False, description="Whether the trial fails if this evaluator does not pass, whatever the score."
+    )
+    min_score: Share | None = Field(None, description="Minimum score to pass; default: the case's threshold.")
+    negate: bool = Field(False, description="Use 1 − score.")
+
+
+class PlanRubric(Compiled):
+    """A criterion that an answer meets or not."""
+
+    id: Name = Field(description="Id, unique in the list.")
+    description: Name = Field(description="What must be true of the answer.")
+    weight: float = Field(1.0, ge=0, description="Weight in the score.")
+    required: bool = Field(True, description="Whether the case fails if this is not met, regardless of the score.")
+
+
+class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
+    """A judge."""
+
+    waits: ClassVar[bool] = True
+
+    type: Literal["llm_judge"] = "llm_judge"
+    prompt: Prompt | None = Field(None, description="Custom prompt; default: the built-in prompt.")
+    rubrics: Items[PlanRubric] | None = Field(None, description="Criteria that the judge checks one by one.")
+    target: str = Field(description="Key of the target that judges.")
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
+    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
+    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
+    scale: Scale | None = Field(None, description=SCALE)
+
+
+class PlanRubricEvaluator(PlanEvaluatorSettings):
+    """Criteria that a judge checks one by one."""
+
+    waits: ClassVar[bool] = True
+
+    type: Literal["rubric"] = "rubric"
+    rubrics: Items[PlanRubric] = Field(description="Criteria.")
+    target: str = Field(description="Key of the target that judges.")
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
 
 
 class PlanScript(Compiled):
@@ -92,7 +141,7 @@ class PlanCompositeEvaluator(PlanEvaluatorSettings):
     waits: ClassVar[bool] = True
 
     type: Literal["composite"] = "composite"
-    evaluators: PlanEvaluators = Field(description="Combined evaluators.")
+    evaluators: "PlanEvaluators" = Field(description="Combined evaluators.")
     aggregator: PlanAggregator = Field(description="How the scores are combined.")
 
 
@@ -139,3 +188,59 @@ class PlanJunitEvaluator(_PlanCommandSettings):
     report: RelativePath = Field("junit.xml", description="The JUnit XML file that the command writes.")
     fail_to_pass: Texts | None = Field(None, description="Tests that fail without the agent's changes.")
     pass_to_pass: Texts | None = Field(None, description="Tests that pass without the agent's changes.")
+
+
+def _with_name(evaluator: EvaluatorFacts) -> EvaluatorFacts:
+    """Refuse an evaluator that documents may embed, but plans may not."""
+    if not getattr(evaluator, "name", None):
+        raise PydanticCustomError("missing", "Field 'name' is required")
+    return evaluator
+
+
+PlanEvaluator = TypeAliasType(
+    "PlanEvaluator",
+    Annotated[
+        Annotated[
+            PlanCodeEvaluator
+            | PlanLlmJudgeEvaluator
+            | PlanRubricEvaluator
+            | PlanPairwiseJudgeEvaluator
+            | PlanCompositeEvaluator
+            | PlanSchemaEvaluator
+            | EmbeddedEvaluator
+            | PlanDiffEvaluator
+            | PlanCommandEvaluator
+            | PlanJunitEvaluator,
+            Field(discriminator="type"),
+        ]
+        | PluginEvaluator,
+        Field(union_mode="left_to_right"),
+    ],
+)
+PlanEvaluators = Annotated[
+    Items[Annotated[PlanEvaluator, ByKind("type", authored=False), AfterValidator(_with_name)]], Field(min_length=1)
+]
+
+JUDGED = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanPairwiseJudgeEvaluator, PlanLlmJudgeAggregator)
+"""What a judge scores."""
+
+
+def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
+    """Yield evaluators, each followed by its members."""
+    for each in evaluators:
+        yield each
+        if isinstance(each, PlanCompositeEvaluator):
+            yield from flat(each.evaluators)
+
+
+def needs_judge(evaluator: PlanEvaluator) -> bool:
+    """Whether a judge scores, or scores for a member."""
+    return any(isinstance(part, JUDGED) for part in scoring_parts([evaluator]))
+
+
+def scoring_parts(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator | PlanAggregator]:
+    """Yield all that scores: evaluators, members and aggregators."""
+    for each in flat(evaluators):
+        yield each
+        if isinstance(each, PlanCompositeEvaluator):
+            yield each.aggregator

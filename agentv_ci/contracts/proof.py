@@ -1,15 +1,13 @@
 """The proof of a plan: which wrong answers its cases let pass."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from agentv_ci.contracts.base import AtLeastOne, Name, NonNegative, Recorded, Records, Share
 from agentv_ci.contracts.diagnostics import Severity
-from agentv_ci.contracts.plan import Sha256
-from agentv_ci.contracts.wrong_answers import NullAgent, Operator, WrongAnswer
+from agentv_ci.contracts.gate import NullAgent, Operator, WrongAnswer
+from agentv_ci.contracts.plan_parts import Sha256
 
 Outcome = Literal["passes", "caught", "undecided"]
 """What becomes of a wrong answer; `undecided` if it depends on a judge, or an outcome, that was not scored."""

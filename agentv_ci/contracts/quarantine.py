@@ -1,15 +1,13 @@
 """The quarantine: cases that run and are reported, and do not gate, until a date."""
 
-from __future__ import annotations
-
 from datetime import date
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from agentv_ci.contracts.base import Authored, Items, Maybe, Name, Recorded, meanings
-from agentv_ci.contracts.case_key import CaseKey, fits
-from agentv_ci.contracts.schema_names import QUARANTINE_SCHEMA
+from agentv_ci.contracts.cases import CaseKey, fits
+from agentv_ci.contracts.source import QUARANTINE_SCHEMA
 
 QuarantineState = Literal["active", "ending", "expired"]
 """`ending`: it expires within two weeks; `expired`: its cases gate again."""
@@ -88,7 +86,7 @@ class Quarantine(Recorded):
     )
 
     @classmethod
-    def of(cls, entry: QuarantineEntry, today: date) -> Quarantine:
+    def of(cls, entry: QuarantineEntry, today: date) -> Self:
         """Return an entry with its state on a day."""
         return cls(**entry.model_dump(), state=state_on(today, entry.expires))
 

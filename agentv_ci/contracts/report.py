@@ -1,5 +1,4 @@
 """The run report: the JSON file beside the results."""
-# ruff: noqa: PLC0414  # exports
 
 from operator import not_
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -7,34 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Struct
 from pydantic import Field
 
-from agentv_ci.contracts.base import JsonObject, Name, Recorded, Records, Share
-from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.increases import Increases, WhenUndecided
-from agentv_ci.contracts.later import later
-from agentv_ci.contracts.plan import Sha256
-from agentv_ci.contracts.results import Dollars, Usage, is_none, is_zero, sum_of_known
+from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Records, Resolved, Share, Verdict
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
+from agentv_ci.contracts.gate import Increases, WhenUndecided
+from agentv_ci.contracts.plan_parts import Sha256
+from agentv_ci.contracts.quarantine import Quarantine
+from agentv_ci.contracts.results import Dollars, OfCase, Usage, is_none, is_zero, sum_of_known
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.against_base import AgainstBase as AgainstBase
-    from agentv_ci.contracts.comparison import Comparison as Comparison
-    from agentv_ci.contracts.experiment_report import ExperimentReport as ExperimentReport
-    from agentv_ci.contracts.quarantine import Quarantine as Quarantine
-    from agentv_ci.contracts.repeated_case import RepeatedCase as RepeatedCase
-    from agentv_ci.contracts.scenario_report import FailedValidation as FailedValidation
-    from agentv_ci.contracts.scenario_report import ScenarioAggregates as ScenarioAggregates
-    from agentv_ci.contracts.scenario_report import ScenarioReport as ScenarioReport
-    from agentv_ci.contracts.scenario_report import Validation as Validation
+    from agentv_ci.contracts.against_base import AgainstBase
+    from agentv_ci.contracts.comparison import Comparison
+    from agentv_ci.contracts.experiment_report import ExperimentReport
 else:
-    AgainstBase = later("AgainstBase", "against_base")
-    Comparison = later("Comparison", "comparison")
-    ExperimentReport = later("ExperimentReport", "experiment_report")
-    Quarantine = later("Quarantine", "quarantine")
-    RepeatedCase = later("RepeatedCase", "repeated_case")
-    FailedValidation = later("FailedValidation", "scenario_report")
-    ScenarioAggregates = later("ScenarioAggregates", "scenario_report")
-    ScenarioReport = later("ScenarioReport", "scenario_report")
-    Validation = later("Validation", "scenario_report")
-
+    AgainstBase = Annotated[Recorded, Resolved("against_base:AgainstBase")]
+    Comparison = Annotated[Recorded, Resolved("comparison:Comparison")]
+    ExperimentReport = Annotated[Recorded, Resolved("experiment_report:ExperimentReport")]
 
 COST_OF_SUCCESS = "Known cost, judges included, for each case that passed; absent if none did."
 
@@ -152,6 +139,78 @@ class GateSettings(Recorded):
     validators: Records[ValidatorSettings] = Field((), description="Validators that check the finished run.")
     validator_errors: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
     seeds: Records[int] = Field((), description="Seeds of the trials, for validators.")
+
+
+class ValidatorIssue(Recorded):
+    """An issue found by a validator."""
+
+    id: str = Field(description="Kind of issue.")
+    severity: Severity = Field(description="Severity of the issue.")
+    message: str = Field(description="Description of the issue.")
+    path: Items[str] | None = Field(None, description="Path in the scenario report.")
+
+
+class Validation(Recorded):
+    """The result of a validator."""
+
+    validator: str = Field(description="Name of the validator.")
+    issues: Items[ValidatorIssue] = Field(description="Issues found.")
+    summary: JsonObject = Field(description="Summary of the issues.")
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Messages of the errors; only the first ones if there are many."""
+        return tuple(issue.message for issue in self.issues if issue.severity == "error")
+
+    @property
+    def worst_first(self) -> list[ValidatorIssue]:
+        """The issues, worst first."""
+        return sorted(self.issues, key=lambda issue: SEVERITIES_WORST_FIRST.index(issue.severity))
+
+    def count(self, severity: Severity) -> int:
+        """Return the number of issues, including those that are not listed."""
+        by_severity = self.summary.get("by_severity")
+        counted = by_severity.get(severity) if isinstance(by_severity, dict) else None
+        listed = sum(issue.severity == severity for issue in self.issues)
+        return max(counted, listed) if isinstance(counted, int) else listed
+
+
+class FailedValidation(Recorded):
+    """A validator that failed to run."""
+
+    validator: str = Field(description="Name of the validator.")
+    error: str = Field(description="Error message.")
+
+
+class ScenarioAggregates(Recorded):
+    """Aggregates of the runs of a scenario."""
+
+    runs: int = Field(description="Number of runs.")
+    errors: int = Field(description="Runs without an answer.")
+    validations: Items[Validation | FailedValidation] = Field(description="Results of validators.")
+
+
+class ScenarioReport(Recorded):
+    """The report of a suite, without its runs."""
+
+    scenario_key: str = Field(description="Path of the suite.")
+    aggregates: ScenarioAggregates = Field(description="Aggregates of its runs.")
+
+
+class RepeatedCase(OfCase):
+    """Statistics of a case with several trials."""
+
+    verdict: Verdict = Field(description="Verdict of the case.")
+    flaky: bool = Field(description="Whether graded trials disagree.")
+    trials: int = Field(description="Trials that ran.")
+    graded: int = Field(description="Trials with a verdict, and crashed ones, which count as failed.")
+    crashed: int = Field(0, description="Trials that crashed.")
+    passed: int = Field(description="Trials that passed.")
+    mean: float = Field(description="Mean score of graded trials.")
+    pass_rate_low: Share = Field(description="Lower bound of the pass rate (95% Wilson interval).")
+    pass_rate_high: Share = Field(description="Upper bound of the pass rate.")
+    pass_at_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that at least one of k trials passes.")
+    pass_hat_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that all k trials pass.")
 
 
 GateVerdict = Literal["pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run", "undecided"]

@@ -1,17 +1,25 @@
-"""The result row: one trial of one case."""
-# ruff: noqa: PLC0414  # exports
+"""The result row: one trial of one case.
 
+An agent's error is a failed trial with score 0, for everything that counts trials: an agent that crashes must not look
+better than one that answers wrongly. An error of the infrastructure says nothing of the agent: its trial is missing.
+
+In JSON lines, free data is JSON text and lists, so that a column has one type in every run: readers such as DuckDB
+infer the type of a map from its keys. In memory, in YAML and for scripts it stays as it is.
+"""
+
+import json
 import math
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, PlainSerializer, SerializationInfo, ValidationInfo
 
 from agentv_ci.contracts.base import (
     ErrorKind,
     EvaluatorVerdict,
     Items,
+    JsonObject,
     JsonValue,
     Name,
     Recorded,
@@ -19,17 +27,97 @@ from agentv_ci.contracts.base import (
     Share,
     Verdict,
 )
-from agentv_ci.contracts.blame import Blame, blame_of
-from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.later import later
-from agentv_ci.contracts.row_texts import CountsByName, FreeObject, FreeValue
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.workspaces import Isolation, RelativePath
 
-if TYPE_CHECKING:
-    from agentv_ci.contracts.workspace_record import Change as Change
-    from agentv_ci.contracts.workspace_record import WorkspaceRecord as WorkspaceRecord
-else:
-    Change = later("Change", "workspace_record")
-    WorkspaceRecord = later("WorkspaceRecord", "workspace_record")
+Blame = Literal["agent", "infrastructure"]
+
+MODEL_APIS = frozenset(
+    (
+        *("azure-openai", "azure"),
+        *("openai", "openai-compatible", "ollama", "vllm", "openrouter"),
+        *("anthropic", "claude-api"),
+        *("gemini", "google", "google-gemini"),
+    )
+)
+"""Providers that ask the API of a model; all others run an agent: a command, a CLI, an editor, a plugin."""
+
+
+def blame_of(kind: ErrorKind | None, provider: str) -> Blame:
+    """Return who is to blame for an error of this kind, from the provider of a row."""
+    match kind:
+        case "process":
+            return "agent"
+        case "timeout" | "malformed":
+            return "infrastructure" if provider in MODEL_APIS else "agent"
+        case _:
+            return "infrastructure"
+
+
+AS_TEXT = {"free_data": "text"}
+"""The context of pydantic in which JSON lines are written and read."""
+
+
+class ToolCount(Recorded):
+    """Calls of one tool."""
+
+    name: str = Field(description="Name of the tool.")
+    count: int = Field(description="Number of calls.")
+
+
+COUNT = {"name", "count"}
+
+
+def _text(value: JsonValue, info: SerializationInfo) -> JsonValue:
+    if value is None or info.context != AS_TEXT:
+        return value
+    return "{}" if value == {} else _ENCODER.encode(value)
+
+
+def _data(written: object, info: ValidationInfo) -> object:
+    if info.context != AS_TEXT or not isinstance(written, str):
+        return written
+    if written == "{}":
+        return {}
+    try:
+        return _STRICT.decode(written)
+    except ValueError:
+        return written
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+# Made once: `json.dumps` and `json.loads` would make one for each text.
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_STRICT = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _counts(counts: Mapping[str, int], info: SerializationInfo) -> list[ToolCount] | dict[str, int]:
+    if info.context != AS_TEXT:
+        return dict(counts)
+    return [ToolCount(name=name, count=count) for name, count in counts.items()]
+
+
+def _by_name(written: object) -> object:
+    if isinstance(written, list) and all(
+        isinstance(each, dict) and each.keys() == COUNT and isinstance(each["name"], str) for each in written
+    ):
+        return {each["name"]: each["count"] for each in written}
+    return written
+
+
+FreeValue = Annotated[JsonValue, BeforeValidator(_data), PlainSerializer(_text, JsonValue, "json")]
+"""Any data, in JSON lines as JSON text."""
+ObjectText = Annotated[str, Field(pattern=r"^\{")]
+FreeObject = Annotated[JsonObject, BeforeValidator(_data), PlainSerializer(_text, ObjectText | JsonObject, "json")]
+"""An object, in JSON lines as JSON text."""
+CountsByName = Annotated[
+    dict[str, int], BeforeValidator(_by_name), PlainSerializer(_counts, list[ToolCount] | dict[str, int], "json")
+]
+"""Name → count, in JSON lines as a list."""
+
 
 N = TypeVar("N", int, float)
 
@@ -273,6 +361,30 @@ class RowSource(Recorded):
 
     path: str = Field(description="The eval file, relative to the repository.")
     line: int = Field(description="First line of the case.")
+
+
+class Change(Recorded):
+    """A file of a workspace that an agent has added, modified or deleted."""
+
+    path: RelativePath = Field(description="Its path.")
+    kind: Literal["added", "modified", "deleted"] = Field(description="What has become of it.")
+    mode: int = Field(0, description="Permission bits; of a deleted file 0.")
+    base64: str | None = Field(None, description="Content of a file; null for a link and for a deleted file.")
+    link: str | None = Field(None, description="Target of a symbolic link.")
+
+
+class WorkspaceRecord(Recorded):
+    """What an agent left behind in its workspace."""
+
+    isolation: Isolation = Field(description="What separated the agent from the machine.")
+    network: Literal["on", "off"] = Field(description="Whether it had a network.")
+    changed: Items[str] = Field((), description="Paths that changed, sorted; at most 1,000.")
+    withheld: Items[str] = Field((), description="Changed paths that graders did not get, each with the reason.")
+    diff: str | None = Field(None, description="The changes as a unified diff, shortened.")
+    changes: Items[Change] | None = Field(
+        None, description="The changes themselves, for `rescore`; null where they are large or contain a secret."
+    )
+    kept: str | None = Field(None, description="Folder in which the workspace was kept.")
 
 
 NO_OUTCOME = "the case is judged by what an agent leaves behind"

@@ -1,4 +1,4 @@
-"""A file that was read: its data, and the position of each part."""
+"""A file that was read: its data, the position of each part, and the schema that it names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic, Kind
+
+EVAL_SCHEMA = "agentv-eval-v2"
+TARGETS_SCHEMAS = ("agentv-targets-v2.2", "agentv-targets-v2")
+CONFIG_SCHEMA = "agentv-config-v2"
+JUDGE_SET_SCHEMA = "agentv-judge-set-v1"
+QUARANTINE_SCHEMA = "agentv-quarantine-v1"
+EXPERIMENT_SCHEMA = "agentv-experiment-v1"
+
 
 if TYPE_CHECKING:
     # Finding files needs no contracts.

@@ -12,9 +12,8 @@ from msgspec import Meta, Struct
 from msgspec.json import Decoder
 
 from agentv_ci.contracts.base import ErrorKind, EvaluatorVerdict, Require, Verdict
-from agentv_ci.contracts.blame import Blame, blame_of
-from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.results import Choice, EvaluatorResult, ResultRow, Usage
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.results import Blame, Choice, EvaluatorResult, ResultRow, Usage, blame_of
 from agentv_ci.contracts.workspaces import RELATIVE_PATH, Isolation
 
 Name = Annotated[str, Meta(min_length=1)]

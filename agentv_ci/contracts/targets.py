@@ -1,56 +1,92 @@
-"""The targets document: one class per `provider`, which is imported when a document has it.
+"""The targets document: the union of all targets, with those that are a mock or a plugin.
 
 Any scalar except `name` and `provider` may be an environment reference, `${{ NAME }}`.
 """
 
-# ruff: noqa: PLC0414  # exports
-
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.attachments import BY_URL, FORMATS, AttachmentType
-from agentv_ci.contracts.base import Authored, ByKind, Items, JsonObject, Maybe, Name, PluginName
+from agentv_ci.contracts.agent_targets import (
+    AgentTarget,
+    ClaudeCodeTarget,
+    CodexTarget,
+    CopilotCliTarget,
+    GeminiCliTarget,
+    VsCodeTarget,
+)
+from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
+from agentv_ci.contracts.attachments import ALL_TAKEN, BY_URL, FORMATS, AttachmentType
+from agentv_ci.contracts.base import (
+    AtLeastOne,
+    Authored,
+    ByKind,
+    Items,
+    JsonObject,
+    Maybe,
+    Name,
+    NonNegative,
+    PluginName,
+    meanings,
+)
+from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.environment_references import variable_of
-from agentv_ci.contracts.later import later
-from agentv_ci.contracts.schema_names import TARGETS_SCHEMAS
-from agentv_ci.contracts.target_settings import TargetSettings
+from agentv_ci.contracts.evals import AuthoredToolCall
+from agentv_ci.contracts.source import TARGETS_SCHEMAS
+from agentv_ci.contracts.target_settings import Milliseconds, TargetSettings
 from agentv_ci.contracts.workspaces import TargetWorkspace
 
-if TYPE_CHECKING:
-    from agentv_ci.contracts.agent_targets import AgentTarget as AgentTarget
-    from agentv_ci.contracts.agent_targets import ClaudeCodeTarget as ClaudeCodeTarget
-    from agentv_ci.contracts.agent_targets import CodexTarget as CodexTarget
-    from agentv_ci.contracts.agent_targets import CopilotCliTarget as CopilotCliTarget
-    from agentv_ci.contracts.agent_targets import GeminiCliTarget as GeminiCliTarget
-    from agentv_ci.contracts.agent_targets import VsCodeTarget as VsCodeTarget
-    from agentv_ci.contracts.api_targets import AnthropicTarget as AnthropicTarget
-    from agentv_ci.contracts.api_targets import AzureOpenAITarget as AzureOpenAITarget
-    from agentv_ci.contracts.api_targets import GeminiTarget as GeminiTarget
-    from agentv_ci.contracts.api_targets import HttpTarget as HttpTarget
-    from agentv_ci.contracts.api_targets import OpenAITarget as OpenAITarget
-    from agentv_ci.contracts.cli_target import CliTarget as CliTarget
-    from agentv_ci.contracts.cli_target import CommandHealthcheck as CommandHealthcheck
-    from agentv_ci.contracts.cli_target import HttpHealthcheck as HttpHealthcheck
-    from agentv_ci.contracts.mock_target import MockTarget as MockTarget
-else:
-    AgentTarget = later("AgentTarget", "agent_targets")
-    ClaudeCodeTarget = later("ClaudeCodeTarget", "agent_targets", "claude-code", "claude-cli")
-    CodexTarget = later("CodexTarget", "agent_targets", "codex", "codex-cli")
-    CopilotCliTarget = later("CopilotCliTarget", "agent_targets", "copilot-cli", "copilot")
-    GeminiCliTarget = later("GeminiCliTarget", "agent_targets", "gemini-cli")
-    VsCodeTarget = later("VsCodeTarget", "agent_targets", "vscode-copilot", "vscode", "vscode-insiders")
-    AnthropicTarget = later("AnthropicTarget", "api_targets", "anthropic", "claude-api")
-    AzureOpenAITarget = later("AzureOpenAITarget", "api_targets", "azure-openai", "azure")
-    GeminiTarget = later("GeminiTarget", "api_targets", "gemini", "google", "google-gemini")
-    HttpTarget = later("HttpTarget", "api_targets")
-    OpenAITarget = later("OpenAITarget", "api_targets", "openai", "openai-compatible", "ollama", "vllm", "openrouter")
-    CliTarget = later("CliTarget", "cli_target", "cli")
-    CommandHealthcheck = later("CommandHealthcheck", "cli_target")
-    HttpHealthcheck = later("HttpHealthcheck", "cli_target")
-    MockTarget = later("MockTarget", "mock_target", "mock")
+
+class MockError(Authored):
+    """A failure that the mock simulates."""
+
+    kind: Literal["timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"] = Field(
+        description="Kind of the failure.",
+        json_schema_extra=meanings(
+            timeout="No answer in time.",
+            rate_limit="Too many requests.",
+            auth="The key is missing or wrong.",
+            network="The server cannot be reached.",
+            server="The server fails.",
+            request="The server refuses the request.",
+            malformed="The answer cannot be read.",
+            process="The command fails.",
+        ),
+    )
+    message: str = Field("scripted failure", description="Error message.")
+    attempts: Maybe[AtLeastOne] = Field(None, description="Number of attempts that fail; default all.")
+
+
+class MockUsage(Authored):
+    """Token counts that the mock reports."""
+
+    input_tokens: NonNegative = Field(0, description="Input tokens.")
+    output_tokens: NonNegative = Field(0, description="Output tokens.")
+
+
+class MockTarget(TargetSettings):
+    """Answers from the targets file; nothing leaves the machine."""
+
+    charges: ClassVar[bool] = False
+    reports: ClassVar[frozenset[str]] = frozenset({"tokens", "tool_calls"})
+    judges_itself: ClassVar[bool] = True
+
+    outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"delay_ms"}
+
+    provider: Literal["mock"] = Field(description="Use answers from this file.")
+    response: Maybe[str] = Field(None, description="Answer to every question.")
+    responses: Maybe[dict[str, str]] = Field(None, description="Case id → answer; overrides `response`.")
+    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(None, description="Tool calls to report with every answer.")
+    delay_ms: Maybe[Milliseconds] = Field(None, description="Delay before the answer, in milliseconds.")
+    error: Maybe[MockError] = Field(None, description="Fail instead of answering.")
+    usage: Maybe[MockUsage] = Field(None, description="Token counts to report with every answer.")
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Everything: it reads nothing."""
+        return ALL_TAKEN
 
 
 class PluginTarget(TargetSettings):

@@ -7,17 +7,18 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.evaluators import (
+from agentv_ci.contracts.answer_evaluators import (
     FieldAccuracyEvaluator,
     RegexEvaluator,
     SimilarityEvaluator,
     TextEvaluator,
-    ToolTrajectoryEvaluator,
     field_steps,
 )
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import JUDGED, PlanCase, PlanCompositeEvaluator, PlanEvaluator, PlanSchemaEvaluator
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan_evaluators import JUDGED, PlanCompositeEvaluator, PlanEvaluator, PlanSchemaEvaluator
+from agentv_ci.contracts.trace_evaluators import ToolTrajectoryEvaluator
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.json_access import found_at, json_or_none
 from agentv_ci.patterns import compiled, occurs

@@ -16,14 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Score
-from agentv_ci.contracts.plan import (
+from agentv_ci.contracts.judge_evaluators import AGGREGATOR_VARIABLES
+from agentv_ci.contracts.plan_evaluators import PlanRubric
+from agentv_ci.contracts.plan_parts import (
     AttachmentPart,
     FilePart,
     Part,
     PlanMessage,
-    PlanRubric,
     TextPart,
     json_text,
     part_outline,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import PlanRubric
+from agentv_ci.contracts.plan_evaluators import PlanRubric
 from agentv_ci.contracts.results import Choice
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.thinking import without_thinking

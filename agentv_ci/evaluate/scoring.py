@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import EvaluatorVerdict, Verdict
 from agentv_ci.contracts.exchange import Grade, Score
-from agentv_ci.contracts.plan import PlanEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)

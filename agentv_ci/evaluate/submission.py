@@ -11,7 +11,9 @@ from msgspec.structs import replace
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Ask, Grade, JudgeQuestion, Log, ProviderError, Request, Response, Score, Warn
-from agentv_ci.contracts.plan import FilePart, FileReference, PlanCase, PlanEvaluator, PlanFile, PlanMessage
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
+from agentv_ci.contracts.plan_parts import FilePart, FileReference, PlanFile, PlanMessage
 from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, Usage, total_cost, total_usage
 from agentv_ci.workspaces.places import Work
 

@@ -14,7 +14,6 @@ from distributed.client import Future, FutureCancelledError
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from agentv_ci import __version__
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.cluster_session import (
@@ -28,6 +27,7 @@ from agentv_ci.execute.cluster_session import (
 )
 from agentv_ci.execute.run_services import ClusterOptions
 from agentv_ci.text import counted, listed
+from agentv_ci.version import __version__
 
 LOOPBACK = "127.0.0.1"
 CONNECT_S = 10.0

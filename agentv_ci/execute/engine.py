@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 
-from agentv_ci.contracts.case_key import in_matrix
+from agentv_ci.contracts.cases import in_matrix
 from agentv_ci.contracts.exchange import about_case
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan

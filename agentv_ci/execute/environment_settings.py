@@ -7,7 +7,7 @@ from functools import cache
 
 from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.case_head import CaseHead
+from agentv_ci.contracts.cases import CaseHead
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.plan import Plan, targets_of
 from agentv_ci.contracts.results import ResultRow

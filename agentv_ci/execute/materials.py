@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Self
 
-from agentv_ci.contracts.plan import FilePart, FileReference, PlanFile
+from agentv_ci.contracts.plan_parts import FilePart, FileReference, PlanFile
 
 Mark = tuple[int, int, int] | None
 """A file's modification time, size and inode when its content was that of the plan."""

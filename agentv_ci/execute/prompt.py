@@ -15,16 +15,15 @@ from typing import TypeGuard
 from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Attachment, ChatMessage, InputFile, JudgeQuestion, Request
-from agentv_ci.contracts.plan import (
+from agentv_ci.contracts.plan import PlanCase, attached_files
+from agentv_ci.contracts.plan_parts import (
     AttachmentPart,
     FileBytes,
     FilePart,
     FileReference,
     Part,
-    PlanCase,
     PlanFile,
     PlanMessage,
-    attached_files,
     part_outline,
 )
 from agentv_ci.contracts.results import ToolCall

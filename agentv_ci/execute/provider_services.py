@@ -8,8 +8,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from agentv_ci.contracts.base import ErrorKind
-from agentv_ci.contracts.exchange import Environment, Log, ProviderError, Response, Warn, about_case
-from agentv_ci.contracts.finish_reasons import cut_warning, is_cut
+from agentv_ci.contracts.exchange import (
+    Environment,
+    Log,
+    ProviderError,
+    Response,
+    Warn,
+    about_case,
+    cut_warning,
+    is_cut,
+)
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.source import normal
 from agentv_ci.process import ProcessFailed, ProcessTimedOut

@@ -8,14 +8,14 @@ from collections.abc import Set as AbstractSet
 from pydantic import ValidationError
 
 from agentv_ci import installed_plugins
-from agentv_ci.contracts.api_settings import refused_settings
+from agentv_ci.contracts.api_targets import HttpTarget, refused_settings
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.cli_template import quoted_placeholders, unknown_placeholders
+from agentv_ci.contracts.cli_target import CliTarget, quoted_placeholders, unknown_placeholders
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Warn
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, targets_of
-from agentv_ci.contracts.targets import CliTarget, HttpTarget, MockTarget, PluginTarget, Target, cases_at_once
+from agentv_ci.contracts.targets import MockTarget, PluginTarget, Target, cases_at_once
 from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.trials import still_asked

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv_ci.contracts.case_key import CaseKey, case_name
+from agentv_ci.contracts.cases import CaseKey, case_name
 from agentv_ci.contracts.exchange import OF_CASE, Ask, Environment, Grade, Log, Request, Response, Warn
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard
@@ -22,7 +22,7 @@ from agentv_ci.workspaces.places import Keep
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.against_base import AgainstBase
-    from agentv_ci.contracts.increases import WhenUndecided
+    from agentv_ci.contracts.gate import WhenUndecided
     from agentv_ci.contracts.quarantine import Quarantine
 
 GradeAnswer = Callable[[Trial, Request, Response, Ask], Awaitable[Grade]]

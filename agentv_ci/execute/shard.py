@@ -8,20 +8,19 @@ from statistics import median
 
 from msgspec import Struct
 
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.packed_cases import heads_of, packed
-from agentv_ci.contracts.plan import (
-    Plan,
-    PlanCase,
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan_evaluators import (
     PlanCompositeEvaluator,
     PlanEvaluator,
     PlanLlmJudgeEvaluator,
     PlanPairwiseJudgeEvaluator,
     PlanRubricEvaluator,
     PlanScript,
-    TextPart,
     flat,
 )
+from agentv_ci.contracts.plan_parts import TextPart
 
 CHARACTERS_A_QUESTION = 4_000
 """How much text takes as long as one more question."""

@@ -13,8 +13,7 @@ from itertools import chain
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.contracts.case_head import CaseHead
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseHead, CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, targets_of
 from agentv_ci.contracts.report import Stop, quarantine_of

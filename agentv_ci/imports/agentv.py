@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variables_in
-from agentv_ci.contracts.schema_names import EVAL_SCHEMA
-from agentv_ci.contracts.source import Mark, Source
+from agentv_ci.contracts.source import EVAL_SCHEMA, Mark, Source
 from agentv_ci.imports.agentv_checks import CaseContext
 from agentv_ci.imports.agentv_evaluators import evaluators
 from agentv_ci.imports.agentv_messages import Messages

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
-from agentv_ci.contracts.imports import ImportedFiles, ImportKind, ReadImports
+from agentv_ci.contracts.other_tools import ImportedFiles, ImportKind, ReadImports
 from agentv_ci.contracts.source import Source
 from agentv_ci.imports import agentv, datasets, prompt_yml, promptfoo
 from agentv_ci.imports.draft import Draft

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.schema_names import EVAL_SCHEMA
-from agentv_ci.contracts.source import Source
+from agentv_ci.contracts.source import EVAL_SCHEMA, Source
 from agentv_ci.imports.draft import Draft, Names, Place, slug
 from agentv_ci.imports.yaml_text import Block, Node, yaml_text
 from agentv_ci.json_access import json_or_none

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.imports import Fate, ImportNote, ReadImports
+from agentv_ci.contracts.other_tools import Fate, ImportNote, ReadImports
 from agentv_ci.contracts.source import Pointer, Source, locate, normal
 from agentv_ci.imports.yaml_text import Block, Node
 from agentv_ci.json_access import value_at

@@ -6,8 +6,7 @@ import re
 from typing import cast
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.schema_names import EVAL_SCHEMA
-from agentv_ci.contracts.source import Source
+from agentv_ci.contracts.source import EVAL_SCHEMA, Source
 from agentv_ci.imports.draft import Draft, Place, comments_at_start, slug
 from agentv_ci.imports.yaml_text import Block, Node, yaml_text
 

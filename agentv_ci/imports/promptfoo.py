@@ -9,8 +9,7 @@ from typing import cast
 from msgspec import structs
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.schema_names import EVAL_SCHEMA
-from agentv_ci.contracts.source import Source
+from agentv_ci.contracts.source import EVAL_SCHEMA, Source
 from agentv_ci.imports.draft import ANY_ANSWER, Draft, Names, Place, comments_at_start, comments_before, slug
 from agentv_ci.imports.promptfoo_asserts import CheckContext, evaluators, transform
 from agentv_ci.imports.promptfoo_prompts import Prompt, messages_in, prompts_at

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.data_rows import ANY_LENGTH
+from agentv_ci.contracts.documents import ANY_LENGTH
 from agentv_ci.contracts.source import Mark, Source
 from agentv_ci.imports.draft import Draft, Fields, Place
 from agentv_ci.imports.promptfoo_asserts import Assertion, assertion_in, resolved

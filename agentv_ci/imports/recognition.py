@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.imports import ImportKind
+from agentv_ci.contracts.other_tools import ImportKind
 from agentv_ci.json_access import json_or_none, value_at
 
 OF_PROMPTFOO = frozenset({"prompts", "providers", "defaultTest", "scenarios"})

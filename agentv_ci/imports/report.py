@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.imports import Fate, ImportNote
+from agentv_ci.contracts.other_tools import Fate, ImportNote
 from agentv_ci.contracts.source import relative
 from agentv_ci.text import counted, on_one_line
 

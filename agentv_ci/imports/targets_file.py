@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv_ci.contracts.schema_names import TARGETS_SCHEMAS
-from agentv_ci.contracts.source import Source
+from agentv_ci.contracts.source import TARGETS_SCHEMAS, Source
 from agentv_ci.imports.draft import Draft, Place, slug
 from agentv_ci.imports.yaml_text import Alias, Anchored, Block, Node, yaml_text
 

@@ -1,14 +1,8 @@
-"""Dialects of JSON Schema with time limits; a door to jsonschema.
-
-Run as a program, it checks in a separate process that can be killed.
-"""
+"""Dialects of JSON Schema with time limits; a door to jsonschema."""
 
 from __future__ import annotations
 
-import json
 import re
-import signal
-import sys
 from collections.abc import Hashable, Iterator, Mapping
 from decimal import Decimal, localcontext
 from functools import cache
@@ -17,7 +11,7 @@ from reprlib import Repr
 from typing import Protocol
 
 from attrs import fields
-from jsonschema import Draft202012Validator, _legacy_keywords, _utils, validators
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import UnknownType, ValidationError
 from jsonschema.protocols import Validator
 from referencing import Registry
@@ -27,12 +21,10 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.patterns import TIMEOUT_S, compiled, occurs
 from agentv_ci.text import shortened
 
-TIMEOUT_APART_S = 5.0
 MAX_MESSAGE = 300
 MAX_EXPONENT = 700
 MAX_FOUND = 1_000
 """Violations after which the check stops."""
-UNEVALUATED = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 
 _QUOTES = Repr()
 _QUOTES.maxdict = _QUOTES.maxlist = 20
@@ -63,17 +55,6 @@ def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
             raise
         raise CannotCheck("cannot check the answer with the schema: nested too deep") from error
     return [f"{error.json_path}: {shortened(error.message, MAX_MESSAGE)}" for error in found]
-
-
-def has_unevaluated(schema: JsonValue) -> bool:
-    """Whether a schema has `unevaluatedProperties` or `unevaluatedItems`."""
-    match schema:
-        case dict():
-            return not schema.keys().isdisjoint(UNEVALUATED) or any(map(has_unevaluated, schema.values()))
-        case list():
-            return any(map(has_unevaluated, schema))
-        case _:
-            return False
 
 
 def _place(error: ValidationError) -> list[tuple[bool, int, str]]:
@@ -130,7 +111,8 @@ class _Descends(Protocol):
         ...
 
 
-def _occurs(pattern: str, text: str) -> bool:
+def pattern_occurs(pattern: str, text: str) -> bool:
+    """Whether a pattern of a schema matches somewhere in a text; raises TimeoutError."""
     return occurs(compiled(pattern), text)
 
 
@@ -176,7 +158,7 @@ def _identity(value: JsonValue) -> Hashable:
 
 
 def _check_pattern(_: _Descends, pattern: str, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
-    if isinstance(value, str) and not _occurs(pattern, value):
+    if isinstance(value, str) and not pattern_occurs(pattern, value):
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
@@ -185,7 +167,7 @@ def _check_pattern_properties(
 ) -> Iterator[ValidationError]:
     for pattern, schema in patterns.items() if isinstance(value, dict) else ():
         for key, item in value.items():  # type: ignore[union-attr]  # a mapping, or there were no patterns
-            if _occurs(pattern, key):
+            if pattern_occurs(pattern, key):
                 yield from validator.descend(item, schema, path=key, schema_path=pattern)
 
 
@@ -196,7 +178,9 @@ def _check_additional_properties(
     assert isinstance(known, dict)
     assert isinstance(patterns, dict)
     items = value.items() if isinstance(value, dict) else ()
-    extra = {key: item for key, item in items if key not in known and not any(_occurs(each, key) for each in patterns)}
+    extra = {
+        key: item for key, item in items if key not in known and not any(pattern_occurs(each, key) for each in patterns)
+    }
     if isinstance(additional, dict):
         for key, item in extra.items():
             yield from validator.descend(item, additional, path=key)
@@ -204,30 +188,3 @@ def _check_additional_properties(
         listed = ", ".join(map(repr, sorted(extra)))
         verb = "was" if len(extra) == 1 else "were"
         yield ValidationError(f"Additional properties are not allowed ({listed} {verb} unexpected)")
-
-
-class _Bounded:
-    """The part of `re` that jsonschema uses, with a time limit."""
-
-    @staticmethod
-    def search(pattern: str, text: str) -> bool:
-        """Search."""
-        return _occurs(pattern, text)
-
-
-def main() -> None:
-    """Check the schema and value on standard input; exit even if the parent process is gone."""
-    signal.alarm(round(TIMEOUT_APART_S) + 1)
-    # The library uses `re` directly for unevaluated properties.
-    for module in (_utils, _legacy_keywords):
-        setattr(module, "re", _Bounded)  # noqa: B010  # not declared in the stubs
-    given = json.load(sys.stdin)
-    try:
-        found: JsonObject = {"misses": [*check(given["schema"], given["value"])]}
-    except CannotCheck as error:
-        found = {"error": str(error)}
-    sys.stdout.write(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from msgspec import Struct, field
 from referencing import Registry, Resource
-from referencing._core import Resolved, Resolver
 from referencing.exceptions import NoSuchResource, Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
 
@@ -33,6 +33,32 @@ WITH_ID = ("draft-03", "draft-04")
 """Dialects with `id` instead of `$id`."""
 LEGACY = (*WITH_ID, "draft-06", "draft-07")
 """Dialects in which a `$ref` hides its siblings, and embedded schemas are in `definitions`."""
+
+
+class Resolver(Protocol):
+    """What a reference is looked up with: the library's own class has no public name."""
+
+    def lookup(self, ref: str) -> Resolved:
+        """Return what a reference stands for; raises Unresolvable."""
+        ...
+
+    def in_subresource(self, subresource: Resource[JsonValue]) -> Resolver:
+        """Return what the references inside of a part are looked up with."""
+        ...
+
+
+class Resolved(Protocol):
+    """What a reference stands for."""
+
+    @property
+    def contents(self) -> JsonValue:
+        """The part of a schema."""
+        ...
+
+    @property
+    def resolver(self) -> Resolver:
+        """What its own references are looked up with."""
+        ...
 
 
 class UnresolvedRef(Exception):
@@ -123,7 +149,7 @@ class _Explorer:
         # Otherwise every lookup crawls it again.
         self._registry: Registry[JsonValue] = empty.with_resource(self._start, _resource(schema, self._dialect)).crawl()
         self._documents: dict[str, _Document] = {}
-        self._waiting: list[tuple[_Document, Resource[JsonValue], Resolver[JsonValue], str]] = []
+        self._waiting: list[tuple[_Document, Resource[JsonValue], Resolver, str]] = []
 
     def explore(self) -> list[_Document]:
         """Return all documents, the schema's own first."""
@@ -162,9 +188,7 @@ class _Explorer:
                 self._documents.setdefault(own, document)
             self._register(document, inner, own)
 
-    def _walk(
-        self, document: _Document, resource: Resource[JsonValue], resolver: Resolver[JsonValue], base: str
-    ) -> None:
+    def _walk(self, document: _Document, resource: Resource[JsonValue], resolver: Resolver, base: str) -> None:
         contents = resource.contents
         if id(contents) in document.seen:
             return
@@ -180,16 +204,14 @@ class _Explorer:
                 document.names_files |= not ref.startswith("#") and _file_of(address)
                 self._follow(urldefrag(address).url, target)
 
-    def _follow(self, url: str, target: Resolved[JsonValue]) -> None:
+    def _follow(self, url: str, target: Resolved) -> None:
         """Queue the target of a reference, which need not be at a subschema's place."""
         if url in self._documents or urlsplit(url).scheme == "file":
             document = self._document(url)
             base = document.bases.get(id(target.contents), url)
             self._waiting.append((document, _resource_of(target.contents, document.dialect), target.resolver, base))
 
-    def _look_up(
-        self, document: _Document, keyword: str, ref: str, resolver: Resolver[JsonValue]
-    ) -> Resolved[JsonValue]:
+    def _look_up(self, document: _Document, keyword: str, ref: str, resolver: Resolver) -> Resolved:
         try:
             return resolver.lookup(ref)
         except Unresolvable as error:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, Encoder
 
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, Damage, LedgerLine, LedgerRun, RunLine
 from agentv_ci.text import on_one_line, shortened
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from agentv_ci.contracts.attachments import LFS_POINTER, is_lfs_pointer
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.lfs_pointers import LFS_POINTER, is_lfs_pointer
 from agentv_ci.contracts.source import NOWHERE, Mark, Source, diagnostic_at
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.files import MAX_BYTES

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 
-from agentv_ci.contracts.attachments import media_type_of
+from agentv_ci.contracts.attachments import is_lfs_pointer, media_type_of
 from agentv_ci.contracts.documents import ROLE_MARKER, InspectFile, ReferencedFile
-from agentv_ci.contracts.lfs_pointers import is_lfs_pointer
 from agentv_ci.errors import UsageError
 
 CACHED_FILES = 4096

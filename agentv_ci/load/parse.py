@@ -25,16 +25,14 @@ from ruamel.yaml.events import (
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
+from agentv_ci.load.c_events import Event, c_parser, in_full
 from agentv_ci.load.events import (
     BLOCKS,
     LINE_BREAK,
-    Event,
     Point,
     Problem,
     Unparsable,
     block_end,
-    c_parser,
-    in_full,
     marks,
     own_events,
     span,

@@ -15,7 +15,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import StreamEndEvent
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.load.events import (
+from agentv_ci.load.c_events import (
     RawEvent,
     RawMappingEnd,
     RawMappingStart,

@@ -17,21 +17,17 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.plan import (
-    AttachmentPart,
-    Plan,
-    PlanCase,
+from agentv_ci.contracts.plan import Plan, PlanCase, files_of, named_targets
+from agentv_ci.contracts.plan_evaluators import (
     PlanCompositeEvaluator,
     PlanEvaluator,
-    PlanFile,
     PlanScript,
     PlanWeightedAverage,
-    files_of,
     flat,
-    named_targets,
 )
+from agentv_ci.contracts.plan_parts import AttachmentPart, PlanFile
 from agentv_ci.contracts.source import NOWHERE, Mark, Pointer, diagnostic_at, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import objects_at, read_json

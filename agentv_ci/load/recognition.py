@@ -9,15 +9,15 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Kind
-from agentv_ci.contracts.schema_names import (
+from agentv_ci.contracts.source import (
     CONFIG_SCHEMA,
     EVAL_SCHEMA,
     EXPERIMENT_SCHEMA,
     JUDGE_SET_SCHEMA,
     QUARANTINE_SCHEMA,
     TARGETS_SCHEMAS,
+    locate,
 )
-from agentv_ci.contracts.source import locate
 from agentv_ci.jsonschema.schemas import BASE_ID, SCHEMAS, schema_id
 from agentv_ci.load.events import Problem
 from agentv_ci.load.parse import Parsed

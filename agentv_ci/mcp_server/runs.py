@@ -19,7 +19,7 @@ from agentv_ci.app.latest import new_results
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run.run import run_plan
 from agentv_ci.compile.overrides import Overrides, override
-from agentv_ci.contracts.plan_summaries import Estimate
+from agentv_ci.contracts.command_output import Estimate
 from agentv_ci.contracts.source import relative
 from agentv_ci.errors import TargetUnavailable, UsageError
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices

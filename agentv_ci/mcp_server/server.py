@@ -10,7 +10,6 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from agentv_ci import __version__
 from agentv_ci.errors import CannotGoOn
 from agentv_ci.mcp_server.answers import Answer, presented, refusal
 from agentv_ci.mcp_server.calls import Calls
@@ -18,6 +17,7 @@ from agentv_ci.mcp_server.documents import DocumentTools
 from agentv_ci.mcp_server.repository import Repository
 from agentv_ci.mcp_server.results import ResultTools
 from agentv_ci.mcp_server.runs import RunTools
+from agentv_ci.version import __version__
 
 INSTRUCTIONS = """\
 Evaluations of AI agents in this repository: check documents with validate (explain_rule says what a rule means), see

@@ -10,12 +10,15 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from agentv_ci.contracts.answer_evaluators import EqualsEvaluator
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.evaluators import EqualsEvaluator, FileEvaluator, TokenUsageEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.plan import PlanCase, PlanCompositeEvaluator, PlanDiffEvaluator, PlanEvaluator, flat
+from agentv_ci.contracts.gate import NullAgent, Operator
+from agentv_ci.contracts.outcome_evaluators import FileEvaluator
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan_evaluators import PlanCompositeEvaluator, PlanDiffEvaluator, PlanEvaluator, flat
 from agentv_ci.contracts.results import Change, OutputMessage, ToolCall, Usage
-from agentv_ci.contracts.wrong_answers import NullAgent, Operator
+from agentv_ci.contracts.trace_evaluators import TokenUsageEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import is_same
 

@@ -12,8 +12,8 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.contracts.gate import Operator
 from agentv_ci.contracts.results import Change
-from agentv_ci.contracts.wrong_answers import Operator
 from agentv_ci.prove.answers import Mutant, WrittenAnswer, number_of
 from agentv_ci.workspaces.trees import content_of
 

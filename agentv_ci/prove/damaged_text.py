@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from agentv_ci.contracts.wrong_answers import Operator
+from agentv_ci.contracts.gate import Operator
 from agentv_ci.prove.answers import sentences_of
 from agentv_ci.prove.damaged_words import opposites, other_units
 from agentv_ci.prove.edits import FIGURE, LONGEST, Edit, became, other_figure

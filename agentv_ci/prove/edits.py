@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from agentv_ci.contracts.wrong_answers import Operator
+from agentv_ci.contracts.gate import Operator
 from agentv_ci.text import shortened
 
 LONGEST = 60

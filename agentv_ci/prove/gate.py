@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agentv_ci.analysis.statistics import apart
+from agentv_ci.contracts.gate import NullAgentsGate
 from agentv_ci.contracts.plan import PlanSuite
 from agentv_ci.contracts.proof import CaseProof, Judges, ProofGate, ProofSummary, kill_rate
-from agentv_ci.contracts.wrong_answers import NullAgentsGate
 from agentv_ci.text import counted
 
 

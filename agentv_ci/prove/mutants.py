@@ -11,9 +11,10 @@ from itertools import chain, pairwise
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.plan import PlanCase, PlanSchemaEvaluator, flat
+from agentv_ci.contracts.gate import Operator
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan_evaluators import PlanSchemaEvaluator, flat
 from agentv_ci.contracts.results import ToolCall
-from agentv_ci.contracts.wrong_answers import Operator
 from agentv_ci.prove.answers import (
     ALONE,
     Mutant,

@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
-from agentv_ci.contracts.evaluators import FieldAccuracyEvaluator, IsJsonEvaluator
+from agentv_ci.contracts.answer_evaluators import FieldAccuracyEvaluator, IsJsonEvaluator
 from agentv_ci.contracts.exchange import Request
-from agentv_ci.contracts.plan import PlanCase, PlanSchemaEvaluator, flat, outcomes_of
+from agentv_ci.contracts.plan import PlanCase, outcomes_of
+from agentv_ci.contracts.plan_evaluators import PlanSchemaEvaluator, flat
 from agentv_ci.contracts.proof import LeftOut
 from agentv_ci.prove.answers import (
     NullAnswer,

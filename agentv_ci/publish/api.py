@@ -9,7 +9,6 @@ from typing import TypeVar
 import httpx
 from msgspec import Struct
 
-from agentv_ci import __version__
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.json_access import count_at, objects_at, read_json, text_at
@@ -18,6 +17,7 @@ from agentv_ci.publish.refusals import NotPermitted, NotPublished
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
 from agentv_ci.text import on_one_line, shortened
+from agentv_ci.version import __version__
 
 T = TypeVar("T")
 

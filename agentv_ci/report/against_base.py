@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.against_base import AgainstBase, Lowering
-from agentv_ci.contracts.increases import setting_of
+from agentv_ci.contracts.gate import setting_of
 from agentv_ci.contracts.report import GateSettings, RunReport
 from agentv_ci.report.inert_markdown import code, link
 from agentv_ci.report.view import Links

@@ -12,13 +12,8 @@ from msgspec.structs import asdict
 
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.command_output import DiagnosticRecord, DiagnosticsDocument, DiagnosticsSummary, FileRecord
 from agentv_ci.contracts.diagnostics import PROOF_RULES, RULES, Diagnostic, FileDiagnostics, Rule, Severity
-from agentv_ci.contracts.diagnostics_document import (
-    DiagnosticRecord,
-    DiagnosticsDocument,
-    DiagnosticsSummary,
-    FileRecord,
-)
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule
 from agentv_ci.workflow_commands import annotation_command

@@ -15,7 +15,7 @@ from agentv_ci.text import on_one_line, printable, shortened
 
 if TYPE_CHECKING:
     # Few reports have diagnostics.
-    from agentv_ci.contracts.diagnostics_document import DiagnosticRecord
+    from agentv_ci.contracts.command_output import DiagnosticRecord
     from agentv_ci.contracts.proof import ProofFinding
     from agentv_ci.report.view import Links
 

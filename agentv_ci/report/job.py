@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from agentv_ci.contracts.action import ActionRun, PastRun
-from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
-from agentv_ci.contracts.plan_summaries import NamedCase, PlanDiff
+from agentv_ci.contracts.command_output import DiagnosticsDocument, NamedCase, PlanDiff
 from agentv_ci.report.inert_markdown import SIGNS, code, diagnostic_item, fence, folded
 from agentv_ci.report.renderers import markdown
 from agentv_ci.report.view import GATE, Links, RunView, more_text

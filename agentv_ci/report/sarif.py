@@ -7,10 +7,10 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from agentv_ci import __version__
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import well_formed
 from agentv_ci.report.view import quoted
+from agentv_ci.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "agentvCi/v1"

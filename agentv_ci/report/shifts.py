@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from agentv_ci.canonical import digest_of
-from agentv_ci.contracts.health import HealthFinding, HealthReport
+from agentv_ci.contracts.command_output import HealthFinding, HealthReport
 from agentv_ci.report.health import name_of
 from agentv_ci.report.inert_markdown import code, link
 from agentv_ci.report.view import more_text

@@ -19,7 +19,7 @@ from agentv_ci.analysis.on_base import BaseBranch
 from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.quarantine import gating
 from agentv_ci.analysis.trial_outcomes import TrialOutcome
-from agentv_ci.contracts.case_key import CaseKey, case_name
+from agentv_ci.contracts.cases import CaseKey, case_name
 from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures, Group, RunReport, Stop, Validation
 from agentv_ci.contracts.results import NO_OUTCOME, ResultRow

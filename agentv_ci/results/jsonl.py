@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.row_texts import AS_TEXT
+from agentv_ci.contracts.results import AS_TEXT, ResultRow
 from agentv_ci.contracts.stored_rows import StoredRow
 
 FREE_DATA_IS_TEXT = True

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from agentv_ci.atomic import replacing
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of
 from agentv_ci.contracts.results import Expense, ResultRow, RowSource
 from agentv_ci.contracts.targets import Target, model_name

@@ -9,8 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.contracts.blame import blame_of
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.results import (
@@ -22,6 +21,7 @@ from agentv_ci.contracts.results import (
     RowSource,
     TraceSummary,
     Usage,
+    blame_of,
 )
 from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.results.caps import NOTHING_USED, Used

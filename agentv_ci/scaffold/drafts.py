@@ -9,12 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from agentv_ci.contracts.cli_template import (
-    CLI_PLACEHOLDERS,
-    gives_prompt,
-    quoted_placeholders,
-    unknown_placeholders,
-)
+from agentv_ci.contracts.cli_target import CLI_PLACEHOLDERS, gives_prompt, quoted_placeholders, unknown_placeholders
 from agentv_ci.contracts.environment_references import OPENING, variable_of, variables_in
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import SchemaName, text

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from agentv_ci.case_rows import VARIABLE, FilledCase, filled_cases, problem_diagnostic
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.data_rows import DataProblem
 from agentv_ci.contracts.diagnostics import FIXED_RULES, Diagnostic
+from agentv_ci.contracts.documents import DataProblem
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer, locate, spell
 from agentv_ci.json_access import found_at

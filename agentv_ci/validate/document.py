@@ -8,15 +8,11 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic, RuleSetting
-from agentv_ci.contracts.documents import (
-    CheckedDocument,
-    Document,
-    DocumentContext,
-    ExperimentDocument,
-    JudgeSetDocument,
-    QuarantineDocument,
-)
+from agentv_ci.contracts.documents import CheckedDocument, Document, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.experiment import ExperimentDocument
+from agentv_ci.contracts.judge_evaluators import JudgeSetDocument
+from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.text import did_you_mean

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from agentv_ci.contracts.answer_evaluators import TextEvaluator
 from agentv_ci.contracts.base import members_of
-from agentv_ci.contracts.evaluators import AuthoredEvaluator, TextEvaluator
+from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.text import listed, nearest
 
 FIELDS: Mapping[str, tuple[str, str]] = {

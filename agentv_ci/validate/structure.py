@@ -13,14 +13,16 @@ from pydantic import ValidationError
 from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of, spellings
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import Diagnostic, Kind
-from agentv_ci.contracts.documents import Document, ExperimentDocument, JudgeSetDocument, QuarantineDocument
+from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.later import contract_of
+from agentv_ci.contracts.experiment import ExperimentDocument
+from agentv_ci.contracts.judge_evaluators import JudgeSetDocument
+from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Pointer, spell
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.validate.findings import STAND_IN, Finder
-from agentv_ci.validate.walk import contracts_of, mappings
+from agentv_ci.validate.walk import mappings
 
 if TYPE_CHECKING:
     from agentv_ci.jsonschema.violations import Violation
@@ -45,7 +47,7 @@ KINDS = ("type", "provider")
 
 def contract_for(kind: Kind) -> type[Document]:
     """Return the contract of a kind of document."""
-    return contract_of(_CONTRACTS[kind])
+    return _CONTRACTS[kind]
 
 
 def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[Diagnostic], Finder]:
@@ -147,7 +149,7 @@ def _stand_in_for_field(contract: type[Authored], name: str) -> JsonValue:
 
 def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
     """Return a valid value of a field's type."""
-    annotation = contract_of(getattr(annotation, "__value__", annotation))
+    annotation = getattr(annotation, "__value__", annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _stand_in(arguments[0], needs_items=needs_items)
@@ -169,9 +171,8 @@ def _has_least(constraints: Iterable[object]) -> bool:
 
 def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnostic]:
     """AV314 for keys given in two spellings, or both outside and inside `settings`."""
-    others = _other_spellings(contracts_of(contract))
     keys = find.source.keys
-    if keys is not None and others.isdisjoint(keys):
+    if keys is not None and keys.isdisjoint(_older_names()) and all(key == key.lower() for key in keys):
         return
     for each, mapping, pointer in mappings(contract, find.source.data):
         names = spellings(each)
@@ -184,6 +185,12 @@ def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnost
 
 
 @cache
-def _other_spellings(contracts: frozenset[type[Authored]]) -> frozenset[str]:
-    """Return all alternative spellings of fields."""
-    return frozenset(key for each in contracts for key, (field, _) in spellings(each).items() if key != field)
+def _older_names() -> frozenset[str]:
+    """Return the older names of fields of all contracts; other spellings have capital letters."""
+    names: set[str] = set()
+    contracts = [Authored]
+    while contracts:
+        contract = contracts.pop()
+        contracts += contract.__subclasses__()
+        names.update(*contract.older_names.values())
+    return frozenset(names)

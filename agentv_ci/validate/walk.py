@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 from agentv_ci.contracts.base import (
     Authored,
@@ -19,7 +18,6 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator
-from agentv_ci.contracts.later import Later, contract_of
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import value_at
 
@@ -32,8 +30,6 @@ def mappings(
     `annotation` is a contract or the type of a field. Of a union by kind, only the branch of the given kind counts.
     """
     annotation = _bare(annotation)
-    if isinstance(annotation, Later) and isinstance(data, dict):
-        annotation = contract_of(annotation)
     if not (isinstance(annotation, type) and issubclass(annotation, Authored)):
         for part, value, step in _parts(annotation, data):
             yield from mappings(part, value, (*way, *step))
@@ -45,40 +41,6 @@ def mappings(
                 yield from mappings(fields_of(annotation)[names[key][0]].annotation, value, (*way, key))
         if annotation.hoists_settings:
             yield from mappings(annotation, data.get("settings"), (*way, "settings"))
-
-
-def contracts_of(contract: type[Authored]) -> frozenset[type[Authored]]:
-    """Return every contract that a contract can contain, of those that any document has had so far."""
-    return _contracts_among(contract, tuple(each.contract for each in _lazy_parts(contract)))
-
-
-@cache
-def _lazy_parts(contract: type[Authored]) -> tuple[Any, ...]:
-    return tuple(each for each in _parts_of(contract) if isinstance(each, Later))
-
-
-@cache
-def _contracts_among(contract: type[Authored], used: tuple[Any, ...]) -> frozenset[type[Authored]]:
-    found = _parts_of(contract).union(*(_parts_of(each) for each in used if each is not None))
-    return frozenset(each for each in found if not isinstance(each, Later))
-
-
-@cache
-def _parts_of(contract: type[Authored]) -> frozenset[type[Any]]:
-    """Return every contract, and every lazy class of one, that a contract can contain."""
-    found: set[type[Any]] = set()
-    waiting: list[object] = [contract]
-    while waiting:
-        annotation = _bare(waiting.pop())
-        if isinstance(annotation, Later):
-            found.add(annotation)
-        elif isinstance(annotation, type) and issubclass(annotation, Authored):
-            if annotation not in found:
-                found.add(annotation)
-                waiting += [field.annotation for field in fields_of(annotation).values()]
-        else:
-            waiting += get_args(annotation)
-    return frozenset(found)
 
 
 def _bare(annotation: object) -> object:
@@ -99,12 +61,6 @@ def _parts(annotation: object, data: JsonValue) -> Iterator[tuple[object, JsonVa
 
 def _is_other_kind(branch: object, data: JsonValue) -> bool:
     """Whether `data` has the kind of another branch of a union."""
-    if isinstance(branch, Later) and isinstance(data, dict):
-        if branch.kinds and not any(
-            kind in data or kind in (data.get("type"), data.get("provider")) for kind in branch.kinds
-        ):
-            return True
-        branch = contract_of(branch)
     if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):
         return False
     kinds = [(key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider")]

@@ -10,12 +10,13 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from agentv_ci.case_rows import VARIABLE, is_template
+from agentv_ci.contracts.answer_evaluators import FIELD_PATH
 from agentv_ci.contracts.base import JsonValue, kind_in_short, members_of, short_fields
 from agentv_ci.contracts.diagnostics import SPACE_HINT, Diagnostic
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
-from agentv_ci.contracts.evaluators import FIELD_PATH, AuthoredEvaluator
-from agentv_ci.contracts.increases import PERCENTAGE
+from agentv_ci.contracts.evaluators import AuthoredEvaluator
+from agentv_ci.contracts.gate import PERCENTAGE
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.jsonschema.schemas import SchemaName

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentv_ci.contracts.plan import PlanCommit, PlanFile, PlanFolder, PlanWorkspace
+from agentv_ci.contracts.plan_parts import PlanCommit, PlanFile, PlanFolder, PlanWorkspace
 from agentv_ci.contracts.results import Change
 from agentv_ci.guarded_git import NO_REPOSITORY, git_command, without_settings
 from agentv_ci.process import ProcessFailed, run

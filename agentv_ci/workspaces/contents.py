@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.plan import PlanWorkspace
+from agentv_ci.contracts.plan_parts import PlanWorkspace
 
 
 def key_of(workspace: PlanWorkspace) -> str:

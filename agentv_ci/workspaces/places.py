@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from agentv_ci.atomic import keep_out_of_git
 from agentv_ci.contracts.exchange import Listener, Log, ProcessResult
-from agentv_ci.contracts.plan import PlanFile, PlanWorkspace
+from agentv_ci.contracts.plan_parts import PlanFile, PlanWorkspace
 from agentv_ci.contracts.results import Change
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError

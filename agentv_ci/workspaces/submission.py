@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from posixpath import dirname, join, normpath
 
-from agentv_ci.contracts.plan import PlanWorkspace
+from agentv_ci.contracts.plan_parts import PlanWorkspace
 from agentv_ci.contracts.results import Change
 from agentv_ci.workspaces.globs import matches
 

@@ -18,8 +18,8 @@ from typing import Literal
 from msgspec import Struct
 
 from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.contracts.attachments import MAX_POINTER_BYTES, is_lfs_pointer
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.lfs_pointers import MAX_POINTER_BYTES, is_lfs_pointer
 from agentv_ci.contracts.results import Change
 from agentv_ci.left_files import open_left
 from agentv_ci.text import well_formed_text

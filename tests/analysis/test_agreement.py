@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv_ci.analysis.agreement import Demands, judge_agreement, kappa, measure
-from agentv_ci.contracts.judge_set import LabelledAnswer
+from agentv_ci.contracts.judge_evaluators import LabelledAnswer
 from tests.support.runs import case, finding, rows_of
 
 pairs = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=50)

@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 
 from agentv_ci.analysis.run_report import report
-from agentv_ci.contracts.report import Ending, FailedValidation, GateResult, GateSettings, ScenarioReport, Validation
-from agentv_ci.contracts.scenario_report import ScenarioAggregates, ValidatorIssue
+from agentv_ci.contracts.report import (
+    Ending,
+    FailedValidation,
+    GateResult,
+    GateSettings,
+    ScenarioAggregates,
+    ScenarioReport,
+    Validation,
+    ValidatorIssue,
+)
 from tests.support.runs import case, plan, row, rows_of, suite
 
 A, B, C = "evals/a.yaml", "evals/b.yaml", "evals/c.yaml"

@@ -16,19 +16,21 @@ from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.merging import MANY_TRIALS, Part, merge
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.plan import FileReference, FileText, Plan
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan_parts import FileReference, FileText
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
     GateSettings,
     RunOrigin,
     RunReport,
+    ScenarioAggregates,
     ScenarioReport,
     ShardRecord,
     Validation,
+    ValidatorIssue,
 )
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.scenario_report import ScenarioAggregates, ValidatorIssue
 from agentv_ci.execute.shard import Shard, part_of
 from tests.support import NOW
 from tests.support.runs import DIGEST, case, plan, row, rows_of, suite

@@ -21,19 +21,20 @@ from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app.run import conclude as app_run
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
     RunReport,
+    ScenarioAggregates,
     ScenarioReport,
     ShardRecord,
     Stop,
     Validation,
+    ValidatorIssue,
 )
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.scenario_report import ScenarioAggregates, ValidatorIssue
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report.lines import MAX_SHOWN
 from agentv_ci.report.renderers import junit, markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html

@@ -16,10 +16,10 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.analysis.significance import mean_score_change, pass_rate_change
 from agentv_ci.analysis.statistics import apart, count, describe, p_text
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Counts, Ending, RunReport, Statistics
 from agentv_ci.contracts.results import ResultRow, Usage
+from agentv_ci.contracts.targets import MockTarget
 from tests.support.runs import VERDICTS, case, finding, plan, row, rows_of, whole
 
 TARGETS = ("left", "right")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from agentv_ci.contracts.health import HealthFinding, HealthReport
+from agentv_ci.contracts.command_output import HealthFinding, HealthReport
 from agentv_ci.contracts.ledger import CaseLine, Ledger
 from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.report.site.document import SiteView, render

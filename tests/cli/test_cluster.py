@@ -366,7 +366,7 @@ class TestRefusals:
 
     def test_other_version_is_named(self, project: Project, cluster: DaskCluster) -> None:
         older = cluster.folder / "older.py"
-        older.write_text("import agentv_ci\nagentv_ci.__version__ = '0.0.1'\n")
+        older.write_text("import agentv_ci.version\nagentv_ci.version.__version__ = '0.0.1'\n")
         project.documents("a")
         with cluster.joined("old", None, "--preload", str(older)):
             self.refuses(project, *cluster.flags[2:], error="error: worker old: it has agentv-ci 0.0.1, and")

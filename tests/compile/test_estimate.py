@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.compile.estimate import ANSWER_TOKENS, JUDGE_REPLY_TOKENS, estimate, tokens
-from agentv_ci.contracts.plan_summaries import Estimate
+from agentv_ci.contracts.command_output import Estimate
 from agentv_ci.errors import BUG
 from tests.compile.builders import EVAL, MOCK, Document, case, compile_here, contains, evals, targets, write_repository
 from tests.support import run_command

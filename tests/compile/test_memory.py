@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentv_ci.contracts.base import share_field_names
-from agentv_ci.contracts.plan import PlanMessage, TextPart
+from agentv_ci.contracts.packed_cases import share_field_names
+from agentv_ci.contracts.plan_parts import PlanMessage, TextPart
 
 
 def message(text: str) -> PlanMessage:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agentv_ci.contracts.cli_target import CliTarget
-from agentv_ci.contracts.mock_target import MockTarget
-from agentv_ci.contracts.targets import TargetsDocument
+from agentv_ci.contracts.targets import MockTarget, TargetsDocument
 
 
 def test_union_by_kind_builds_the_member_of_the_key() -> None:

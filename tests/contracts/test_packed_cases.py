@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentv_ci.contracts import packed_cases
-from agentv_ci.contracts.case_head import CaseHead
+from agentv_ci.contracts.cases import CaseHead
 from agentv_ci.contracts.packed_cases import BLOCK, MANY, OPEN_BLOCKS, PackedCases, heads_of, packed
 from tests.support.runs import case, plan
 

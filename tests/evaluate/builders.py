@@ -13,13 +13,9 @@ from pydantic import TypeAdapter
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.exchange import Ask, Grade, JudgeQuestion, Log, ProviderError, Request, Response
-from agentv_ci.contracts.plan import (
-    FilePart,
-    FileReference,
-    FileText,
-    PlanCase,
-    PlanEvaluator,
-)
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
+from agentv_ci.contracts.plan_parts import FilePart, FileReference, FileText
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall, Usage
 from agentv_ci.evaluate import evaluators
 from agentv_ci.evaluate.evaluators import evaluate

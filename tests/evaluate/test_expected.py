@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import Grade
-from agentv_ci.contracts.plan import PlanEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices
 from agentv_ci.redaction import MASK, Redactor

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Grade, JudgeQuestion, ProviderError, Response, Score
-from agentv_ci.contracts.plan import PlanEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.contracts.results import Usage
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import judge_score

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv_ci.contracts.evaluators import PROMPT_VARIABLES
-from agentv_ci.contracts.plan import PlanMessage, PlanToolCall, TextPart
+from agentv_ci.contracts.judge_evaluators import PROMPT_VARIABLES
+from agentv_ci.contracts.plan_parts import PlanMessage, PlanToolCall, TextPart
 from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.evaluate.judging import SYSTEM_PROMPT, fill, score_question, seal_of, sections, variables
 from tests.evaluate.builders import Texts, answered, plan_case, submission

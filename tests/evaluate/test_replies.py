@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import PlanRubric
+from agentv_ci.contracts.plan_evaluators import PlanRubric
 from agentv_ci.evaluate.judging import criteria_text
 from agentv_ci.evaluate.replies import Reading, last_score, read_checks, read_reply, read_score
 

@@ -12,9 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.report import ConcurrencyChange
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute.limits import DOWN_AFTER, MAX_CHANGES, Limit, Limits
 from tests.servers.chat_api import chat_api, fails, says
 from tests.support import NOW, FakeClock

@@ -10,7 +10,7 @@ import pytest
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
-from agentv_ci.contracts.plan import FilePart, Part, PlanMessage, TextPart
+from agentv_ci.contracts.plan_parts import FilePart, Part, PlanMessage, TextPart
 from agentv_ci.execute.prompt import build_request, message_text
 from tests.evaluate.builders import Texts, plan_case
 

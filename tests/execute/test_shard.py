@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanCodeEvaluator, PlanLlmJudgeEvaluator, PlanMessage, TextPart
+from agentv_ci.contracts.answer_evaluators import ContainsEvaluator
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan_evaluators import PlanCodeEvaluator, PlanLlmJudgeEvaluator
+from agentv_ci.contracts.plan_parts import PlanMessage, TextPart
 from agentv_ci.execute.shard import CHARACTERS_A_QUESTION, Shard, part_of
 from tests.support import REPOSITORY, clean_environment
 from tests.support.runs import case, plan

@@ -24,11 +24,10 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.cli import run as command
 from agentv_ci.contracts.base import Require, Verdict
 from agentv_ci.contracts.exchange import Ask, Grade, ProviderError, Request, Response
-from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute import targets
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.engine import Engine

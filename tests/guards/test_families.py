@@ -13,7 +13,7 @@ from agentv_ci.cli.options import ReportOptions
 from agentv_ci.contracts.base import members_of
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.experiment import PairwiseJudge
-from agentv_ci.contracts.plan import PlanEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.contracts.targets import Target
 from agentv_ci.report.renderers import ReportFormat
 from agentv_ci.scaffold.drafts import STARTERS

@@ -14,10 +14,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
+from agentv_ci.contracts.api_targets import HttpTarget
+from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.ledger import LedgerLine
-from agentv_ci.contracts.row_texts import AS_TEXT
-from agentv_ci.contracts.targets import CliTarget, HttpTarget, Target, TargetsDocument
+from agentv_ci.contracts.results import AS_TEXT
+from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document
 from agentv_ci.jsonschema.violations import violations
 from tests.render_schemas import example

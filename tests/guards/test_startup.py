@@ -24,11 +24,6 @@ FORBIDDEN: Mapping[tuple[str, ...], tuple[str, ...]] = {
         *(*RUNNING, *REPORTING),
         *("agentv_ci.compile", "agentv_ci.scaffold", "agentv_ci.validators"),
         *("agentv_ci.contracts.plan", "agentv_ci.contracts.results"),
-        *(
-            "agentv_ci.contracts.agent_targets",
-            "agentv_ci.contracts.mock_target",
-            "agentv_ci.contracts.limit_evaluators",
-        ),
     ),
     ("fmt", "simple"): (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.validators", "agentv_ci.contracts.plan"),
     ("compile", "simple"): (*RUNNING, *REPORTING, "agentv_ci.scaffold", "agentv_ci.validators"),
@@ -39,10 +34,10 @@ FORBIDDEN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("init", "new", "--yes"): (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.validate", "jsonschema"),
     # What plugins, databases, comparisons, experiments and workspaces need is for few runs.
     ("eval", "simple", "--dry-run", "--out", "results.jsonl"): (
-        *("agentv_ci.plugins", "sqlite3", "agentv_ci.compile.estimate", "agentv_ci.contracts.plan_summaries"),
+        *("agentv_ci.plugins", "sqlite3", "agentv_ci.compile.estimate", "agentv_ci.contracts.command_output"),
         *("importlib.metadata", "jinja2", "httpx"),
         *("agentv_ci.analysis.comparison", "agentv_ci.contracts.comparison", "agentv_ci.contracts.experiment_report"),
-        *("agentv_ci.contracts.quarantine", "agentv_ci.contracts.workspace_settings"),
+        "agentv_ci.validate.rules.judge_scales",
     ),
     ("report", "results.jsonl"): (
         *RUNNING,
@@ -91,7 +86,7 @@ def test_validate_builds_only_the_kinds_that_occur() -> None:
         "from agentv_ci.cli import run\n"
         f"assert run(['validate', {SIMPLE!r}]) == 0\n"
         "from agentv_ci.contracts.cli_target import CliTarget\n"
-        "from agentv_ci.contracts.text_evaluators import ContainsEvaluator, EqualsEvaluator\n"
+        "from agentv_ci.contracts.answer_evaluators import ContainsEvaluator, EqualsEvaluator\n"
         "print(*(each.__pydantic_complete__ for each in (CliTarget, ContainsEvaluator, EqualsEvaluator)))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

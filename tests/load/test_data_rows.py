@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.contracts.data_rows import DataProblem, DataRow
+from agentv_ci.contracts.documents import DataProblem, DataRow
 from agentv_ci.load.data_rows import read_rows
 
 

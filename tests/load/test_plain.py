@@ -38,7 +38,7 @@ def fully(text: str, parser: str = "read_plain") -> Parsed:
 
     with pytest.MonkeyPatch.context() as patch:
         if parser == "CParser":
-            patch.setattr("agentv_ci.load.events.CParser", None)
+            patch.setattr("agentv_ci.load.c_events.CParser", None)
         else:
             patch.setattr("agentv_ci.load.parse.read_plain", not_plain)
         return parse_yaml(text)

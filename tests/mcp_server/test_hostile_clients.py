@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.plan_summaries import Estimate
+from agentv_ci.contracts.command_output import Estimate
 from agentv_ci.errors import UsageError
 from agentv_ci.mcp_server.answers import MAX_CHARACTERS, presented
 from agentv_ci.mcp_server.calls import Busy, Calls

@@ -9,7 +9,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from agentv_ci.contracts.exchange import ChatMessage, Request
-from agentv_ci.contracts.plan import PlanCase, PlanEvaluator, PlanMessage
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
+from agentv_ci.contracts.plan_parts import PlanMessage
 from tests.support import runs
 
 _EVALUATORS: TypeAdapter[PlanEvaluator] = TypeAdapter(PlanEvaluator)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
-from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
+from agentv_ci.contracts.command_output import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.view import NO_LINKS, Links
 from tests.support.runs import diagnostics_of, reported, row

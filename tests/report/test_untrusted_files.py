@@ -16,8 +16,7 @@ from pydantic import BaseModel
 from agentv_ci.analysis.tally import Tally
 from agentv_ci.cli.console import show_summary
 from agentv_ci.contracts.action import ActionRun
-from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
-from agentv_ci.contracts.plan_summaries import PlanDiff
+from agentv_ci.contracts.command_output import DiagnosticsDocument, PlanDiff
 from agentv_ci.contracts.proof import Proof
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow

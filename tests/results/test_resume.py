@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.api_targets import OpenAITarget
-from agentv_ci.contracts.plan import Plan, PlanRubricEvaluator
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan_evaluators import PlanRubricEvaluator
 from agentv_ci.contracts.results import ResultRow, Usage
 from agentv_ci.errors import UsageError
 from agentv_ci.results.files import form, form_of, read_rows

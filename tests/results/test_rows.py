@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
-from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import PlanGate, PlanSuite
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRow, ToolCall, Usage
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.files import row_of

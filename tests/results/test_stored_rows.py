@@ -15,7 +15,6 @@ from pydantic import BaseModel
 
 from agentv_ci.contracts import results, stored_rows
 from agentv_ci.contracts.base import fields_of
-from agentv_ci.contracts.later import contract_of
 from agentv_ci.contracts.results import Change, WorkspaceRecord
 from agentv_ci.errors import UsageError
 from agentv_ci.results import jsonl
@@ -128,7 +127,7 @@ def structs() -> Iterator[tuple[type[BaseModel], type[msgspec.Struct]]]:
     names |= {"StoredInputMessage": "InputMessageRecord", "StoredWorkspace": "WorkspaceRecord"}
     for name, struct in vars(stored_rows).items():
         if name.startswith("Stored") and name != "StoredToolCount":
-            yield contract_of(getattr(results, names.get(name, name.removeprefix("Stored")))), struct
+            yield getattr(results, names.get(name, name.removeprefix("Stored"))), struct
 
 
 @pytest.mark.parametrize(("model", "struct"), [*structs()], ids=lambda each: each.__name__)

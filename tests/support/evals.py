@@ -15,7 +15,7 @@ from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run.run import run_plan
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.cli_template import gives_prompt
+from agentv_ci.contracts.cli_target import gives_prompt
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.canonical import digest_of
-from agentv_ci.contracts.health import HealthReport
+from agentv_ci.contracts.command_output import HealthReport
 from agentv_ci.contracts.ledger import CaseLine, JudgedAnswer, Ledger, LedgerRun, RunLine
 from agentv_ci.ledger.lines import file_of
 

@@ -11,19 +11,14 @@ from hypothesis import strategies as st
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.run_report import report, run_report_of
 from agentv_ci.analysis.tally import Tally
+from agentv_ci.contracts.answer_evaluators import ContainsEvaluator
 from agentv_ci.contracts.base import Verdict
+from agentv_ci.contracts.command_output import DiagnosticRecord, DiagnosticsDocument, DiagnosticsSummary, FileRecord
 from agentv_ci.contracts.diagnostics import Severity
-from agentv_ci.contracts.diagnostics_document import (
-    DiagnosticRecord,
-    DiagnosticsDocument,
-    DiagnosticsSummary,
-    FileRecord,
-)
-from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.view import RunView
 

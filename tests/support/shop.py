@@ -14,9 +14,16 @@ from ruamel.yaml import YAML
 from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.base import JsonValue, Verdict
-from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSource
-from agentv_ci.contracts.report import Ending, FailedValidation, RunOrigin, ScenarioReport, Validation
+from agentv_ci.contracts.report import (
+    Ending,
+    FailedValidation,
+    RunOrigin,
+    ScenarioAggregates,
+    ScenarioReport,
+    Validation,
+    ValidatorIssue,
+)
 from agentv_ci.contracts.results import (
     EvaluatorResult,
     InputMessageRecord,
@@ -27,7 +34,7 @@ from agentv_ci.contracts.results import (
     TraceSummary,
     Usage,
 )
-from agentv_ci.contracts.scenario_report import ScenarioAggregates, ValidatorIssue
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report.view import Links, RunView
 from tests.support.clock import NOW
 from tests.support.runs import VERDICTS, case, finding, plan, row, suite

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from agentv_ci.contracts.plan import PlanWorkspace
+from agentv_ci.contracts.plan_parts import PlanWorkspace
 from agentv_ci.contracts.results import Change
 from agentv_ci.workspaces.submission import submitted
 from tests.workspaces.builders import KINDS, Agent

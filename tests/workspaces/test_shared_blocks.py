@@ -10,7 +10,7 @@ from shutil import which
 
 import pytest
 
-from agentv_ci.contracts.plan import PlanFolder, PlanWorkspace
+from agentv_ci.contracts.plan_parts import PlanFolder, PlanWorkspace
 from agentv_ci.workspaces.places import Workspaces
 from agentv_ci.workspaces.trees import digest_of_files, files_in
 from tests.support import write

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.plan import PlanWorkspace
+from agentv_ci.contracts.plan_parts import PlanWorkspace
 from agentv_ci.workspaces.leftovers import LOCK, PREFIX, sweep
 from tests.support import has_ended, write
 from tests.workspaces.builders import CHANGED, CONFINED, KINDS, Agent, isolated

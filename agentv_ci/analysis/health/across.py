@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
 from agentv_ci.analysis.health.verdicts import begin_of, finding
-from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.health import HealthFinding
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.command_output import HealthFinding
 from agentv_ci.contracts.ledger import CaseLine
 from agentv_ci.text import counted, listed
 

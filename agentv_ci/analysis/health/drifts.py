@@ -12,7 +12,7 @@ from msgspec import Struct
 from agentv_ci.analysis.health.histories import CaseHistory, CaseRun
 from agentv_ci.analysis.health.shifts import Observation, Shift, latest_shift, levels, number_of_tests
 from agentv_ci.analysis.health.verdicts import begin_of, finding, is_unsteady, passes_mostly
-from agentv_ci.contracts.health import HealthFinding
+from agentv_ci.contracts.command_output import HealthFinding
 
 LEAST_SHIFT = 0.05
 """The least change of a mean score that matters."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, LedgerRun, RunLine
 
 MIN_RUNS = 20

@@ -17,7 +17,7 @@ from agentv_ci.analysis.health.drifts import (
 )
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, histories
 from agentv_ci.analysis.health.verdicts import Proofs, broken, dead, flaky, is_unsteady, saturated
-from agentv_ci.contracts.health import HealthFinding, HealthKind, HealthReport
+from agentv_ci.contracts.command_output import HealthFinding, HealthKind, HealthReport
 from agentv_ci.contracts.ledger import Ledger
 from agentv_ci.contracts.proof import Proof
 from agentv_ci.jsonschema.schemas import schema_id

@@ -9,7 +9,7 @@ from statistics import variance
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
 from agentv_ci.analysis.health.shifts import Shift
 from agentv_ci.analysis.inference import rate_interval
-from agentv_ci.contracts.health import HealthFinding, HealthKind
+from agentv_ci.contracts.command_output import HealthFinding, HealthKind
 from agentv_ci.contracts.proof import CaseProof
 from agentv_ci.text import counted
 

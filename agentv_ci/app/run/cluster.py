@@ -9,7 +9,6 @@ from functools import partial
 from itertools import count
 from uuid import uuid4
 
-from agentv_ci import __version__
 from agentv_ci.app.run import cluster_worker
 from agentv_ci.app.run.cluster_worker import Answered, Head, Notes, Unit, with_workers
 from agentv_ci.contracts.exchange import ProviderError
@@ -22,6 +21,7 @@ from agentv_ci.execute.run_services import RunOptions, RunServices, ignore
 from agentv_ci.execute.stores import Store
 from agentv_ci.execute.trial_runner import RunState
 from agentv_ci.results.rows import Effort, Trial, failed_row
+from agentv_ci.version import __version__
 
 MOST_TOGETHER = 50
 MOST_UNDER_WAY = 1_000

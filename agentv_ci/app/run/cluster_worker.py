@@ -12,12 +12,15 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-import agentv_ci
+from agentv_ci import version
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.grading import grader
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanFile, seed_of
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.cli_target import CliTarget
+from agentv_ci.contracts.plan import Plan, PlanCase, seed_of
+from agentv_ci.contracts.plan_parts import PlanFile
 from agentv_ci.contracts.results import Expense, ResultRow
-from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target, at_most
+from agentv_ci.contracts.targets import Target, at_most
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators
@@ -215,10 +218,8 @@ class _Spending(Budget):
 @asynccontextmanager
 async def begin(head: Head, place: Place) -> AsyncIterator[WorkerRun]:
     """Begin a run on this worker: where it was started, if the eval files are there, else in an empty folder."""
-    if head.version != agentv_ci.__version__:
-        raise UsageError(
-            f"it has agentv-ci {agentv_ci.__version__}, and the machine that submits the run {head.version}"
-        )
+    if head.version != version.__version__:
+        raise UsageError(f"it has agentv-ci {version.__version__}, and the machine that submits the run {head.version}")
     variables = os.environ  # noqa: TID251  # a worker is a process of its own, like a command
     with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
         here = Path.cwd()

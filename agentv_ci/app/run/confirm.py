@@ -11,7 +11,7 @@ from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run.conclude import conclude_resumed
 from agentv_ci.app.run.trials import run_trials
 from agentv_ci.compile.overrides import with_trials
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.execute.run_services import RunOptions, RunServices

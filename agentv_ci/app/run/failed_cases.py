@@ -10,7 +10,7 @@ from agentv_ci.analysis.tally import Tally
 from agentv_ci.app.compile import CompiledPlan
 from agentv_ci.app.report_files import read_run_report
 from agentv_ci.compile.overrides import narrowed
-from agentv_ci.contracts.case_key import matching
+from agentv_ci.contracts.cases import matching
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.errors import UsageError
 from agentv_ci.results.files import scan_rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanPairwiseJudgeEvaluator
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan_evaluators import PlanPairwiseJudgeEvaluator
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.evaluate.submission import OtherArms
 from agentv_ci.execute.materials import Materials

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentv_ci import __version__
 from agentv_ci.app.run.other_arms import CaseName, base_of
 from agentv_ci.checkout import commit_of, credentials
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of, runs_in_suite
 from agentv_ci.contracts.report import RunOrigin
-from agentv_ci.contracts.targets import AgentTarget, CliTarget, Target
+from agentv_ci.contracts.targets import Target
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators
@@ -24,6 +25,7 @@ from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import EarlierRun
 from agentv_ci.source_files import changed_files
 from agentv_ci.text import listed
+from agentv_ci.version import __version__
 
 
 class Prepared(Struct, frozen=True):

@@ -32,7 +32,7 @@ from agentv_ci.text import counted, first_few, on_one_line, shortened
 if TYPE_CHECKING:
     # Few runs need them.
     from agentv_ci.analysis.experiment import Judgement
-    from agentv_ci.contracts.plan_summaries import PlannedCases
+    from agentv_ci.contracts.command_output import PlannedCases
 
 MAX_NAME = 80
 

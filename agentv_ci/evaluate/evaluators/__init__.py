@@ -10,11 +10,24 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from agentv_ci.contracts import evaluators as authored
+from agentv_ci.contracts.answer_evaluators import (
+    PACKAGE_HINT,
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
+    ContainsEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    RegexEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+)
+from agentv_ci.contracts.evaluators import PluginEvaluator
 from agentv_ci.contracts.exchange import Grade, Score, about_case
-from agentv_ci.contracts.plan import (
-    Plan,
-    PlanCase,
+from agentv_ci.contracts.outcome_evaluators import FileEvaluator, StateEvaluator
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan_evaluators import (
     PlanCodeEvaluator,
     PlanCommandEvaluator,
     PlanCompositeEvaluator,
@@ -26,6 +39,13 @@ from agentv_ci.contracts.plan import (
     PlanRubricEvaluator,
     PlanSchemaEvaluator,
     flat,
+)
+from agentv_ci.contracts.trace_evaluators import (
+    CostEvaluator,
+    LatencyEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+    ToolTrajectoryEvaluator,
 )
 from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import (
@@ -65,37 +85,37 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             from agentv_ci.evaluate.evaluators.schema import schema
 
             return partial(schema, evaluator)
-        case authored.ToolTrajectoryEvaluator():
+        case ToolTrajectoryEvaluator():
             return partial(tool_trajectory.tool_trajectory, evaluator)
-        case authored.ContainsEvaluator():
+        case ContainsEvaluator():
             return partial(text.contains, evaluator)
-        case authored.ContainsAnyEvaluator():
+        case ContainsAnyEvaluator():
             return partial(text.contains_any, evaluator)
-        case authored.ContainsAllEvaluator():
+        case ContainsAllEvaluator():
             return partial(text.contains_all, evaluator)
-        case authored.EqualsEvaluator():
+        case EqualsEvaluator():
             return partial(text.equals, evaluator)
-        case authored.RegexEvaluator():
+        case RegexEvaluator():
             return partial(text.regex, evaluator)
-        case authored.StartsWithEvaluator():
+        case StartsWithEvaluator():
             return partial(text.starts_with, evaluator)
-        case authored.EndsWithEvaluator():
+        case EndsWithEvaluator():
             return partial(text.ends_with, evaluator)
-        case authored.IsJsonEvaluator():
+        case IsJsonEvaluator():
             return partial(structured.is_json, evaluator)
-        case authored.FieldAccuracyEvaluator():
+        case FieldAccuracyEvaluator():
             return partial(structured.field_accuracy, evaluator)
-        case authored.SimilarityEvaluator():
+        case SimilarityEvaluator():
             return partial(similarity.similarity, evaluator)
-        case authored.LatencyEvaluator():
+        case LatencyEvaluator():
             return partial(limits.latency, evaluator)
-        case authored.CostEvaluator():
+        case CostEvaluator():
             return partial(limits.cost, evaluator)
-        case authored.TokenUsageEvaluator():
+        case TokenUsageEvaluator():
             return partial(limits.token_usage, evaluator)
-        case authored.ToolCallsEvaluator():
+        case ToolCallsEvaluator():
             return partial(limits.tool_calls, evaluator)
-        case authored.FileEvaluator():
+        case FileEvaluator():
             from agentv_ci.evaluate.evaluators import file
 
             return partial(file.file, evaluator)
@@ -105,11 +125,11 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             return partial(diff.diff, evaluator)
         case PlanCommandEvaluator() | PlanJunitEvaluator():
             return _scorer_of_command(evaluator)
-        case authored.StateEvaluator():
+        case StateEvaluator():
             from agentv_ci.evaluate.evaluators import state
 
             return partial(state.state, evaluator)
-        case authored.PluginEvaluator():
+        case PluginEvaluator():
             from agentv_ci.evaluate.evaluators import plugin
 
             return partial(plugin.plugin, evaluator)
@@ -172,13 +192,13 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
 def load_evaluators(case: PlanCase) -> None:
     """Import what the evaluators of a case need; raises UsageError for a package or plugin that cannot be used."""
     for each in flat(case.evaluators):
-        package = each.package if isinstance(each, authored.SimilarityEvaluator) else None
+        package = each.package if isinstance(each, SimilarityEvaluator) else None
         if package is not None and find_spec(package) is None:
             raise UsageError(
                 f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package '{package}'",
-                hint=authored.PACKAGE_HINT,
+                hint=PACKAGE_HINT,
             )
-        if isinstance(each, authored.PluginEvaluator):
+        if isinstance(each, PluginEvaluator):
             _require_plugin(each, f"{case.source.path}:{case.source.line}")
         scorer_of(each)
 
@@ -188,14 +208,14 @@ def needing_packages(plan: Plan) -> Plan:
     cases: dict[str, PlanCase] = {}
     for case in plan.cases:
         for each in flat(case.evaluators):
-            if isinstance(each, authored.PluginEvaluator):
+            if isinstance(each, PluginEvaluator):
                 cases.setdefault(each.type, case)
-            elif isinstance(each, authored.SimilarityEvaluator) and each.package is not None:
+            elif isinstance(each, SimilarityEvaluator) and each.package is not None:
                 cases.setdefault(each.package, case)
     return plan.model_copy(update={"cases": tuple(cases.values())})
 
 
-def _require_plugin(evaluator: authored.PluginEvaluator, place: str) -> None:
+def _require_plugin(evaluator: PluginEvaluator, place: str) -> None:
     found = find_plugin("evaluator", evaluator.type, evaluator.version)
     if isinstance(found, UnusablePlugin):
         raise UsageError(f"{place}: {found.message}", hint=found.hint)

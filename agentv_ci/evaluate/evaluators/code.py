@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import AttachmentPart, FilePart, Part, PlanCodeEvaluator, PlanMessage, TextPart
+from agentv_ci.contracts.plan_evaluators import PlanCodeEvaluator
+from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, Part, PlanMessage, TextPart
 from agentv_ci.contracts.results import TraceSummary
 from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from msgspec import Struct
 
 from agentv_ci.contracts.exchange import ProcessResult, Score
-from agentv_ci.contracts.plan import PlanCommandEvaluator, PlanJunitEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanCommandEvaluator, PlanJunitEvaluator
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
 from agentv_ci.left_files import read_left

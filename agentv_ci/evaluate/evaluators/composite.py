@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import (
+from agentv_ci.contracts.plan_evaluators import (
     PlanCodeAggregator,
     PlanCompositeEvaluator,
     PlanEvaluator,
     PlanLlmJudgeAggregator,
     PlanWeightedAverage,
-    json_text,
 )
+from agentv_ci.contracts.plan_parts import json_text
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.judging import aggregate_question, judge_score, prompt_text
 from agentv_ci.evaluate.replies import UNIT_SCALE, read_score

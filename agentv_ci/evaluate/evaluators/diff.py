@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import PlanDiffEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanDiffEvaluator
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
 from agentv_ci.text import counted

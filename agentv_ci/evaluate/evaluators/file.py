@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+from agentv_ci.contracts.answer_evaluators import field_steps
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.evaluators import field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.outcome_evaluators import FileEvaluator
 from agentv_ci.evaluate.scoring import share_met

@@ -6,9 +6,14 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, TokenUsageEvaluator, ToolCallsEvaluator
 from agentv_ci.contracts.exchange import Response, Score
 from agentv_ci.contracts.results import PRECISION, Usage, total_cost
+from agentv_ci.contracts.trace_evaluators import (
+    CostEvaluator,
+    LatencyEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+)
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.text import counted

@@ -8,7 +8,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import JudgeQuestion, Score
-from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, PlanRubric, PlanRubricEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanLlmJudgeEvaluator, PlanRubric, PlanRubricEvaluator
 from agentv_ci.evaluate.judging import checks_question, judge_score, prompt_text, score_question
 from agentv_ci.evaluate.replies import UNIT_SCALE, Read, read_checks, read_score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission

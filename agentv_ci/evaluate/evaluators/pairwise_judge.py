@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import PlanPairwiseJudgeEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanPairwiseJudgeEvaluator
 from agentv_ci.contracts.results import Choice, Outcome, Preference
 from agentv_ci.evaluate.judging import choice_question, judge_score
 from agentv_ci.evaluate.replies import CHOICES, read_choice

@@ -15,7 +15,7 @@ from typing import Any
 from agentv_ci import plugins
 from agentv_ci.contracts.evaluators import PluginEvaluator
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import AttachmentPart, FilePart, Part, PlanMessage, TextPart, part_outline
+from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, Part, PlanMessage, TextPart, part_outline
 from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.installed_plugins import UnusablePlugin, error_line, find_plugin

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan import PlanSchemaEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanSchemaEvaluator
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.json_access import read_answer
-from agentv_ci.jsonschema import dialects
-from agentv_ci.jsonschema.dialects import TIMEOUT_APART_S, CannotCheck, check, has_unevaluated
+from agentv_ci.jsonschema import apart
+from agentv_ci.jsonschema.apart import TIMEOUT_APART_S, has_unevaluated
+from agentv_ci.jsonschema.dialects import CannotCheck, check
 from agentv_ci.process import ProcessFailed, child_environment, run
 from agentv_ci.text import unfenced
 
@@ -48,7 +49,7 @@ async def _check_apart(schema: JsonObject | bool, value: JsonValue, environ: Map
     try:
         finished = await run(
             # -P: do not import modules from the working directory.
-            [sys.executable, "-P", "-m", dialects.__name__],
+            [sys.executable, "-P", "-m", apart.__name__],
             cwd=PACKAGES,
             env=child_environment(environ, {"PYTHONPATH": str(PACKAGES)}),
             timeout_s=TIMEOUT_APART_S,

@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from unicodedata import category
 
-from agentv_ci.contracts.evaluators import SimilarityEvaluator
+from agentv_ci.contracts.answer_evaluators import SimilarityEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 

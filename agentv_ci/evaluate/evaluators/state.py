@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from agentv_ci.contracts.answer_evaluators import field_steps
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.evaluators import field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.outcome_evaluators import StateEvaluator
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal, localcontext
 
+from agentv_ci.contracts.answer_evaluators import ComparedField, FieldAccuracyEvaluator, IsJsonEvaluator, field_steps
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, IsJsonEvaluator, field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission

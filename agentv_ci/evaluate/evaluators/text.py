@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from agentv_ci.contracts.evaluators import (
+from agentv_ci.contracts.answer_evaluators import (
     ContainsAllEvaluator,
     ContainsAnyEvaluator,
     ContainsEvaluator,

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Attachment, ChatMessage, ProviderError, Request, Response
-from agentv_ci.contracts.finish_reasons import is_filtered
+from agentv_ci.contracts.exchange import Attachment, ChatMessage, ProviderError, Request, Response, is_filtered
 from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.provider import (

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, assert_never, runtime_checkable
 
-from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.targets import (
-    AnthropicTarget,
-    AzureOpenAITarget,
+from agentv_ci.contracts.agent_targets import (
     ClaudeCodeTarget,
-    CliTarget,
     CodexTarget,
     CopilotCliTarget,
     GeminiCliTarget,
-    GeminiTarget,
-    MockTarget,
-    OpenAITarget,
-    PluginTarget,
-    Target,
     VsCodeTarget,
 )
+from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
+from agentv_ci.contracts.cli_target import CliTarget
+from agentv_ci.contracts.exchange import Request, Response
+from agentv_ci.contracts.targets import MockTarget, PluginTarget, Target
 from agentv_ci.execute.provider_services import ProviderServices
 
 

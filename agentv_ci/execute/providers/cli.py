@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.cli_target import CliTarget, CommandHealthcheck, HttpHealthcheck
-from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders
+from agentv_ci.contracts.cli_target import CLI_PLACEHOLDER, CliTarget, CommandHealthcheck, HttpHealthcheck, placeholders
 from agentv_ci.contracts.exchange import InputFile, Place, ProcessResult, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.contracts.target_settings import number

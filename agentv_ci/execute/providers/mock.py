@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
-from agentv_ci.contracts.mock_target import MockTarget
 from agentv_ci.contracts.results import OutputMessage, ToolCall
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.execute.answers import summed
 from agentv_ci.execute.provider_services import ProviderServices
 

@@ -27,7 +27,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.contracts.report import Group, Quarantine, RunReport
+from agentv_ci.contracts.quarantine import Quarantine
+from agentv_ci.contracts.report import Group, RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import PASSED
 from agentv_ci.report import xml_text

@@ -16,8 +16,7 @@ from agentv_ci.analysis.metric_texts import metric_text, verdict_text
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.trial_outcomes import Finding, TrialOutcome
 from agentv_ci.contracts.action import PastRun
-from agentv_ci.contracts.case_head import Place
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey, Place
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.report import Quarantine, RunReport
+from agentv_ci.contracts.quarantine import Quarantine
+from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import FAILED, PASSED
 from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule, without_links

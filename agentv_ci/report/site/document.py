@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.case_key import CaseKey
-from agentv_ci.contracts.health import HealthFinding, HealthReport
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.command_output import HealthFinding, HealthReport
 from agentv_ci.contracts.ledger import Ledger, LedgerRun
-from agentv_ci.contracts.report import Quarantine, quarantine_of
+from agentv_ci.contracts.quarantine import Quarantine
+from agentv_ci.contracts.report import quarantine_of
 from agentv_ci.report.quarantine import end_text, expired_text
 from agentv_ci.report.renderers.html.blocks import block
 from agentv_ci.report.renderers.html.page import (

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from agentv_ci.analysis.inference import rate_interval
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, LedgerRun
 from agentv_ci.report.site.series import CONFIDENCE, Series
 

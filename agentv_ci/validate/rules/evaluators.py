@@ -8,31 +8,29 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from agentv_ci.contracts.answer_evaluators import (
+    PACKAGE_HINT,
+    FieldAccuracyEvaluator,
+    RegexEvaluator,
+    SchemaEvaluator,
+    SimilarityEvaluator,
+    TextEvaluator,
+)
+from agentv_ci.contracts.attachments import LFS_POINTER
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import (
-    PACKAGE_HINT,
     AuthoredEvaluator,
     CodeAggregator,
     CodeEvaluator,
     CompositeEvaluator,
-    FieldAccuracyEvaluator,
-    LlmJudgeEvaluator,
     PluginEvaluator,
-    RegexEvaluator,
-    RubricEvaluator,
-    RubricItem,
-    SchemaEvaluator,
-    SimilarityEvaluator,
-    TextEvaluator,
-    TokenUsageEvaluator,
-    ToolTrajectoryEvaluator,
     WeightedAverage,
-    rubric_items,
 )
-from agentv_ci.contracts.lfs_pointers import LFS_POINTER
+from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator, RubricEvaluator, RubricItem, rubric_items
 from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.trace_evaluators import TokenUsageEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import reference_problem
 from agentv_ci.jsonschema.files import SCHEMA_SUFFIXES, is_schema_name, read_schema

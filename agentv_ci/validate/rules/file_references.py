@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from agentv_ci.contracts.answer_evaluators import SchemaEvaluator
+from agentv_ci.contracts.attachments import LFS_POINTER
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import FileState, ReferencedFile
 from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
-from agentv_ci.contracts.evaluators import (
-    CodeAggregator,
-    CodeEvaluator,
-    CompositeEvaluator,
-    LlmJudgeAggregator,
-    LlmJudgeEvaluator,
-    SchemaEvaluator,
-    prompt_path,
-)
-from agentv_ci.contracts.lfs_pointers import LFS_POINTER
+from agentv_ci.contracts.evaluators import CodeAggregator, CodeEvaluator, CompositeEvaluator, LlmJudgeAggregator
+from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator, prompt_path
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.cases import MARKER_HINT

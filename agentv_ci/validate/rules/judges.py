@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import JudgeSetDocument
-from agentv_ci.contracts.evaluators import (
+from agentv_ci.contracts.evaluators import CompositeEvaluator, LlmJudgeAggregator
+from agentv_ci.contracts.judge_evaluators import (
     AGGREGATOR_VARIABLES,
     PROMPT_VARIABLES,
-    CompositeEvaluator,
-    LlmJudgeAggregator,
+    JudgeSetDocument,
     LlmJudgeEvaluator,
     prompt_path,
 )
@@ -20,7 +19,6 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.text import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import check_reference
-from agentv_ci.validate.rules.judge_scales import asked_scale
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.validate.walk import Evaluators
 
@@ -118,9 +116,12 @@ def _check_prompt(prompt: _Prompt, find: Finder) -> Iterator[Diagnostic]:
         yield from _check_shown(pointer, title, text, variables, find)
     known = AGGREGATOR_VARIABLES if prompt.combines else PROMPT_VARIABLES
     yield from _check_variables(pointer, title, variables, known, find)
-    if prompt.gives_score and prompt.scale is None and (asked := asked_scale(text)) is not None:
-        message = f"{title} asks for another scale than 0 to 1 ('{asked.strip()}')"
-        yield find.at("AV333", message, pointer, hint=SCALE_HINT)
+    if prompt.gives_score and prompt.scale is None:
+        from agentv_ci.validate.rules.judge_scales import asked_scale  # its patterns take long to compile
+
+        if (asked := asked_scale(text)) is not None:
+            message = f"{title} asks for another scale than 0 to 1 ('{asked.strip()}')"
+            yield find.at("AV333", message, pointer, hint=SCALE_HINT)
 
 
 class _Variable(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentv_ci.contracts.case_key import CaseKey, matches
+from agentv_ci.contracts.cases import CaseKey, matches
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import ANY_TARGET
 from agentv_ci.contracts.quarantine import LONG_DAYS, QuarantineDocument, QuarantineEntry, last_day

@@ -6,12 +6,14 @@ from collections.abc import Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from agentv_ci.contracts.api_settings import INVALID_ADDRESS, is_address, refused_settings
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.api_targets import INVALID_ADDRESS, HttpTarget, is_address, refused_settings
+from agentv_ci.contracts.cli_target import CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import FileState
 from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.source import Pointer, normal
-from agentv_ci.contracts.targets import AgentTarget, CliTarget, CommandHealthcheck, HttpHealthcheck, HttpTarget, Target
+from agentv_ci.contracts.targets import Target
 from agentv_ci.validate.findings import Finder
 
 FOLDER: frozenset[FileState] = frozenset({"folder", "unreadable"})

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, facts_of
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.evaluators import (
-    AuthoredEvaluator,
-    CompositeEvaluator,
-    LlmJudgeAggregator,
-    LlmJudgeEvaluator,
-    RubricEvaluator,
-)
+from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator, LlmJudgeAggregator
+from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator, RubricEvaluator
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import HttpTarget, MockTarget, Target, judge_name, model_name, workspace_settings
+from agentv_ci.contracts.targets import MockTarget, Target, judge_name, model_name, workspace_settings
 from agentv_ci.json_access import value_at
 from agentv_ci.prices import price_of
 from agentv_ci.text import listed

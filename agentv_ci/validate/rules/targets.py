@@ -5,25 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentv_ci.contracts.cli_template import (
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.api_targets import HttpTarget
+from agentv_ci.contracts.cli_target import (
     CLI_PLACEHOLDERS,
     FORMAT_PLACEHOLDER,
     FORMAT_PLACEHOLDERS,
+    CliTarget,
+    CommandHealthcheck,
     quoted_placeholders,
     unknown_placeholders,
 )
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, variable_of
-from agentv_ci.contracts.evaluators import prompt_path
+from agentv_ci.contracts.judge_evaluators import prompt_path
 from agentv_ci.contracts.source import Pointer, Source
-from agentv_ci.contracts.targets import (
-    AgentTarget,
-    CliTarget,
-    CommandHealthcheck,
-    HttpTarget,
-    PluginTarget,
-    TargetsDocument,
-)
+from agentv_ci.contracts.targets import PluginTarget, TargetsDocument
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.source_files import find_files
 from agentv_ci.text import did_you_mean, listed

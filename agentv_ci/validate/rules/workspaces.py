@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.evaluators import (
+from agentv_ci.contracts.outcome_evaluators import (
     CommandEvaluator,
     DiffEvaluator,
     FileEvaluator,
@@ -15,7 +17,7 @@ from agentv_ci.contracts.evaluators import (
     StateEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import AgentTarget, CliTarget, MockTarget, Target, workspace_settings
+from agentv_ci.contracts.targets import MockTarget, Target, workspace_settings
 from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
 from agentv_ci.patterns import InvalidPattern, compiled
 from agentv_ci.validate.findings import Finder

@@ -14,7 +14,9 @@ import pytest
 from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan_evaluators import PlanCodeEvaluator
+from agentv_ci.contracts.plan_parts import FileReference
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Response
-from agentv_ci.contracts.plan import FilePart, PlanEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
+from agentv_ci.contracts.plan_parts import FilePart
 from agentv_ci.contracts.results import EvaluatorResult, ToolCall
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import ONLY_DATA, score_contract

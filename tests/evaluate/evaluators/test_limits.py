@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.plan import PlanEvaluator
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.contracts.results import ToolCall, Usage
 from tests.evaluate.builders import answered, assess, evaluator, grade, plan_case
 

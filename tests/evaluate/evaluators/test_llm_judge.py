@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError
-from agentv_ci.contracts.plan import PlanEvaluator, TextPart
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator
+from agentv_ci.contracts.plan_parts import TextPart
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import (

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
 from agentv_ci.contracts.action import PastRun
-from agentv_ci.contracts.report import Ending, ScenarioReport, Validation
+from agentv_ci.contracts.report import Ending, ScenarioAggregates, ScenarioReport, Validation, ValidatorIssue
 from agentv_ci.contracts.results import NO_OUTCOME, InputMessageRecord, ResultRow, RowSource
-from agentv_ci.contracts.scenario_report import ScenarioAggregates, ValidatorIssue
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
 from agentv_ci.report.view import Links, RunView

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import dollars, parts
 from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
-from agentv_ci.contracts.case_key import CaseKey
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.results import OutputMessage, ResultRow, sum_of_known
 from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.renderers.html.blocks import block, encoded, fitting_block

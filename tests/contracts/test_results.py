@@ -6,9 +6,10 @@ from typing import get_args
 
 import pytest
 
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import ErrorKind, members_of
-from agentv_ci.contracts.blame import MODEL_APIS, blame_of
-from agentv_ci.contracts.targets import HttpTarget, Target
+from agentv_ci.contracts.results import MODEL_APIS, blame_of
+from agentv_ci.contracts.targets import Target
 
 AGENTS = ("cli", "claude-code", "codex", "vscode-copilot", "acme/bot", "mock")
 

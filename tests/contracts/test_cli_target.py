@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders, quoted_placeholders, unknown_placeholders
+from agentv_ci.contracts.cli_target import CLI_PLACEHOLDER, placeholders, quoted_placeholders, unknown_placeholders
 
 QUOTED = [
     *("agent '{PROMPT}'", 'agent "{PROMPT}"', 'agent "say {PROMPT} now"', "sh -c 'agent {PROMPT}'"),

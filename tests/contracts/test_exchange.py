@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv_ci.contracts.finish_reasons import cut_warning, is_broken, is_cut, is_filtered
+from agentv_ci.contracts.exchange import cut_warning, is_broken, is_cut, is_filtered
 
 WHOLE = [
     "stop",
