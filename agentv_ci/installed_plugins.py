@@ -205,4 +205,6 @@ def _references(value: JsonValue, way: Pointer) -> Iterator[Pointer]:
 
 
 def _children(value: JsonValue) -> Iterable[tuple[str | int, JsonValue]]:
-    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()

@@ -156,7 +156,9 @@ def judge_agreement(agreement: Agreement, demands: Demands) -> tuple[int, tuple[
         *_missed("mean absolute error", agreement.mean_absolute_error, demands.max_error, is_least=False),
         *_missed("flip rate", agreement.flip_rate, demands.max_flip_rate, is_least=False),
     ]
-    return (FAILED if reasons else INFRASTRUCTURE if broken else PASSED), (*reasons, *broken)
+    if reasons:
+        return FAILED, (*reasons, *broken)
+    return (INFRASTRUCTURE if broken else PASSED), (*broken,)
 
 
 def _item(case: PlanCase, label: LabelledAnswer, rows: Sequence[ResultRow]) -> JudgedItem:
@@ -188,4 +190,6 @@ def _missed(name: str, reached: float | None, limit: float | None, *, is_least: 
         return [f"{name} cannot be measured"]
     bound = round(limit, PRECISION)
     is_kept = reached >= bound if is_least else reached <= bound
-    return [] if is_kept else [f"{name} {reached:.4g} is {'below' if is_least else 'above'} {limit:g}"]
+    if is_kept:
+        return []
+    return [f"{name} {reached:.4g} is {'below' if is_least else 'above'} {limit:g}"]

@@ -270,7 +270,9 @@ def _change(base: CaseOutcome, head: CaseOutcome, confidence: float, call: Chang
 
 def _by_verdict(base: Verdict, head: Verdict) -> Change:
     difference = RANKS[head] - RANKS[base]
-    return "regressed" if difference < 0 else "improved" if difference > 0 else "unchanged"
+    if difference < 0:
+        return "regressed"
+    return "improved" if difference > 0 else "unchanged"
 
 
 def _without_call(base: CaseOutcome, head: CaseOutcome) -> Change:

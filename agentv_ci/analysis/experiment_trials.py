@@ -277,9 +277,10 @@ def _value(row: ResultRow, metric: str) -> float | None:
 
 
 def _tokens(row: ResultRow) -> float | None:
-    parts = [each for each in (row.usage.input_tokens, row.usage.output_tokens) if each is not None]
-    total = row.usage.total_tokens
-    return float(total) if total is not None else float(sum(parts)) if parts else None
+    if row.usage.total_tokens is not None:
+        return float(row.usage.total_tokens)
+    parts = [tokens for tokens in (row.usage.input_tokens, row.usage.output_tokens) if tokens is not None]
+    return float(sum(parts)) if parts else None
 
 
 def _score(results: Iterable[EvaluatorResult], name: str) -> float | None:

@@ -203,7 +203,9 @@ def _rate_change(question: _Question, pairs: Sequence[CasePair], level: float, c
             metric="pass rate", target=question.target, cases=0, verdict="not compared", reason=NOT_SHARED
         )
     drop, rise = cochran_mantel_haenszel(cases), cochran_mantel_haenszel([case.reversed for case in cases])
-    verdict: MetricVerdict = "worse" if drop <= level else "better" if rise <= level else "undecided"
+    verdict: MetricVerdict = "better" if rise <= level else "undecided"
+    if drop <= level:
+        verdict = "worse"
     low, high = mean_rate_change_interval(cases, confidence)
     before = _mean([case.base_passed / case.base for case in cases])
     now = _mean([case.head_passed / case.head for case in cases])

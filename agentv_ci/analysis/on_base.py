@@ -84,6 +84,7 @@ def in_results(outcomes: Sequence[CaseOutcome], base: Iterable[CaseOutcome]) -> 
 
 
 def _of_outcome(outcome: CaseOutcome) -> OnBase:
-    passed = outcome.verdict == "pass"
-    state: State = "flaky" if outcome.flaky else "green" if passed else "red"
+    state: State = "green" if outcome.verdict == "pass" else "red"
+    if outcome.flaky:
+        state = "flaky"
     return OnBase(state, len(outcome.graded), outcome.passed)

@@ -125,8 +125,11 @@ class FullOutcome(Struct, frozen=True, gc=False):
         """Why it did not pass, in one line; of a skipped case, why it is skipped."""
         if self.verdict == "skipped":
             return self.trials[0].summary
-        worst = self.worst
-        return worst.summary if worst is not None else "" if self.trials else "not run" if self.not_run else "no result"
+        if self.worst is not None:
+            return self.worst.summary
+        if self.trials:
+            return ""
+        return "not run" if self.not_run else "no result"
 
     @property
     def findings(self) -> tuple[Finding, ...]:

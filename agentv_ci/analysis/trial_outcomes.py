@@ -59,7 +59,9 @@ class TrialOutcome(Struct, frozen=True, gc=False):
 
 def same_score(score: float) -> float:
     """Return the same object for the scores of most trials: one of its own for each takes 24 bytes."""
-    return 1.0 if score == 1.0 else 0.0 if score == 0.0 else score
+    if score == 1.0:
+        return 1.0
+    return 0.0 if score == 0.0 else score
 
 
 def trial_outcome(row: AnyRow) -> TrialOutcome:

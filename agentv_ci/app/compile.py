@@ -389,7 +389,8 @@ def read_plan(path: Path) -> Plan:
 
     cases = packed(checked())
     if forged or digest.end(stored.rest) != plan.digest:
-        which = f"{'case' if len(forged) == 1 else 'cases'} {listed(forged)}" if forged else "the plan"
+        noun = "case" if len(forged) == 1 else "cases"
+        which = f"{noun} {listed(forged)}" if forged else "the plan"
         hint = "compile the plan again instead of editing it"
         raise UsageError(f"'{path}': digest mismatch: {which} changed after compilation", hint=hint)
     return plan.model_copy(update={"cases": cases})

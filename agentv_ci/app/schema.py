@@ -105,5 +105,7 @@ def _add(part: Any, plugin: Plugin, reference: str, key: str) -> None:  # noqa: 
             each["if"]["properties"][key].setdefault("not", {"enum": []})["enum"].append(plugin.name)
             named = {"type": "object", "required": [key], "properties": {key: {"const": plugin.name}}}
             part["allOf"].append({"if": named, "then": {"$ref": f"#/$defs/{_definition(plugin.name)}"}})
-    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        _add(each, plugin, reference, key)
+    inner = part.values() if isinstance(part, dict) else part
+    if isinstance(part, (dict, list)):
+        for value in inner:
+            _add(value, plugin, reference, key)

@@ -232,9 +232,10 @@ def _known_validators() -> frozenset[str]:
 def _named_targets(name: str, cwd: Path) -> Path:
     path = cwd / name
     try:
-        file = targets_in(path) if path.is_dir() else path if path.exists() else None
+        file = targets_in(path) if path.is_dir() else path
+        exists = file is not None and file.exists()
     except (OSError, ValueError):  # the name may be too long or contain a NUL
-        file = None
-    if file is None:
+        file, exists = None, False
+    if file is None or not exists:
         raise UsageError(f"--targets: '{name}' is not a targets file or a folder with one")
     return file

@@ -281,6 +281,7 @@ class EvalOptions:
         """Return the options of the run."""
         root = origin.root
         dumps = cwd / self.dump_dir if self.dump_dir else root / ".agentv"
+        cache = cwd / self.cache_dir if self.cache_dir else root / CACHE
         return RunOptions(
             root=root,
             workers=self.workers,
@@ -288,7 +289,7 @@ class EvalOptions:
             include_trace=self.include_trace,
             fail_fast=self.fail_fast,
             max_cost_usd=self.max_cost,
-            cache=(cwd / self.cache_dir if self.cache_dir else root / CACHE) if self.wants_cache else None,
+            cache=cache if self.wants_cache else None,
             record=cwd / self.record if self.record else None,
             replay=cwd / self.replay if self.replay else None,
             prompts=dumps / "prompts" if self.dump_prompts else None,

@@ -10,7 +10,7 @@ import click
 from agentv_ci.app.fmt import FormattedFile, format_paths, write
 from agentv_ci.cli.console import one_line, short, show_diagnostics, show_line
 from agentv_ci.cli.options import option, paths_argument, takes
-from agentv_ci.errors import FAILED, PASSED, NothingToRun, UsageError
+from agentv_ci.errors import FAILED, INVALID, PASSED, NothingToRun, UsageError
 from agentv_ci.load.discover import NO_EVALS_HINT
 from agentv_ci.text import counted, listed
 
@@ -57,7 +57,9 @@ def command(options: FmtOptions) -> int:
     counts = [f"{counted(len(changed), 'file')} {done}", f"{len(files) - len(changed) - len(refused)} unchanged"]
     counts += [f"{len(refused)} refused"] if refused else []
     show_line(", ".join(counts), "bad" if refused or (changed and not writes) else "good", err=options.diff)
-    return UsageError.exit_code if refused else FAILED if changed and not writes else PASSED
+    if refused:
+        return INVALID
+    return FAILED if changed and not writes else PASSED
 
 
 def _show(file: FormattedFile, options: FmtOptions, cwd: Path) -> None:

@@ -75,7 +75,9 @@ def _guided(messages: Sequence[PlanMessage], guidelines: Sequence[FileReference]
 
 def _in_workspace(workspace: PlanWorkspace, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield which of these paths of the repository a workspace has, each with its path there."""
-    origin = workspace.folder.path if workspace.folder else workspace.commit.git if workspace.commit else None
+    origin = workspace.commit.git if workspace.commit else None
+    if workspace.folder:
+        origin = workspace.folder.path
     for path in map(PurePosixPath, paths if origin is not None else ()):
         if path.is_relative_to(origin or "."):
             yield str(path), str(path.relative_to(origin or "."))

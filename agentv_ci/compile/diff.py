@@ -293,7 +293,9 @@ def _change(label: str, old: JsonValue, new: JsonValue) -> str:
 def _value_text(value: JsonValue) -> str | None:
     if isinstance(value, (dict, list)):
         return None
-    text = "not set" if value is None else value if isinstance(value, str) else exact(value)
+    text = value if isinstance(value, str) else exact(value)
+    if value is None:
+        text = "not set"
     return text if 0 < len(text) <= MAX_VALUE and text.isprintable() else None
 
 

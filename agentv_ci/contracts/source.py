@@ -143,5 +143,8 @@ def spell(pointer: Pointer) -> str:
     """Return a pointer as text: `evalcases[0].input_messages[1].role`."""
     text = ""
     for step in pointer:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
     return text

@@ -164,11 +164,12 @@ class _Suite:
 
     def _targets(self, fields: Fields) -> dict[str, Node]:
         several, single = fields.at("targets"), fields.at("target")
-        names = [self._target(each) for each in (several.items if several else [])]
+        names = [self._target(place) for place in (several.items if several else [])]
+        if not names and single:
+            names = [self._target(single)]
         if len(names) > 1:
             return {"targets": names}
-        one = names[0] if names else self._target(single) if single else None
-        return {"target": one} if one else {}
+        return {"target": names[0]} if names and names[0] else {}
 
     def _target(self, place: Place) -> str:
         value = place.value

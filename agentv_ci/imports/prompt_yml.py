@@ -100,7 +100,9 @@ def _evaluator(draft: Draft, place: Place) -> Node:
         made = {"rubric": [f"Measured by {subject}, the answer is good"]}
         draft.has_judges = True
     fields.end()
-    return {**made, **({"name": name} if name else {})} if made else None
+    if not made:
+        return None
+    return {**made, "name": name} if name else made
 
 
 def _judge(draft: Draft, place: Place) -> dict[str, Node]:

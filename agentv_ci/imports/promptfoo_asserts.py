@@ -225,7 +225,8 @@ def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
 
 def _judged(draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext) -> Made:
     judge = value.get("provider")
-    name = slug(str(judge.get("id") if isinstance(judge, dict) else judge), "judge") if judge else context.judge
+    judge_id = judge.get("id") if isinstance(judge, dict) else judge
+    name = slug(str(judge_id), "judge") if judge else context.judge
     settings: Evaluator = {"judge_target": draft.target(name, place)} if name else {}
     draft.has_judges |= name is None
     expected = value.get("value")

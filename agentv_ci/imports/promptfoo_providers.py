@@ -125,7 +125,9 @@ def _settings(draft: Draft, place: Place, config: JsonObject) -> dict[str, Node]
             made[SETTINGS[key]] = _references(value) if isinstance(value, str) else value
         elif key in {"apiKey", "apiKeyEnvar"}:
             name = _ENV.search(str(value))
-            known = str(value) if key == "apiKeyEnvar" else (name[1] or name[2]) if name else None
+            known = (name[1] or name[2]) if name else None
+            if key == "apiKeyEnvar":
+                known = str(value)
             if known is None:
                 draft.note(
                     "dropped", where, "apiKey", "keys are references such as ${{ OPENAI_API_KEY }}, never themselves"

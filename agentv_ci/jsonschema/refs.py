@@ -242,7 +242,9 @@ def _names(documents: list[_Document], prefix: str) -> Mapping[str, str]:
     names: dict[str, str] = {}
     for index, document in enumerate(documents):
         own = not _file_of(document.base) and given[document.base] == 1
-        name = document.base if own else f"{prefix}:{index}" if index else prefix
+        name = f"{prefix}:{index}" if index else prefix
+        if own:
+            name = document.base
         names[document.uri] = names[document.base] = name
         inner = dict.fromkeys(document.resources.values())
         names |= {url: f"{prefix}:{index}:{number}" for number, url in enumerate(inner, 1) if _file_of(url)}

@@ -117,7 +117,9 @@ def _error_of(reference: Graded | None, failed_by: Sequence[str]) -> str | None:
     """Return what the first evaluator that a reference answer fails says of it."""
     found = (each for each in (reference.results if reference else ()) if each and each.name == failed_by[0])
     result = next(found, None) if failed_by else None
-    said = (result.misses[0] if result.misses else result.reasoning) if result is not None else ""
+    if result is None:
+        return None
+    said = result.misses[0] if result.misses else result.reasoning
     return shortened(on_one_line(said), LONGEST_REASON) if said else None
 
 

@@ -168,7 +168,9 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
             # A validator may have notes alone, such as that nothing could be compared.
             problems = [issue for issue in each.worst_first if issue.severity != "info"]
             notes = [] if problems else each.issues[:MAX_NOTES]
-            style: Style = "bad" if each.errors else "warn" if problems else "good"
+            style: Style = "warn" if problems else "good"
+            if each.errors:
+                style = "bad"
             yield Line(f"validator {_name(each.validator)}{about}: {view.issues_text(each)}", style)
             for issue in [*problems[:MAX_SHOWN], *notes]:
                 yield Line(f"  {view.SEVERITIES[issue.severity]}: {shortened(on_one_line(issue.message), MAX_MESSAGE)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from agentv_ci.report.lines import Line
+from agentv_ci.report.lines import Line, Style
 from agentv_ci.text import counted
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def facts(proof: Proof) -> Iterator[Line]:
     """Yield what else there is to say of the cases."""
     total = proof.summary
     if total.mutants or total.without_mutants:
-        yield Line(mutants_text(total), "warn" if total.survived else "good" if total.killed else "plain")
+        style: Style = "good" if total.killed else "plain"
+        yield Line(mutants_text(total), "warn" if total.survived else style)
     unjudged = total.unjudged_evaluators if proof.judges == "skip" else 0
     for number, one, several in (
         (total.without_mutants, "case has nothing to damage", "cases have nothing to damage"),

@@ -247,7 +247,9 @@ def duration_text(seconds: float) -> str:
 def more_text(total: int, limit: int, of: str = "") -> list[str]:
     """Return the last line of a list that is cut after `limit` lines: how many more there are, if any."""
     more = total - limit
-    return [f"… and {counted(more, f'more {of}') if of else f'{more} more'}"] if more > 0 else []
+    if more <= 0:
+        return []
+    return [f"… and {counted(more, f'more {of}')}" if of else f"… and {more} more"]
 
 
 def judges_cost(report: RunReport) -> float | None:
@@ -386,7 +388,7 @@ def _assigned(option: str) -> str:
 def _as_glob(text: str) -> str:
     """Return a glob for one text, with `?` for what cannot be typed, such as a line break."""
     pattern = escape(text)
-    return pattern if _is_typeable(pattern) else "".join(each if _is_typeable(each) else "?" for each in pattern)
+    return "".join(character if _is_typeable(character) else "?" for character in pattern)
 
 
 def _is_typeable(text: str) -> bool:

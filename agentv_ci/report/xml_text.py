@@ -56,4 +56,6 @@ class Excerpt:
 
     def __str__(self) -> str:
         left = self._length - len(self._head)
-        return f"{self._head}\n… {left:,} more character{'s' if left > 1 else ''}" if left else self._head
+        if not left:
+            return self._head
+        return f"{self._head}\n… {left:,} more character{'s' if left > 1 else ''}"

@@ -179,7 +179,9 @@ def find_program(name: str, setting: str, *, services: ProviderServices, env: Ma
         path = services.place(name)
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
-        reason = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "does not exist"
+        reason = "is not executable" if path.exists() else "does not exist"
+        if path.is_dir():
+            reason = "is a directory"
         raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")
     found = shutil.which(name, path=env.get("PATH", ""))
     if found is None:

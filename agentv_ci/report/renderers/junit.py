@@ -90,7 +90,10 @@ class _Entry(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The name in its suite, not yet unique."""
-        return f"{self.id} [{self.target}]{f' #{self.trial}' if self.trial > 1 else ''}" if self.target else self.id
+        if not self.target:
+            return self.id
+        trial = f" #{self.trial}" if self.trial > 1 else ""
+        return f"{self.id} [{self.target}]{trial}"
 
     @property
     def order(self) -> tuple[str, int, str, str, int]:

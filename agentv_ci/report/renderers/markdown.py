@@ -264,7 +264,8 @@ def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
     first = cases[0]
     named = [_named(each, run) for each in cases[:MAX_NAMED]]
     names = ", ".join([*named, *(f"{more} more" for more in [len(cases) - MAX_NAMED] if more > 0)])
-    score = "" if first.verdict == "error" else f"{first.score:.3f}" if len(cases) == 1 else ""
+    has_score = len(cases) == 1 and first.verdict != "error"
+    score = f"{first.score:.3f}" if has_score else ""
     why = cell_code(shortened(_why(first), MAX_WHY))
     why = " · ".join(filter(None, [why, _on_base(first, run)]))
     return f"| {SIGNS[first.verdict]} | {names} | {score} | {f'{len(cases)} × ' if len(cases) > 1 else ''}{why} |"

@@ -58,5 +58,5 @@ def _check_path(pointer: Pointer, written: str | None, is_usable: Container[File
     path = normal(find.source.path.parent / written)
     state = find.context.inspect_file(path, (path,)).state
     if state not in is_usable:
-        reason = "does not exist" if state == "missing" else "is a folder" if state == "folder" else "is not a folder"
+        reason = {"missing": "does not exist", "folder": "is a folder"}.get(state, "is not a folder")
         yield find.at("AV330", f"'{written}' {reason}: {path}", pointer)

@@ -151,4 +151,6 @@ def commit_of(run: RunView) -> tuple[str, str] | None:
     if separator and linked:
         return f"{repository}/commit/{linked}", linked[:12]
     commit, dirty, _ = ((run.report.origin and run.report.origin.commit) or "").partition("-dirty")
-    return ("", f"{commit[:12]} with changes" if dirty else commit[:12]) if commit else None
+    if not commit:
+        return None
+    return "", f"{commit[:12]} with changes" if dirty else commit[:12]
