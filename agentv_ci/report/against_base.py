@@ -120,7 +120,8 @@ def lowered_annotations(base: AgainstBase | None) -> Iterator[Annotation]:
     """Yield a warning at each line where a change lowers its own test."""
     for each in base.lowered if base is not None else ():
         if each.path is not None:
-            cases = f" ({', '.join(each.cases)}{', …' if each.number > len(each.cases) else ''})" if each.cases else ""
+            names = [*each.cases, "…"] if each.number > len(each.cases) else each.cases
+            cases = f" ({', '.join(names)})" if each.cases else ""
             held = "\nIt does not count before it is merged." if each.is_held else ""
             message = f"{shortened(on_one_line(each.text + cases), MAX_TEXT * 2)}{held}"
             yield Annotation("warning", TITLE, message, each.path, each.line, is_failure=True)

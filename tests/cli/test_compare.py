@@ -6,7 +6,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pytest
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.ledger.lines import file_of
 from agentv_ci.results.files import form, form_of
-from tests.servers.chat_api import Step, answers, chat_api, says
+from tests.servers.chat_api import Reply, answers, chat_api, says
 from tests.support.evals import gpt, mock, tool
 from tests.support.ledgers import case_line
 from tests.support.projects import GREETS, HELLO, Project
@@ -441,7 +441,7 @@ def test_other_question_gives_no_decision_unless_it_is_allowed(project: Project)
 
 
 def test_nothing_but_trials_makes_up_for_missing_ones(project: Project) -> None:
-    def answer(body: Mapping[str, Any]) -> Step:
+    def answer(body: dict[str, Any]) -> Reply:
         return says("Hello") if is_well or body["seed"] == 1 else answers(401, {})
 
     with chat_api(answer) as api:
