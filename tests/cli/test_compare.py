@@ -16,7 +16,8 @@ import pytest
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.ledger.lines import file_of
 from agentv_ci.results.files import form, form_of
-from tests.servers.chat_api import Reply, answers, chat_api, says
+from tests.servers.chat_api import answers, chat_api, says
+from tests.servers.http import Reply
 from tests.support.evals import gpt, mock, tool
 from tests.support.ledgers import case_line
 from tests.support.projects import GREETS, HELLO, Project
