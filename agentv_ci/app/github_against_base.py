@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import date
 from math import inf
 from pathlib import Path
 
@@ -47,6 +47,7 @@ class Terms(Struct, frozen=True):
     """Files and folders with answers that are used again."""
     recordings: Path | None
     """The folder of a replay."""
+    today: date
 
 
 async def against_base(
@@ -71,12 +72,12 @@ async def against_base(
     about = about.model_copy(update={"base": f"{about.base} ({(commit_of(terms.tree, 'HEAD') or '')[:SHORT]})"})
     try:
         base = compile_paths(_in_tree(selection, terms.tree, root, cwd), cwd=_moved(cwd, terms.tree, root, cwd))
-    except CannotGoOn as error:
+    except (CannotGoOn, OSError) as error:
         return compiled, about.model_copy(update={"problem": _problem(error).replace(f"{terms.tree}/", "")})
     held = held_to(base.plan, compiled.plan, terms.pinned)
     lines = _Lines(compiled)
     found = [lines.lowering(each) for each in held.lowered]
-    found += [*await _stored(terms, terms.tree, root, variables), *_quarantine(compiled, terms.tree, root)]
+    found += [*await _stored(terms, terms.tree, root, variables), *_quarantine(compiled, terms, terms.tree, root)]
     others = [*await _recorded(terms, terms.tree, root, variables), *held.others]
     for path in compiled.origin.dotenv_files:
         others[:0] = [f"variables in {name} changed" for name in await _changed(path, terms.tree, root, variables)]
@@ -93,12 +94,12 @@ async def against_base(
     return (compiled if terms.gate_from == "head" else CompiledPlan(held.plan, compiled.origin)), shown
 
 
-def _problem(error: CannotGoOn) -> str:
+def _problem(error: CannotGoOn | OSError) -> str:
     """Return why the documents of the base branch cannot be compiled, in one line."""
     if isinstance(error, InvalidInput):
         first = next(each for each in error.diagnostics if each.severity == "error")
         return f"its documents have errors: {first.message}"
-    return error.message
+    return error.message if isinstance(error, CannotGoOn) else str(error)
 
 
 def _in_tree(selection: Selection, tree: Path, root: Path, cwd: Path) -> Selection:
@@ -179,13 +180,12 @@ async def _changed(path: Path, tree: Path, root: Path, variables: Mapping[str, s
     return [name for name, content in after.items() if before.get(name) != content]
 
 
-def _quarantine(compiled: CompiledPlan, tree: Path, root: Path) -> Iterator[Lowering]:
+def _quarantine(compiled: CompiledPlan, terms: Terms, tree: Path, root: Path) -> Iterator[Lowering]:
     """Yield the entries that the change adds to the quarantine; that of the base branch counts."""
     cases = {compiled.plan.key_of(case) for case in heads_of(compiled.plan)}
-    today = datetime.now(UTC).date()
     try:
         before, after = (
-            entries_of(path, cases, cwd=root, today=today) if path.is_file() else ()
+            entries_of(path, cases, cwd=root, today=terms.today) if path.is_file() else ()
             for path in (tree / QUARANTINE, root / QUARANTINE)
         )
     except UsageError:

@@ -255,6 +255,7 @@ def _held_to_base(
         pinned=options.overrides().settings,
         stores=[path for path in (run_options.cache, run_options.resume) if path is not None],
         recordings=run_options.replay,
+        today=datetime.now(UTC).date(),
     )
     selection = options.selection.of(options.paths)
     return asyncio.run(against_base(compiled, selection, terms, workflow, cwd=cwd, variables=os.environ))
