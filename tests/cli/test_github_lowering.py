@@ -181,6 +181,38 @@ def test_no_change_lowers_its_own_test_unseen(name: str, baseline: bool, change:
     assert said in change.job.summary
 
 
+def stored_rows(job: Job) -> None:
+    job.write({"agent.txt": "Hello and goodbye"})
+    assert job.run("eval", "evals", "--out", "rows.jsonl").code == 0
+    job.write({"agent.txt": "Hello"})
+
+
+ECHO = {**AGENT, "command_template": "echo Hello and goodbye"}
+OTHER_WAYS: dict[str, tuple[Callable[[Job], object], tuple[str, ...], str]] = {
+    "another command": (lambda job: docs(job, *CASES, targets=(ECHO,)), (), "greets, leaves: target command_template"),
+    "another target": (
+        lambda job: docs(job, *leaving(execution={"target": "easy"}), targets=(AGENT, {**ECHO, "name": "easy"})),
+        (),
+        "leaves: target default → easy",
+    ),
+    "rows": (stored_rows, ("--args=--resume rows.jsonl",), "1 file with stored answers new or changed"),
+    "a tag": (
+        lambda job: docs(job, *leaving(tags=["slow"])),
+        ("--args=--not-tag slow",),
+        "missing, was in evals/x.yaml:32` · case `leaves`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_WAYS)
+def test_other_ways_are_named_in_the_first_lines(name: str, change: Change) -> None:
+    lower, options, said = OTHER_WAYS[name]
+    begin(change)
+    lower(change.job)
+    assert said in "\n".join(played(change, *options))
+    assert change.job.outputs["verdict"] == "pass"
+
+
 def test_honest_change_is_not_accused(change: Change) -> None:
     begin(change)
     asked = {**LEAVES_CASE, "input_messages": [{"role": "user", "content": "Please leave"}]}
