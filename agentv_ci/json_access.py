@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 200
 """Levels of JSON; low enough for every recursive reader."""
+LEAST_BYTES, LEAST_OBJECTS = 8, 1_000
+"""Bytes of an object in a file that a tool has written, but for this many."""
 
 _MAY_BE_ILL_FORMED = re.compile(r"[\ud800-\udfff]|\\u[dD]")
 """What lone surrogates look like in JSON; the text is searched much faster than its value."""
@@ -37,6 +39,13 @@ def read_json(text: str, *, strict: bool = False, names_constants: bool = False)
     is_flat = text.count("[") + text.count("{") < MAX_DEPTH
     is_well_formed = (text.isascii() and "\\u" not in text) or _MAY_BE_ILL_FORMED.search(text) is None
     return value if is_flat and is_well_formed else well_formed(value)
+
+
+def require_text(content: bytes) -> bytes:
+    """Return JSON whose objects have names and values; raises ValueError: millions without take gigabytes."""
+    if content.count(b"{") * LEAST_BYTES > len(content) + LEAST_OBJECTS:
+        raise ValueError("it has more objects than text")
+    return content
 
 
 def json_or_none(text: str) -> JsonValue:

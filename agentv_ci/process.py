@@ -80,7 +80,7 @@ def kill_all() -> None:
         signal_tree(leader, signal.SIGKILL)
 
 
-async def run(
+async def run(  # noqa: PLR0913  # all that a process may be given
     command: str | Sequence[str],
     *,
     cwd: Path,
@@ -90,14 +90,16 @@ async def run(
     listener: Listener | None = None,
     spares_children: bool = False,
     watch: Watch | None = None,
+    before_start: Callable[[], None] = lambda: None,
 ) -> ProcessResult:
     """Run a shell command or a list of arguments to its end; raises ProcessFailed.
 
     When the command ends, children that still hold its output are killed, unless it is meant to start something that
     lasts (`spares_children`). `listener` gets the output as it comes. When `watch` returns, the command is killed.
+    `before_start` changes what the command inherits from this thread.
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
-    transport, output = await _start(argv, cwd, env, listener, feeds=bool(stdin))
+    transport, output = await _start(argv, cwd, env, listener, before_start, feeds=bool(stdin))
     watching = asyncio.ensure_future(watch(transport.get_pid())) if watch is not None else None
     settling = asyncio.ensure_future(_settled(listener.done)) if listener is not None else None
     is_late = False
@@ -210,11 +212,22 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 async def _start(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], listener: Listener | None, *, feeds: bool
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    listener: Listener | None,
+    before_start: Callable[[], None],
+    *,
+    feeds: bool,
 ) -> tuple[asyncio.SubprocessTransport, _Output]:
+    def made() -> _Output:
+        # Nothing else runs between this and the fork.
+        before_start()
+        return _Output(listener)
+
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
-            lambda: _Output(listener),
+            made,
             *argv,
             cwd=cwd,
             env=env,

@@ -6,7 +6,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.json_access import read_json
+from agentv_ci.json_access import read_json, require_text
 from agentv_ci.left_files import read_regular
 
 MAX_BYTES = 512 * 1024 * 1024
@@ -15,7 +15,7 @@ MAX_BYTES = 512 * 1024 * 1024
 
 def text_in(path: Path) -> str:
     """Return the text of a file; raises OSError and ValueError."""
-    content = read_regular(path, MAX_BYTES)
+    content = require_text(read_regular(path, MAX_BYTES))
     # PowerShell writes what is redirected to a file in UTF-16.
     encoding = "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from typing import cast, get_args
 
@@ -132,9 +132,16 @@ class _Reads:
 
     def matching(self, pattern: Path) -> list[Path]:
         """Return the files that a path or a glob names, in order."""
-        found = [Path(each) for each in sorted(glob(str(pattern), recursive=True))]  # noqa: PTH207
-        paths = found if has_magic(str(pattern)) else [pattern]
+        paths = self._globbed(normal(pattern)) if has_magic(str(pattern)) else [pattern]
         return [path for path in paths if path.is_file() and self._is_inside(path)]
+
+    def _globbed(self, pattern: Path) -> list[Path]:
+        """Return what a glob names, without leaving the repository or following links: both may have no end."""
+        from wcmatch import glob  # few files name globs
+
+        start = next(each for each in pattern.parents if not has_magic(str(each)))
+        names = glob.glob(str(pattern), flags=glob.GLOBSTAR) if self._is_inside(start) else []
+        return [Path(name) for name in sorted(names)]
 
     def _is_inside(self, path: Path) -> bool:
         """Whether a file is of the repository of what is imported: its text becomes part of documents."""

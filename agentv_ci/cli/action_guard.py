@@ -76,11 +76,16 @@ def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mappi
         code = _wait(child)
         for number in FORWARDED:
             signal.signal(number, signal.SIG_IGN)
-        _end_descendants()
-        click.echo(f"::{token}::")
-        for path, content in kept.runner_files.items():
-            _restore(path, content)
-        _compare(kept.states, kept.watched.states())
+        try:
+            _end_descendants()
+            click.echo(f"::{token}::")
+            for path, content in kept.runner_files.items():
+                _restore(path, content)
+            _compare(kept.states, kept.watched.states())
+        except NotContained:
+            if unsafe is not None:
+                _restore(unsafe, b"")  # agents may have removed it
+            raise
         if unsafe is not None:
             unsafe.unlink(missing_ok=True)
     return code

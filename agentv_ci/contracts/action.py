@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 from pydantic import Field
 
-from agentv_ci.contracts.base import Recorded, Records
+from agentv_ci.contracts.base import Items, Recorded
 
 ActionVerdict = Literal["pass", "fail", "error", "invalid", "nothing", "budget", "undecided"]
 Level = Literal["error", "warning", "notice"]
@@ -58,7 +58,7 @@ class PastRun(Recorded):
 class History(Recorded):
     """The last runs of a pull request, newest first."""
 
-    runs: Records[PastRun] = Field(description="The runs.")
+    runs: Items[PastRun] = Field(description="The runs.")
 
 
 class Annotation(Struct, frozen=True):

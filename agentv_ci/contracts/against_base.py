@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import NonNegative, Recorded, Records
+from agentv_ci.contracts.base import Items, NonNegative, Recorded
 
 GateFrom = Literal["base", "head"]
 """Whether the stricter of base and change counts, or what the change says."""
@@ -23,7 +23,7 @@ class Lowering(Recorded):
 
     kind: LoweringKind = Field(description="What is lowered.")
     text: str = Field(description="How, such as `min_pass_rate 1 → 0.1`.")
-    cases: Records[str] = Field((), description="Ids of the first cases that it is about; none for a whole eval file.")
+    cases: Items[str] = Field((), description="Ids of the first cases that it is about; none for a whole eval file.")
     number: NonNegative = Field(0, description="Number of these cases.")
     is_held: bool = Field(description="Whether the base's value counts in this run.")
     path: str | None = Field(None, description="File to look at, relative to the repository.")
@@ -40,6 +40,6 @@ class AgainstBase(Recorded):
     missing_cases: MissingCases = Field("report", description="Whether missing cases fail the gate.")
     problem: str | None = Field(None, description="Why there is nothing to compare with; the change's own gate counts.")
     missing: NonNegative = Field(0, description="Cases of the base that this change lacks.")
-    lowered: Records[Lowering] = Field((), description="What makes the test easier to pass; missing cases come first.")
-    others: Records[str] = Field((), description="Other changes of the test.")
+    lowered: Items[Lowering] = Field((), description="What makes the test easier to pass; missing cases come first.")
+    others: Items[str] = Field((), description="Other changes of the test.")
     more: NonNegative = Field(0, description="Changes that are not listed.")

@@ -172,9 +172,8 @@ def _whole(value: object) -> object:
 
 
 Maybe = Annotated[T | None, _RefusesNull()]
-Items = Annotated[tuple[T, ...], Field(strict=False)]
-Records = Annotated[tuple[T, ...], Field(strict=False, fail_fast=True)]
-"""Items in a file that a tool has written: the first wrong one is enough, and a million would fill the memory."""
+Items = Annotated[tuple[T, ...], Field(strict=False, fail_fast=True)]
+"""Items of a list. The first wrong one is enough: the published schema explains all, and errors take much memory."""
 # The validator is last: pydantic renders bounds correctly only before it.
 WHOLE = BeforeValidator(_whole)
 Integer = Annotated[int, WHOLE]

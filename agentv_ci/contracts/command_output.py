@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import AtLeastOne, Items, Name, NonNegative, Recorded, Records, Share
+from agentv_ci.contracts.base import AtLeastOne, Items, Name, NonNegative, Recorded, Share
 from agentv_ci.contracts.diagnostics import Severity
 
 
@@ -20,15 +20,15 @@ class NamedCase(Recorded):
 class ChangedCase(NamedCase):
     """A case of both plans whose result may have changed."""
 
-    reasons: Records[str] = Field(description="What changed that can affect the result; never empty.")
+    reasons: Items[str] = Field(description="What changed that can affect the result; never empty.")
 
 
 class PlanDiff(Recorded):
     """Differences from an older plan; unchanged cases are not listed."""
 
-    added: Records[NamedCase] = Field(description="Cases only in the newer plan.")
-    removed: Records[NamedCase] = Field(description="Cases only in the older plan.")
-    changed: Records[ChangedCase] = Field(description="Cases in both plans with different digests.")
+    added: Items[NamedCase] = Field(description="Cases only in the newer plan.")
+    removed: Items[NamedCase] = Field(description="Cases only in the older plan.")
+    changed: Items[ChangedCase] = Field(description="Cases in both plans with different digests.")
 
 
 class TargetEstimate(Recorded):
@@ -54,11 +54,11 @@ class Estimate(Recorded):
     input_tokens: NonNegative = Field(description="Approximate input tokens.")
     output_tokens: NonNegative = Field(description="Approximate output tokens.")
     cost_usd: float | None = Field(description="Cost of requests with known prices; null without any.")
-    unpriced: Records[str] = Field(description="Targets with unknown prices, which are not in the cost.")
+    unpriced: Items[str] = Field(description="Targets with unknown prices, which are not in the cost.")
     workers: NonNegative = Field(description="Cases run at once.")
     seconds: float = Field(description="Approximate time of the run.")
     prices_as_of: str = Field(description="Date of the public price table.")
-    targets: Records[TargetEstimate] = Field(description="Estimates per target, in plan order.")
+    targets: Items[TargetEstimate] = Field(description="Estimates per target, in plan order.")
 
 
 class PlannedCase(Recorded):
@@ -76,7 +76,7 @@ class PlannedCase(Recorded):
 class PlannedCases(Recorded):
     """What would run."""
 
-    cases: Records[PlannedCase] = Field(description="Cases with trials to run, in plan order.")
+    cases: Items[PlannedCase] = Field(description="Cases with trials to run, in plan order.")
 
 
 class PlannedShard(Recorded):
@@ -91,7 +91,7 @@ class PlannedShard(Recorded):
 class PlannedShards(Recorded):
     """How a plan is split for several machines."""
 
-    shards: Records[PlannedShard] = Field(description="The parts, by index.")
+    shards: Items[PlannedShard] = Field(description="The parts, by index.")
     minutes: float = Field(description="Approximate time of the longest part.")
     basis: Literal["durations", "sizes"] = Field(
         description="What the times are based on: durations of an earlier run, or sizes of questions."
@@ -123,7 +123,7 @@ class FileRecord(Recorded):
         description="Kind of the file."
     )
     valid: bool = Field(description="Whether it has no errors (with --strict, no warnings either).")
-    diagnostics: Records[DiagnosticRecord] = Field(description="Diagnostics in the order of the file.")
+    diagnostics: Items[DiagnosticRecord] = Field(description="Diagnostics in the order of the file.")
 
 
 class DiagnosticsSummary(Recorded):
@@ -141,7 +141,7 @@ class DiagnosticsDocument(Recorded):
     """What `validate --format json` prints."""
 
     schema_: str = Field(alias="$schema", description="This schema's $id.")
-    files: Records[FileRecord] = Field(description="The checked files.")
+    files: Items[FileRecord] = Field(description="The checked files.")
     summary: DiagnosticsSummary = Field(description="Counts over all files.")
 
     @property

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import AtLeastOne, Name, NonNegative, Recorded, Records, Share
+from agentv_ci.contracts.base import AtLeastOne, Items, Name, NonNegative, Recorded, Share
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.gate import NullAgent, Operator, WrongAnswer
 from agentv_ci.contracts.plan_parts import Sha256
@@ -19,7 +19,7 @@ class NullAgentRecord(Recorded):
 
     agent: NullAgent = Field(description="The null agent.")
     outcome: Outcome = Field(description="`undecided` if it depends on what was not scored.")
-    evaluators: Records[Name] = Field((), description="Of an answer that passes: the evaluators that let it through.")
+    evaluators: Items[Name] = Field((), description="Of an answer that passes: the evaluators that let it through.")
     answer: str | None = Field(None, description="The answer that passes, shortened.")
 
 
@@ -36,7 +36,7 @@ class Survivor(Recorded):
     operator: Operator = Field(description="What was done to the reference answer.")
     change: str = Field(description="The change in a few words.")
     diff: str = Field(description="Unified diff from the reference answer to the mutant, shortened.")
-    evaluators: Records[Name] = Field(description="The evaluators that let it through.")
+    evaluators: Items[Name] = Field(description="The evaluators that let it through.")
 
 
 class EvaluatorRecord(Recorded):
@@ -47,7 +47,7 @@ class EvaluatorRecord(Recorded):
         description="`vacuous`: it passes every answer; `redundant`: without it each answer gets the same verdict; "
         "`untried`: no answer shows whether it is needed; `unjudged`: it needs a judge, which scored no answer."
     )
-    errors: Records[Name] = Field((), description="Null agents and operators whose answers it cannot score.")
+    errors: Items[Name] = Field((), description="Null agents and operators whose answers it cannot score.")
     reason: str | None = Field(None, description="Why it, or its judge, cannot score the first of them, shortened.")
     same_as: Name | None = Field(None, description="An evaluator that gives each answer the same verdict.")
     judged: NonNegative = Field(0, description="Answers that its judge scored.")
@@ -68,15 +68,15 @@ class CaseProof(Recorded):
     reference: Literal["passes", "fails", "undecided", "none"] = Field(
         description="Whether the reference answer passes its own evaluators."
     )
-    failed_by: Records[Name] = Field((), description="The evaluators that the reference answer fails.")
+    failed_by: Items[Name] = Field((), description="The evaluators that the reference answer fails.")
     reference_error: str | None = Field(None, description="What the first of them says, shortened.")
-    null_agents: Records[NullAgentRecord] = Field(description="The null agents that answered.")
-    left_out: Records[LeftOut] = Field((), description="Null agents and operators that are not tried.")
+    null_agents: Items[NullAgentRecord] = Field(description="The null agents that answered.")
+    left_out: Items[LeftOut] = Field((), description="Null agents and operators that are not tried.")
     mutants: NonNegative = Field(description="Mutants of a reference answer that passes.")
     killed: NonNegative = Field(description="Mutants that do not pass.")
     survived: NonNegative = Field(description="Mutants that pass; the others depend on a judge.")
-    survivors: Records[Survivor] = Field((), description="The mutants that pass.")
-    evaluators: Records[EvaluatorRecord] = Field(description="The evaluators of the case.")
+    survivors: Items[Survivor] = Field((), description="The mutants that pass.")
+    evaluators: Items[EvaluatorRecord] = Field(description="The evaluators of the case.")
 
     @property
     def passing(self) -> tuple[NullAgentRecord, ...]:
@@ -107,7 +107,7 @@ class ProofFinding(Recorded):
     column: AtLeastOne = Field(description="Column.")
     case: str = Field(description="The case's id; of several cases of a template, the first one's.")
     cases: AtLeastOne = Field(1, description="Cases of the template that have the finding.")
-    evaluators: Records[Name] = Field((), description="The evaluators that it is about.")
+    evaluators: Items[Name] = Field((), description="The evaluators that it is about.")
     hint: str | None = Field(None, description="What to do.")
 
 
@@ -146,7 +146,7 @@ class ProofGate(Recorded):
     """The decision about a proof."""
 
     passed: bool = Field(description="Whether it is.")
-    reasons: Records[str] = Field((), description="Why it is not.")
+    reasons: Items[str] = Field((), description="Why it is not.")
 
 
 class Proof(Recorded):
@@ -158,5 +158,5 @@ class Proof(Recorded):
     judges: Judges = Field(description="Whether judges were left out, replayed or asked.")
     gate: ProofGate = Field(description="Whether the proof is good enough.")
     summary: ProofSummary = Field(description="Counts over all cases.")
-    findings: Records[ProofFinding] = Field(description="The findings, by place.")
-    cases: Records[CaseProof] = Field(description="The cases, in the order of the plan.")
+    findings: Items[ProofFinding] = Field(description="The findings, by place.")
+    cases: Items[CaseProof] = Field(description="The cases, in the order of the plan.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Struct
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Records, Resolved, Share, Verdict
+from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Resolved, Share, Verdict
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
 from agentv_ci.contracts.gate import Increases, WhenUndecided
@@ -50,7 +50,7 @@ class Statistics(Recorded):
     min: float | None = Field(description="Lowest score.")
     max: float | None = Field(description="Highest score.")
     stdev: float | None = Field(description="Population standard deviation.")
-    histogram: Annotated[Records[Annotated[int, Field(ge=0)]], Field(min_length=5, max_length=5)] = Field(
+    histogram: Annotated[Items[Annotated[int, Field(ge=0)]], Field(min_length=5, max_length=5)] = Field(
         description="Cases in [0,.2) [.2,.4) [.4,.6) [.6,.8) [.8,1]."
     )
 
@@ -136,9 +136,9 @@ class GateSettings(Recorded):
     undecided: WhenUndecided | None = Field(
         None, exclude_if=is_none, description="What an undecided comparison counts as; null: neither."
     )
-    validators: Records[ValidatorSettings] = Field((), description="Validators that check the finished run.")
+    validators: Items[ValidatorSettings] = Field((), description="Validators that check the finished run.")
     validator_errors: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
-    seeds: Records[int] = Field((), description="Seeds of the trials, for validators.")
+    seeds: Items[int] = Field((), description="Seeds of the trials, for validators.")
 
 
 class ValidatorIssue(Recorded):
@@ -253,12 +253,12 @@ class GateResult(Recorded):
     exit_code: Annotated[int, Field(ge=0, le=255)] = Field(
         description="Exit code of the command; for a shard, thresholds of quality are not applied."
     )
-    reasons: Records[str] = Field(description="Why the gate failed.")
-    causes: Records[GateReason] = Field((), description="The reasons with their kind and suite.")
+    reasons: Items[str] = Field(description="Why the gate failed.")
+    causes: Items[GateReason] = Field((), description="The reasons with their kind and suite.")
     targets: dict[str, GateVerdict] = Field(
         default_factory=dict, description="Target of a matrix → its verdict alone; empty without a matrix."
     )
-    settings: Records[GateSettings] = Field(description="Thresholds per suite.")
+    settings: Items[GateSettings] = Field(description="Thresholds per suite.")
     max_cost_usd: Dollars | None = Field(None, description="Maximum cost of the whole run (`--max-cost`).")
 
 
@@ -344,21 +344,21 @@ class RunReport(Recorded):
     plan_digest: Sha256 | None = Field(description="Digest of the plan; null for results of several plans.")
     shard: ShardRecord | None = Field(description="The shard that ran; null for the whole plan.")
     stopped: Stop | None = Field(None, description="Why the run ended early.")
-    incomplete: Records[str] = Field((), description="Problems of merged results: missing, duplicate or unknown cases.")
+    incomplete: Items[str] = Field((), description="Problems of merged results: missing, duplicate or unknown cases.")
     unrecorded: int = Field(0, description="Requests of a replay without a recording.")
     replayed: bool = Field(False, description="Whether answers come from recordings (`--replay`).")
-    again: Records[str] = Field((), description="Options that matter when a case is run again, such as `--repeat=3`.")
+    again: Items[str] = Field((), description="Options that matter when a case is run again, such as `--repeat=3`.")
     filtered: bool = Field(False, description="Whether only some cases of the documents were selected.")
     dry_run: bool = Field(description="Whether mock answers replaced those of the targets.")
     counts: Counts = Field(description="Cases by verdict.")
     statistics: Statistics = Field(description="Statistics of scores.")
     gate: GateResult = Field(description="Decision of the gate.")
-    suites: Records[Group] = Field((), description="Results by eval file.")
-    targets: Records[Group] = Field((), description="Results by target that answers.")
-    tags: Records[TagFigures] = Field((), description="Results by tag.")
-    evaluators: Records[EvaluatorFigures] = Field((), description="Results by evaluator.")
-    repeated: Records[RepeatedCase] = Field((), description="Cases with several trials.")
-    quarantine: Records[Quarantine] = Field((), description="The quarantine of cases of this run.")
+    suites: Items[Group] = Field((), description="Results by eval file.")
+    targets: Items[Group] = Field((), description="Results by target that answers.")
+    tags: Items[TagFigures] = Field((), description="Results by tag.")
+    evaluators: Items[EvaluatorFigures] = Field((), description="Results by evaluator.")
+    repeated: Items[RepeatedCase] = Field((), description="Cases with several trials.")
+    quarantine: Items[Quarantine] = Field((), description="The quarantine of cases of this run.")
     comparison: Comparison | None = Field(None, description="Comparison with the baseline (`--baseline`).")
     against_base: AgainstBase | None = Field(
         None, exclude_if=is_none, description="What a change does to its own test; absent if it is not of a change."
@@ -366,11 +366,11 @@ class RunReport(Recorded):
     experiment: ExperimentReport | None = Field(
         None, exclude_if=is_none, description="Result of the experiment; absent without one."
     )
-    scenario_reports: Records[ScenarioReport] = Field((), description="Results of validators by suite.")
+    scenario_reports: Items[ScenarioReport] = Field((), description="Results of validators by suite.")
     usage: Usage = Field(description="Tokens of answers and judges.")
     cost_usd: Dollars | None = Field(description="Known cost of answers and judges.")
     cost_per_pass_usd: Dollars | None = Field(None, exclude_if=is_none, description=COST_OF_SUCCESS)
-    unpriced_models: Records[str] = Field(description="Models with unknown prices, which are not in the cost.")
+    unpriced_models: Items[str] = Field(description="Models with unknown prices, which are not in the cost.")
     cut_answers: dict[str, int] | None = Field(
         None,
         exclude_if=is_none,
@@ -386,8 +386,8 @@ class RunReport(Recorded):
         exclude_if=is_zero,
         description="Trials whose answer was compared with a secret masked in it; absent without any.",
     )
-    concurrency: Records[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
-    guidelines: Records[GuidelineText] = Field((), description="Guidelines of the cases.")
+    concurrency: Items[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
+    guidelines: Items[GuidelineText] = Field((), description="Guidelines of the cases.")
     origin: RunOrigin | None = Field(None, description="Command, version and commit of the run.")
     write_error: str | None = Field(None, description="Why results are missing from the file.")
     duration_s: Annotated[float, Field(ge=0)] | None = Field(

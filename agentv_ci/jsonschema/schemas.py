@@ -50,6 +50,8 @@ TITLES: Mapping[SchemaName, str] = {
 }
 
 
+MOST_EXPLAINED = 2_000
+"""Violations of a document that are explained; one with more is hostile, or something else."""
 SCHEMAS: Mapping[Kind, SchemaName] = {
     "eval": "eval-v2",
     "targets": "targets-v2",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain, islice
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 from msgspec import Struct
@@ -16,7 +17,7 @@ from referencing import Registry
 from agentv_ci.contracts.base import PLUGIN_NAME, JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.jsonschema.schemas import SchemaName, document
+from agentv_ci.jsonschema.schemas import MOST_EXPLAINED, SchemaName, document
 from agentv_ci.text import did_you_mean, listed
 
 DIALECTS = (
@@ -42,8 +43,9 @@ class Violation(Struct, frozen=True):
 
 
 def violations(name: SchemaName, instance: JsonValue) -> list[Violation]:
-    """Return all violations of a published schema; for unions, those of the intended branch."""
-    return [found for error in _validator(name).iter_errors(instance) for found in _explain(error, ())]
+    """Return the violations of a published schema, at most MOST_EXPLAINED; for unions, those of the intended branch."""
+    explained = (_explain(error, ()) for error in _validator(name).iter_errors(instance))
+    return list(islice(chain.from_iterable(explained), MOST_EXPLAINED))
 
 
 def invalid_schema(schema: JsonValue, part_of: JsonValue = None) -> str | None:

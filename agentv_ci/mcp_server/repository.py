@@ -67,6 +67,8 @@ class Repository:
             raise _outside(name) from error
         if not real.is_relative_to(self.root):
             raise _outside(name)
+        if real.exists() and not (real.is_file() or real.is_dir()):
+            raise UsageError(f"'{name}' is not a regular file")  # a pipe would hold up the server
         if ".git" in map(str.lower, real.relative_to(self.root).parts) or real.name.startswith(".env"):
             raise UsageError(f"'{name}' may contain credentials and is not read")
 

@@ -15,6 +15,7 @@ from agentv_ci.contracts.judge_evaluators import JudgeSetDocument
 from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
+from agentv_ci.jsonschema.schemas import MOST_EXPLAINED
 from agentv_ci.text import did_you_mean
 from agentv_ci.validate import data_cases
 from agentv_ci.validate.findings import Finder
@@ -40,8 +41,10 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
     authored = Finder(source, context)
     document, refused, find = check_structure(authored, source.kind)
     contract = contract_for(source.kind)
-    found = [*source.diagnostics, *refused, *check_spellings(contract, authored), *texts.check(authored)]
-    found += (each for each in _rules(document, find) if not find.is_stand_in(each))
+    found = [*source.diagnostics, *refused]
+    if len(refused) < MOST_EXPLAINED:
+        found += [*check_spellings(contract, authored), *texts.check(authored)]
+        found += (each for each in _rules(document, find) if not find.is_stand_in(each))
     if not found:
         return CheckedDocument(source, document, ())
     path = str(source.path)

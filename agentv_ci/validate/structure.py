@@ -20,7 +20,7 @@ from agentv_ci.contracts.judge_evaluators import JudgeSetDocument
 from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Pointer, spell
 from agentv_ci.contracts.targets import TargetsDocument
-from agentv_ci.jsonschema.schemas import SCHEMAS
+from agentv_ci.jsonschema.schemas import MOST_EXPLAINED, SCHEMAS
 from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.walk import mappings
 
@@ -36,10 +36,8 @@ _CONTRACTS: Mapping[Kind, type[Document]] = {
     "experiment": ExperimentDocument,
 }
 
-MOST_SHOWN = 1_000
-"""Errors of a document with too many that are shown."""
-TOO_MANY = 10_000
-"""Violations from which on a document is not checked further."""
+MOST_REPAIRS = 8
+"""How often what is left of a document is checked again."""
 
 KINDS = ("type", "provider")
 """Fields that cannot be filled in: the other fields depend on them."""
@@ -61,26 +59,24 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
     if not isinstance(document, ValidationError):
         return document, [], finder
     # Slow to import, and most documents are valid.
-    from agentv_ci.validate.wording import diagnostics, refused_by_the_model, refused_parts
+    from agentv_ci.validate.wording import BEYOND_THE_SCHEMA, diagnostics, refused_parts
 
-    if document.error_count() > TOO_MANY:
-        # The schema would explain each of them.
-        found = list(diagnostics(finder, list(refused_by_the_model(document, authored, MOST_SHOWN))))
-        return (
-            None,
-            [*found, replace(found[-1], message=f"and {document.error_count():,} errors in all", hint=None)],
-            finder,
-        )
     refused = refused_parts(SCHEMAS[kind], document, authored)
     found = list(diagnostics(finder, refused))
+    if len(refused) == MOST_EXPLAINED:
+        return None, [*found, *(replace(each, message="and more errors", hint=None) for each in found[-1:])], finder
     repair = _Repair(contract_for(kind))
     data = authored
-    while 0 < len(refused) < TOO_MANY and repair.take(refused, finder, data):
+    for _ in range(MOST_REPAIRS):
+        if not refused or not repair.take(refused, finder, data):
+            break
         data, finder = repair.apply(finder)
         document = _model(kind, data)
         if not isinstance(document, ValidationError):
             return document, found, finder
         refused = refused_parts(SCHEMAS[kind], document, data)
+        # Of the items of a list, the model refuses one at a time.
+        found += diagnostics(finder, [each for each in refused if each.keyword == BEYOND_THE_SCHEMA])
     return None, found, finder
 
 

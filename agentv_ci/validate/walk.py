@@ -29,6 +29,8 @@ def mappings(
 
     `annotation` is a contract or the type of a field. Of a union by kind, only the branch of the given kind counts.
     """
+    if not isinstance(data, (dict, list)):
+        return
     annotation = _bare(annotation)
     if not (isinstance(annotation, type) and issubclass(annotation, Authored)):
         for part, value, step in _parts(annotation, data):

@@ -37,6 +37,8 @@ from agentv_ci.validate.kinds import (
 )
 from agentv_ci.validate.walk import as_written
 
+BEYOND_THE_SCHEMA = "value"
+"""Keyword of violations that only the model sees."""
 MANY = 8
 """A longer list is shown in the hint."""
 
@@ -79,10 +81,10 @@ def refused_parts(name: SchemaName, error: ValidationError, data: JsonValue) -> 
     return violations(name, data) or list(refused_by_the_model(error, data))
 
 
-def refused_by_the_model(error: ValidationError, data: JsonValue, most: int | None = None) -> Iterator[Violation]:
-    """Yield what JSON Schema cannot express, such as infinite numbers, of so many errors."""
+def refused_by_the_model(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
+    """Yield what JSON Schema cannot express, such as infinite numbers."""
     found: dict[Pointer, str] = {}
-    for each in refusals(error)[:most]:
+    for each in refusals(error):
         pointer: Pointer = ()
         for step in each.place:
             # pydantic adds the branch of a union as a step.
@@ -92,7 +94,7 @@ def refused_by_the_model(error: ValidationError, data: JsonValue, most: int | No
     for pointer, message in found.items():
         # A list whose only item is invalid is also reported as too short.
         if not any(other[: len(pointer)] == pointer for other in found if other != pointer):
-            yield Violation("value", pointer, (), value_at(data, *pointer), message)
+            yield Violation(BEYOND_THE_SCHEMA, pointer, (), value_at(data, *pointer), message)
 
 
 def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnostic]:

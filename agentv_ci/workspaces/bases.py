@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
+from codecs import escape_decode
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +28,8 @@ from agentv_ci.workspaces.trees import (
 )
 
 GIT_TIMEOUT_S = 600.0
+COPIED = re.compile(rb"^copy from (.*)", re.MULTILINE)
+"""The file that a patch copies (git-diff(1), "Generating patch text")."""
 MAX_DETAIL = 500
 
 
@@ -96,7 +100,19 @@ async def _check_out(commit: PlanCommit, tree: Path, root: Path, environ: Mappin
 
 async def apply_patch(patch: bytes, tree: Path, environ: Mapping[str, str]) -> None:
     """Apply a patch to a tree, which is not read as a repository; raises UnusableWorkspace."""
+    # Git refuses to leave the tree, except for a file that is copied.
+    if any(map(_leaves_the_tree, COPIED.findall(patch))):
+        raise UnusableWorkspace("git apply: the patch copies a file from outside of the workspace")
     await git(("apply", "--whitespace=nowarn", "-"), tree, environ, stdin=patch, variables=NO_REPOSITORY)
+
+
+def _leaves_the_tree(name: bytes) -> bool:
+    """Whether a path as Git writes it, perhaps in quotes and with escapes, may be outside of the tree."""
+    try:
+        path = escape_decode(name)[0].strip().strip(b'"')
+    except ValueError:
+        return True
+    return path.startswith(b"/") or b".." in path.split(b"/")
 
 
 async def changes_by(patch: bytes, base: Base, environ: Mapping[str, str]) -> tuple[Change, ...]:

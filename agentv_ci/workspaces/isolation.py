@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from agentv_ci.contracts.workspaces import Isolation, WorkspaceLimits
 from agentv_ci.process import ProcessFailed, run
+from agentv_ci.workspaces.keyring import leave_session_keyring
 from agentv_ci.workspaces.programs import SYSTEM
 
 SETTINGS = (
@@ -216,6 +217,11 @@ class Box(Struct, frozen=True):
         if self.means.isolation != "container":
             return env
         return {**self.engine_env, **{name: value for name, value in env.items() if name not in (*FOLDERS, "PATH")}}
+
+    def before_start(self) -> None:
+        """Take from this thread what namespaces do not, just before a command of theirs is started."""
+        if self.means.isolation == "namespaces":
+            leave_session_keyring()
 
     @property
     def removal(self) -> tuple[str, ...] | None:

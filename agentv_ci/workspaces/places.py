@@ -112,6 +112,7 @@ class TrialPlace(Struct, frozen=True):
                 stdin=stdin,
                 listener=listener,
                 watch=watching,
+                before_start=self.box.before_start,
             )
         finally:
             await self._end()
@@ -271,6 +272,7 @@ class Workspaces:
             if each.is_symlink():
                 raise OSError(ELOOP, "it is a link", str(each))
         keep_out_of_git(folder)
+        folder.chmod(0o700)  # an agent may have made programs that run as this user (setuid)
         kept = folder / (re.sub(r"[^\w.-]+", "_", name).lstrip(".") or "case")
         remove_tree(kept)
         if os.path.lexists(kept):

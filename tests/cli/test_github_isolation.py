@@ -213,8 +213,14 @@ class TestAgents:
 
     @pytest.mark.parametrize(
         ("script", "is_unsafe"),
-        [("echo", False), ("echo >> ../tool/a.py", True), (f"{TOOL}; kill -9 $(ps -o ppid= -p $tool) $tool", True)],
-        ids=["honest", "changes the tool", "kills the tool"],
+        [
+            ("echo", False),
+            ("echo >> ../tool/a.py", True),
+            (f"{TOOL}; kill -9 $(ps -o ppid= -p $tool) $tool", True),
+            ("echo >> ../tool/a.py; rm ../temp/agentv-ci.unsafe", True),
+            ("echo >> ../tool/a.py; ln -sf nowhere ../temp/agentv-ci.unsafe", True),
+        ],
+        ids=["honest", "changes the tool", "kills the tool", "removes the mark", "makes the mark a link"],
     )
     def test_later_uses_in_the_job_know_that_agents_may_have_changed_the_tool(
         self, script: str, is_unsafe: bool, job: Job, known: Path

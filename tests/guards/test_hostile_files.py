@@ -18,8 +18,8 @@ from tests.support import REPOSITORY, clean_environment, write
 pytestmark = pytest.mark.slow
 
 SIZE = 1_000_000
-MOST_MIB = 150
-MOST_CPU_S = 5.0
+MOST = {"any": (5.0, 150.0), "entries": (20.0, 300.0)}
+"""Seconds of processor time, and MiB: for any file, and for a document with as many entries as fit into it."""
 MEASURED = """
 import json, os, resource, subprocess, sys
 asked = open("asked") if os.path.exists("asked") else subprocess.DEVNULL
@@ -29,6 +29,20 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps([done.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, done.stderr.decode()[-500:]]))
 """
 """Runs a command from a small process: memory before `exec` counts as that of the program."""
+SERVED = """
+import json, resource, subprocess, sys
+server = subprocess.Popen(sys.argv[1:], stdin=-1, stdout=-1, stderr=open("stderr", "wb"))
+for line in open("asked", "rb"):
+    server.stdin.write(line)
+    server.stdin.flush()
+    answer = server.stdout.readline() if b'"id"' in line else b""
+server.stdin.close()
+code = server.wait(60)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([code, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, answer.decode()[:500]]))
+"""
+"""Does the same with a server, which it asks one question after another, as the protocol wants."""
+CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
 
 
 def repeated(text: str, before: str = "", after: str = "") -> str:
@@ -60,6 +74,17 @@ YAML = {
     "comments": repeated("#\n", EVAL),
     "templates": repeated("{{ a }}", f"{EVAL}evalcases:\n - id: a\n   input: '", "'\n"),
 }
+ENTRIES = {
+    "empty cases": repeated(" - {}\n", f"{EVAL}evalcases:\n"),
+    "texts for cases": repeated(" - a\n", f"{EVAL}evalcases:\n"),
+    "nothing for cases": repeated(" -\n", f"{EVAL}evalcases:\n"),
+    "aliases of a case": repeated(" - *a\n", f"{EVAL}x-a: &a {{id: a, input: x, expected_outcome: x}}\nevalcases:\n"),
+    "tags": repeated("a,", f"{EVAL}evalcases:\n - {{id: a, input: x, expected_outcome: x, tags: [", "]}\n"),
+    "wrong evaluators": repeated("{},", f"{EVAL}evalcases:\n - {{id: a, input: x, evaluators: [", "]}\n"),
+    "evaluators": repeated("is_json,", f"{EVAL}evalcases:\n - {{id: a, input: x, evaluators: [", "]}\n"),
+    "cases": numbered(" - {{id: c{}, input: x, expected_outcome: x, expected: x}}\n", f"{EVAL}evalcases:\n"),
+}
+"""Documents of little but entries, which take their time and memory."""
 TESTS = "tests: [{vars: {x: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, y: [1, 2, 3]}, assert: [{type: contains, value: a}]}]\n"
 PROMPTFOO = f"providers: [openai:gpt-4o]\n{TESTS}"
 LOOP = "{% for a in x %}{% for b in x %}{% for c in x %}{% for d in x %}{% for e in x %}{% for f in x %}"
@@ -90,8 +115,6 @@ LINES = {
     "one list": repeated("{},", '{"results":[', "{}]}\n"),
     "escapes": repeated("\\u0000", '{"a":"', '"}\n'),
 }
-MANY = {"empty objects", "one list"}
-"""Results without a name, but as many as a large run has: they take their time."""
 XML = {
     "deep": "<a>" * (SIZE // 7) + "</a>" * (SIZE // 7),
     "deep suites": "<testsuite>" * (SIZE // 25) + "<testcase/>" + "</testsuite>" * (SIZE // 25),
@@ -135,9 +158,12 @@ def archive(size: int, parts: int = 1) -> bytes:
     return packed.getvalue()
 
 
-def cost(folder: Path, *words: str, **env: str) -> None:
-    """Run a command, and require that it ends, says why if it must, and costs no more than a hostile file may."""
-    command = [sys.executable, "-c", MEASURED, sys.executable, "-m", "agentv_ci", *words]
+def cost(folder: Path, *words: str, most: str = "any", measured: str = MEASURED, **env: str) -> str:
+    """Run a command, and require that it ends, says why if it must, and costs no more than a hostile file may.
+
+    Returns what it says, in part.
+    """
+    command = [sys.executable, "-c", measured, sys.executable, "-m", "agentv_ci", *words]
     path = {"PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(
         command, cwd=folder, env=clean_environment(path | env), capture_output=True, text=True, timeout=300, check=False
@@ -145,7 +171,19 @@ def cost(folder: Path, *words: str, **env: str) -> None:
     assert done.returncode == 0, done.stderr
     code, cpu_s, mib, said = json.loads(done.stdout)
     assert code in range(7), said
-    assert (cpu_s < MOST_CPU_S, mib < MOST_MIB) == (True, True), f"{cpu_s:.1f} s, {mib:.0f} MiB: {said}"
+    assert (cpu_s < MOST[most][0], mib < MOST[most][1]) == (True, True), f"{cpu_s:.1f} s, {mib:.0f} MiB: {said}"
+    return str(said)
+
+
+def asked_of_server(folder: Path, tool: str, **arguments: object) -> None:
+    """Ask a tool of a server; see `cost`."""
+    calls = [("initialize", CLIENT), ("tools/call", {"name": tool, "arguments": arguments})]
+    lines = [
+        {"jsonrpc": "2.0", "id": number, "method": name, "params": given} for number, (name, given) in enumerate(calls)
+    ]
+    lines.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    write(folder, {"asked": "".join(f"{json.dumps(each)}\n" for each in lines)})
+    assert '"result"' in cost(folder, "mcp", measured=SERVED)
 
 
 @pytest.mark.parametrize("name", YAML)
@@ -154,13 +192,26 @@ def test_validate(name: str, repository: Path) -> None:
     cost(repository, "validate", "x.yaml")
 
 
+@pytest.mark.parametrize("name", ENTRIES)
+def test_validate_many_entries(name: str, repository: Path) -> None:
+    write(repository, {"x.yaml": ENTRIES[name]})
+    cost(repository, "validate", "x.yaml", most="entries")
+
+
+def test_import_does_not_search_beside_the_repository_or_through_links(repository: Path) -> None:
+    for name in ("a", "b"):
+        (repository / name).symlink_to(".")
+    write(repository, {"x.yaml": PROMPTFOO.replace(TESTS, "tests: ['file://**/*.json', 'file:///**/*.json']\n")})
+    cost(repository, "import", "x.yaml", "--from", "promptfoo", "--out", "out")
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_import(name: str, repository: Path) -> None:
     write(repository, {"x.yaml": CONFIGS[name]})
     cost(repository, "import", "x.yaml", "--from", "promptfoo", "--out", "out")
 
 
-@pytest.mark.parametrize("name", sorted(LINES.keys() - MANY))
+@pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("kind", ["promptfoo", "jsonl", "inspect"])
 def test_adopt(kind: str, name: str, repository: Path) -> None:
     write(repository, {"x.json": LINES[name]})
@@ -191,6 +242,22 @@ def test_adopt_does_not_wait_for_a_pipe(kind: str, repository: Path) -> None:
 def test_results(words: tuple[str, ...], name: str, repository: Path) -> None:
     write(repository, {"x.jsonl": LINES[name], "x.report.json": LINES[name]})
     cost(repository, *words, "x.jsonl")
+
+
+@pytest.mark.parametrize("name", YAML)
+@pytest.mark.parametrize("tool", ["validate", "list_cases", "estimate"])
+def test_mcp_documents(tool: str, name: str, repository: Path) -> None:
+    write(repository, {"x.yaml": YAML[name]})
+    paths = {"paths": ["x.yaml"]}
+    asked_of_server(repository, tool, **(paths if tool == "validate" else {"cases": paths}))
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("tool", ["report", "compare"])
+def test_mcp_results(tool: str, name: str, repository: Path) -> None:
+    write(repository, {"x.jsonl": LINES[name], "x.report.json": LINES[name]})
+    arguments = {"results": "x.jsonl"} if tool == "report" else {"base": "x.jsonl", "head": "x.jsonl"}
+    asked_of_server(repository, tool, **arguments)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -44,13 +45,14 @@ def project(tmp_path: Path) -> Project:
     for name, target in links.items():
         made.path(name).symlink_to(target)
     made.path("dotenv.yaml").symlink_to(".env")
+    os.mkfifo(made.path("pipe.jsonl"))
     return made
 
 
 LEAVING = [
     *("..", "../outside/x.yaml", "evals/../../outside", "../*/*.yaml", "/etc/passwd", "/", "file.yaml", "folder"),
     *("folder/x.yaml", "folder/*.yaml", "f*", "*.yaml", "{..,evals}/*", ".git/config", ".env", "dotenv.yaml", "round"),
-    *("~/.ssh/id_rsa", "evals/\0", "x" * 400, "a/" * 200, "./../outside/x.yaml"),
+    *("~/.ssh/id_rsa", "evals/\0", "x" * 400, "a/" * 200, "./../outside/x.yaml", "pipe.jsonl"),
 ]
 
 

@@ -115,7 +115,7 @@ def test_time_is_linear_in_the_number_of_mistakes(repository: Path) -> None:
         return time.process_time() - began
 
     seconds(10)
-    assert seconds(1200) / seconds(300) < 12, "four times as many mistakes take four times as long, not sixteen times"
+    assert seconds(300) / seconds(75) < 12, "four times as many mistakes take four times as long, not sixteen times"
 
 
 def test_messages_have_a_limit(repository: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentv_ci.workspaces.bases import UnusableWorkspace, apply_patch
 from tests.support import clean_environment, write
 from tests.workspaces.builders import CONFINED, KINDS, Agent, isolated
 
@@ -126,3 +128,30 @@ def test_git_takes_no_other_protocols(address: str, agent: Agent, tmp_path: Path
     assert done.code != 0
     assert not mark.exists()
     assert "not allowed" in str(agent.project.rows()[0]["error"]) or address.startswith("ssh")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside.txt",
+        "{outside}",
+        "a/../../outside.txt",
+        '"../outside.txt"',
+        '"\\056./outside.txt"',
+        "..//outside.txt",
+    ],
+)
+async def test_patch_copies_nothing_from_outside(name: str, tmp_path: Path) -> None:
+    write(tmp_path, {"outside.txt": "canary", "tree/a/b": ""})
+    copied = name.format(outside=tmp_path / "outside.txt")
+    patch = f"diff --git a/x b/y\nsimilarity index 100%\ncopy from {copied}\ncopy to y\n"
+    with pytest.raises(UnusableWorkspace, match="from outside of the workspace"):
+        await apply_patch(patch.encode(), tmp_path / "tree", os.environ)
+    assert not (tmp_path / "tree/y").exists()
+
+
+async def test_patch_copies_within_the_tree(tmp_path: Path) -> None:
+    write(tmp_path, {"tree/a/b..c": "canary"})
+    patch = b"diff --git a/a/b..c b/y\nsimilarity index 100%\ncopy from a/b..c\ncopy to y\n"
+    await apply_patch(patch, tmp_path / "tree", os.environ)
+    assert (tmp_path / "tree/y").read_text() == "canary"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,6 +55,33 @@ async def test_namespaces_give_the_same_with_either_backend(backend: str, tmp_pa
     assert "denied" in lines[-1] or "must be superuser" in lines[-1] or "not permitted" in lines[-1]
     assert (tree / "out").read_text() == "written\n"
     assert list((tmp_path / "root").iterdir()) == []
+
+
+KEYS = """
+import ctypes, sys
+add, search, session = 248, 10, -3
+call = ctypes.CDLL(None).syscall
+key = (b"user", b"agentv-ci:test")
+if sys.argv[1] == "add":
+    print(call(add, *key, b"notes", 5, session) > 0)
+else:
+    print(call(250, search, session, *key, 0) > 0)
+"""
+"""Adds a key to the session's, or looks for it; numbers of x86-64 (syscalls(2), keyctl(2))."""
+
+
+@isolated
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers of system calls are those of x86-64")
+def test_keys_of_the_session_are_not_there(agent: Agent) -> None:
+    run_again = [sys.executable, "-c", KEYS]
+    if subprocess.run([*run_again, "add"], capture_output=True, check=True).stdout != b"True\n":
+        pytest.skip("this kernel has no keys")
+    agent.project.write({"keys.py": KEYS})
+    keys = f'{shlex.quote(sys.executable)} "$AGENTV_REPOSITORY/keys.py"'
+    targets = {"sources": ["keys.py"]}
+    said = agent.says(f"{keys} search; {keys} add; {keys} search", targets=targets, **CONFINED)
+    assert said.split() == ["False", "True", "True"]
+    assert agent.says(f"{keys} search", targets=targets, **CONFINED) == "False"
 
 
 @isolated
