@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 SIZE = 1_000_000
 MOST = {"any": (5.0, 150.0), "entries": (20.0, 300.0), "server": (15.0, 250.0)}
-"""Seconds of processor time, and MiB: for any file, for a document with as many entries as fit into it, and of a server."""
+"""Seconds of processor time, and MiB: for any file, a document of as many entries as fit into it, and a server."""
 MEASURED = """
 import json, os, resource, subprocess, sys
 asked = open("asked") if os.path.exists("asked") else subprocess.DEVNULL
