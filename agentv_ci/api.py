@@ -14,11 +14,12 @@ from typing import Any, TypedDict, cast
 from msgspec import Struct
 from typing_extensions import Unpack
 
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
-from agentv_ci.app.environment import system_environment
-from agentv_ci.app.report_files import RunFiles, RunOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.app.documents.compile import CompiledPlan, Selection, compile_paths
+from agentv_ci.app.run.environment import system_environment
+from agentv_ci.app.run.files import RunFiles, RunOutcome
 from agentv_ci.app.run.run import run_plan
+from agentv_ci.base.text import did_you_mean
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.compile.selection import CaseFilter
 from agentv_ci.contracts.base import JsonObject, Verdict
@@ -29,7 +30,6 @@ from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.results.files import form_named, read_rows
-from agentv_ci.text import did_you_mean
 
 __all__ = ["CaseResult", "Results", "RunKeywords", "run", "run_async"]
 

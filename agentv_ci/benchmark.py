@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from agentv_ci.analysis.gate import validator_errors, worst_verdict
 from agentv_ci.app import benchmark as engine
-from agentv_ci.app.environment import system_environment
-from agentv_ci.app.runners import (
+from agentv_ci.app.run.environment import system_environment
+from agentv_ci.app.run.runners import (
     Answer,
     AnswerFunction,
     AskRunner,
@@ -24,8 +24,9 @@ from agentv_ci.app.runners import (
     json_copy,
     private_copy,
 )
-from agentv_ci.app.validations import apply_validators, context_of
-from agentv_ci.canonical import digest_of_value
+from agentv_ci.app.run.validations import apply_validators, context_of
+from agentv_ci.base.canonical import digest_of_value
+from agentv_ci.base.text import counted, did_you_mean, listed, well_formed_text
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import (
     EngineConfig,
@@ -40,7 +41,6 @@ from agentv_ci.contracts.report import FailedValidation, GateVerdict
 from agentv_ci.contracts.report import ScenarioReport as ValidatedScenario
 from agentv_ci.contracts.results import Expense, ResultRow
 from agentv_ci.errors import UsageError
-from agentv_ci.text import counted, did_you_mean, listed, well_formed_text
 
 __all__ = [
     "AsyncRunner",

@@ -13,7 +13,7 @@ from agentv_ci.errors import CannotGoOn, InvalidInput
 
 if TYPE_CHECKING:
     from agentv_ci.api import CaseResult, RunKeywords
-    from agentv_ci.app.compile import CompiledPlan
+    from agentv_ci.app.documents.compile import CompiledPlan
     from agentv_ci.contracts.cases import CaseHead
 
 SUFFIXES = (".test.yaml", ".test.yml", ".eval.yaml", ".eval.yml")
@@ -75,7 +75,7 @@ class EvalFile(pytest.File):
             yield EvalItem.from_parent(self, name=name, compiled=compiled, index=index, case=head)
 
     def _compiled(self) -> CompiledPlan:
-        from agentv_ci.app.compile import Selection, compile_paths
+        from agentv_ci.app.documents.compile import Selection, compile_paths
 
         names = self.config.getoption("--agentv-target") or ()
         selection = Selection([str(self.path)], target_names=names)
@@ -137,7 +137,7 @@ class EvalItem(pytest.Item):
 
 
 def _explained(result: CaseResult) -> Iterator[str]:
-    from agentv_ci.text import shortened
+    from agentv_ci.base.text import shortened
 
     yield f"{result.path}:{result.line}: {result.id} {result.verdict} {result.score or 0:.3f} (target {result.target})"
     yield from (f"  {reason}" for reason in result.reasons)

@@ -1,4 +1,4 @@
-"""Simulated experiments by the thousand: the arithmetic of `agentv_ci.analysis.effects` on arrays.
+"""Simulated experiments by the thousand: the arithmetic of `agentv_ci.analysis.statistics.effects` on arrays.
 
 `tests/analysis/test_experiment_draws.py` holds that experiments are estimated and judged here as they are there.
 """
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from agentv_ci.analysis import sequence
-from agentv_ci.analysis.effects import LEAST_ERROR
+from agentv_ci.analysis.statistics import sequence
+from agentv_ci.analysis.statistics.effects import LEAST_ERROR
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from agentv_ci.analysis.claims import claims
-from agentv_ci.analysis.effects import Metric, Pair, effect
-from agentv_ci.analysis.stopping import Planned, stop
+from agentv_ci.analysis.experiment.stopping import Planned, stop
+from agentv_ci.analysis.statistics.claims import claims
+from agentv_ci.analysis.statistics.effects import Metric, Pair, effect
 
 ALPHA, SLACK = 0.05, 0.005
 TRIALS = 5

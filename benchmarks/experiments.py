@@ -38,7 +38,7 @@ from experiment_draws import (
 from plots import drawing
 from scipy import stats
 
-from agentv_ci.analysis.power import Design, Spread, trials_needed
+from agentv_ci.analysis.experiment.planning import Design, Spread, trials_needed
 
 ALPHA, POWER = 0.05, 0.9
 CASES = (10, 20, 50, 100, 200)

@@ -17,7 +17,7 @@ from typing import TypeVar
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from agentv_ci.analysis.health.report import health_of
-from agentv_ci.app.environment import system_environment
+from agentv_ci.app.run.environment import system_environment
 from agentv_ci.ledger.lines import file_of
 from agentv_ci.ledger.place import LedgerPlace, add_to_ledger, read_ledger
 from tests.support.nights import Precision, ledger_of, night_of, plan, year_of

@@ -48,7 +48,7 @@ MEGABYTE = 1_000_000
 READ_PLAN = """
 import sys
 from pathlib import Path
-from agentv_ci.app.compile import read_plan
+from agentv_ci.app.documents.compile import read_plan
 read_plan(Path(sys.argv[1]))
 """
 

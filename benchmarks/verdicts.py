@@ -19,13 +19,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, FullOutcome
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.analysis.comparison.comparison import CONFIDENCE, Side, compare_sides
+from agentv_ci.analysis.comparison.metric_changes import Limit
+from agentv_ci.analysis.comparison.statement import Terms
 from agentv_ci.analysis.gate import decide_gate
-from agentv_ci.analysis.metric_changes import Limit
-from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome
-from agentv_ci.analysis.statement import Terms
-from agentv_ci.analysis.tally import Tally
-from agentv_ci.analysis.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.base import Require
 from agentv_ci.contracts.cases import RowCase
 from agentv_ci.contracts.comparison import MetricVerdict

@@ -30,7 +30,7 @@ from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 
-from agentv_ci.analysis.inference import rate_interval
+from agentv_ci.analysis.statistics.inference import rate_interval
 from tests.conftest import SWEEPS
 from tests.mutations import Mutant, mutants
 from tests.support import REPOSITORY

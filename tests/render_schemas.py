@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentv_ci.app.workspace import read_yaml
+from agentv_ci.app.documents.documents import read_yaml
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.jsonschema.schemas import TITLES, SchemaName
 from tests.schema_rendering import render

@@ -223,7 +223,7 @@ def interpreter(environment: Path) -> Path:
 def digest_of(folder: Path) -> str:
     """Return a digest of the lock and of the state of all files in a folder."""
     sys.path.insert(0, str(CHECKOUT))
-    from agentv_ci.file_states import file_states
+    from agentv_ci.base.file_states import file_states
 
     states = sorted(file_states([folder]).items())
     return hashlib.sha256(repr((LOCK.read_bytes(), states)).encode()).hexdigest()

@@ -12,11 +12,11 @@ from operator import attrgetter
 
 from msgspec import Struct
 
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.judge_evaluators import LabelledAnswer
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import PRECISION, ResultRow
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
-from agentv_ci.text import counted
 
 
 class Judgement(Struct, frozen=True):

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
-from agentv_ci.analysis.quarantine import gating
-from agentv_ci.analysis.statistics import apart, mean_score
-from agentv_ci.analysis.tally import Tally
+from agentv_ci.analysis.cases.counts import apart, mean_score
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, in_matrix_of
+from agentv_ci.analysis.cases.quarantine import gating
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.base.text import counted, dollars, first_few, shortened
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.packed_cases import heads_of
@@ -28,7 +29,6 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED, UNDECIDED
-from agentv_ci.text import counted, dollars, first_few, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import Comparison

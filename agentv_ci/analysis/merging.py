@@ -9,11 +9,12 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.analysis.comparison import BaselineComparison, compare
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.quarantine import in_quarantine, quarantine_in
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.quarantine import in_quarantine, quarantine_in
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, compare
 from agentv_ci.analysis.run_report import run_report_of
-from agentv_ci.analysis.tally import Tally
+from agentv_ci.base.text import counted, first_few
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.experiment_report import ExperimentReport
 from agentv_ci.contracts.report import (
@@ -27,7 +28,6 @@ from agentv_ci.contracts.report import (
     Validation,
 )
 from agentv_ci.contracts.stored_rows import AnyRow
-from agentv_ci.text import counted, first_few
 
 MANY_TRIALS = 32
 """Trials of a case that are looked up in a set: of fewer, the tally alone knows which rows it has."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from agentv_ci.analysis.cases.counts import cost_per_pass, count, describe, figures_by_tag, group, repeated
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.quarantine import in_quarantine
+from agentv_ci.analysis.cases.spending import Spending
+from agentv_ci.analysis.cases.tally import Tally
 from agentv_ci.analysis.gate import decide_gate, gate_settings
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.quarantine import in_quarantine
-from agentv_ci.analysis.spending import Spending
-from agentv_ci.analysis.statistics import cost_per_pass, count, describe, figures_by_tag, group, repeated
-from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, GateSettings, Group, GuidelineText, RunReport, ScenarioReport
@@ -18,7 +18,7 @@ from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.jsonschema.schemas import schema_id
 
 if TYPE_CHECKING:
-    from agentv_ci.analysis.comparison import BaselineComparison
+    from agentv_ci.analysis.comparison.comparison import BaselineComparison
     from agentv_ci.contracts.comparison import Comparison
 
 
@@ -45,7 +45,7 @@ def report(
         outcomes = _in_order(outcomes, [each.name for each in ending.experiment.arms])
     settings, comparison = gate_settings(plan), None
     if against is not None and not ending.dry_run:
-        from agentv_ci.analysis.comparison import compare  # few runs are compared
+        from agentv_ci.analysis.comparison.comparison import compare  # few runs are compared
 
         comparison = compare(against, outcomes, settings)
     run_report = run_report_of(

@@ -12,15 +12,16 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.analysis.cases.scenarios import run_of
 from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.scenarios import run_of
-from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
-from agentv_ci.app.report_files import RunFiles
+from agentv_ci.app.documents.compile import CompiledPlan, Selection, compile_paths
+from agentv_ci.app.documents.documents import Documents
+from agentv_ci.app.run.files import RunFiles
+from agentv_ci.app.run.runners import Answer, AnswerFunction, AskRunner, Message, call, messages_of, target_of, text_of
 from agentv_ci.app.run.trials import run_trials
-from agentv_ci.app.runners import Answer, AnswerFunction, AskRunner, Message, call, messages_of, target_of, text_of
-from agentv_ci.app.validations import validate_runs
-from agentv_ci.app.workspace import Documents
+from agentv_ci.app.run.validations import validate_runs
+from agentv_ci.base.redaction import Redactor, secrets_of
 from agentv_ci.compile.cases import DEFAULT_TARGET
 from agentv_ci.compile.document import resealed
 from agentv_ci.compile.references import compiled_target
@@ -40,7 +41,6 @@ from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswer
 from agentv_ci.execute.targets import open_target
 from agentv_ci.load.discover import find_dotenv
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import Effort, Trial, failed_row, unscored_row
 

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import click
 
+from agentv_ci.base.text import did_you_mean
 from agentv_ci.cli.console import wants_color
 from agentv_ci.cli.exit import ReaderHasGone, end, interruptible
-from agentv_ci.text import did_you_mean
 from agentv_ci.version import __version__
 
 COMMANDS: Mapping[str, str] = {

@@ -26,10 +26,10 @@ from typing import NoReturn
 import click
 from msgspec import Struct
 
+from agentv_ci.base.file_states import State
+from agentv_ci.base.process import children
 from agentv_ci.cli.loaded_files import Watched, loaded_files
 from agentv_ci.errors import BUG, NotContained
-from agentv_ci.file_states import State
-from agentv_ci.process import children
 
 SUBREAPER, DUMPABLE = 36, 4
 FORWARDED = (signal.SIGINT, signal.SIGTERM)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from agentv_ci.app import compile as compiling
-from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, this_use, write_plan, write_run
-from agentv_ci.app.quarantine import NO_QUARANTINE, ReadQuarantine, read_base_quarantine
-from agentv_ci.app.report_files import RunFiles
+from agentv_ci.app.documents import compile as compiling
+from agentv_ci.app.documents.quarantine import NO_QUARANTINE, ReadQuarantine, read_base_quarantine
+from agentv_ci.app.run.files import RunFiles
 from agentv_ci.cli import adopt_command, eval_command, experiment_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
@@ -27,10 +26,11 @@ from agentv_ci.cli.running import run
 from agentv_ci.contracts.action import HTML, JUNIT, PROOF, RESULTS, ActionRun, Prove
 from agentv_ci.contracts.diagnostics import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
+from agentv_ci.github.fork_code import refuse_fork_code
+from agentv_ci.github.run import FILES, action_run, by_file, prepare, this_use, write_plan, write_run
+from agentv_ci.github.workflow import Workflow, read_workflow
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.publish.fork_code import refuse_fork_code
-from agentv_ci.publish.workflow import Workflow, read_workflow
 from agentv_ci.report.proof import facts, headline
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _held_to_base(
     """Return the plan of a change held to the test of its base branch; that of another run as it is."""
     if workflow is None or not workflow.is_of_change:
         return compiled, None
-    from agentv_ci.app.github_against_base import Terms, against_base  # many runs are not of changes
+    from agentv_ci.github.against_base import Terms, against_base  # many runs are not of changes
 
     run_options = options.run_options(compiled.origin, cwd)
     terms = Terms(
@@ -305,8 +305,8 @@ def _adopt(folder: Path, context: click.Context, _: list[FileDiagnostics]) -> in
 
 def _proven(options: eval_command.EvalOptions, compiled: compiling.CompiledPlan, folder: Path, cwd: Path) -> Proof:
     """Prove the cases that run, and write the proof into the folder."""
-    from agentv_ci.app import prove as proving  # few workflows prove anything
-    from agentv_ci.app.proof_file import write_proof
+    from agentv_ci.app.prove import prove as proving  # few workflows prove anything
+    from agentv_ci.app.prove.proof_file import write_proof
 
     part = compiled
     if options.old_plan is not None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.adopting import COLUMNS, KINDS, AdoptWish, adopted
+from agentv_ci.app.results.adopting import COLUMNS, KINDS, AdoptWish, adopted
+from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.cli.console import show_outcome
 from agentv_ci.cli.options import (
     BASELINE_HELP,
@@ -25,7 +26,6 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.contracts.other_tools import HowToRead, Scale
 from agentv_ci.errors import UsageError
-from agentv_ci.text import did_you_mean, listed
 
 
 @dataclass(frozen=True, kw_only=True)

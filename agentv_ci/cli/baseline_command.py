@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.compare import accept_baseline
+from agentv_ci.app.results.compare import accept_baseline
+from agentv_ci.base.text import counted
 from agentv_ci.cli.console import short, show_line, show_warning
 from agentv_ci.cli.defaults import BASELINE, repository, require_latest
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.errors import UsageError
-from agentv_ci.text import counted
 
 
 @click.group("baseline")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from agentv_ci.base.text import counted
 from agentv_ci.cli.console import short
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.stores import CACHE, Contents, Store
 from agentv_ci.load.discover import find_root
-from agentv_ci.text import counted
 
 folder_option = click.option(
     "--cache-dir", type=FILE, metavar="DIR", help=f"Use the cache in DIR (default: {CACHE} of the repository)."

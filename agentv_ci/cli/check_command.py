@@ -8,16 +8,16 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.check import check_results
+from agentv_ci.app.results.check import check_results
+from agentv_ci.base.json_access import read_json
+from agentv_ci.base.text import listed
 from agentv_ci.cli.console import show_line, show_summary
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.options import FILE, TEXT_OR_JSON, color_option
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import FailedValidation, Validation
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
-from agentv_ci.json_access import read_json
 from agentv_ci.report.lines import scenario_lines
-from agentv_ci.text import listed
 from agentv_ci.validators.builtin import BUILT_IN
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import click
 
 from agentv_ci import errors
-from agentv_ci.analysis.comparison import CONFIDENCE
+from agentv_ci.analysis.comparison.comparison import CONFIDENCE
+from agentv_ci.analysis.comparison.metric_changes import Limit
+from agentv_ci.analysis.comparison.statement import Terms
 from agentv_ci.analysis.gate import undecided_code
-from agentv_ci.analysis.metric_changes import Limit
-from agentv_ci.analysis.statement import Terms
-from agentv_ci.app.compare import compare_by_target, compare_files
+from agentv_ci.app.results.compare import compare_by_target, compare_files
+from agentv_ci.base.text import counted
 from agentv_ci.cli.console import short, show_line, show_summary, show_warning
 from agentv_ci.cli.defaults import BASELINE, repository, require_latest
 from agentv_ci.cli.options import (
@@ -39,7 +40,6 @@ from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.report.lines import Style, comparison_lines
-from agentv_ci.text import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +133,8 @@ def command(options: CompareOptions) -> int:
 
 def _correlation_in(place: str, cwd: Path, now: datetime) -> float | None:
     # Few comparisons have a ledger.
-    from agentv_ci.app.environment import system_environment
-    from agentv_ci.app.history import DAYS, correlation_in
+    from agentv_ci.app.results.history import DAYS, correlation_in
+    from agentv_ci.app.run.environment import system_environment
     from agentv_ci.ledger.place import LedgerPlace
 
     folder = cwd / place

@@ -12,7 +12,7 @@ from typing import BinaryIO, Literal
 
 import click
 
-from agentv_ci.app.compile import (
+from agentv_ci.app.documents.compile import (
     CompiledPlan,
     Origin,
     compile_paths,
@@ -23,7 +23,8 @@ from agentv_ci.app.compile import (
     planned_cases,
     write_plan,
 )
-from agentv_ci.atomic import refuse_to_overwrite, write_whole
+from agentv_ci.base.atomic import refuse_to_overwrite, write_whole
+from agentv_ci.base.text import counted
 from agentv_ci.cli.console import one_line, show_count, show_line, show_warnings_of
 from agentv_ci.cli.listing import dollars, show_cases, show_table, time_text
 from agentv_ci.cli.options import (
@@ -42,7 +43,6 @@ from agentv_ci.compile.document import PlanDocument
 from agentv_ci.contracts.command_output import Estimate, NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, text
-from agentv_ci.text import counted
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -138,8 +138,8 @@ def _experiment(options: CompileOptions) -> CompiledPlan | None:
     """Return the plan of an experiment; None if the only path is not one."""
     if len(options.paths) != 1 or not is_experiment(Path(options.paths[0])):
         return None
-    from agentv_ci.app.commit_trees import CommitTrees  # few plans are of experiments
-    from agentv_ci.app.experiment import compile_experiment
+    from agentv_ci.app.documents.commit_trees import CommitTrees  # few plans are of experiments
+    from agentv_ci.app.run.experiment import compile_experiment
 
     with CommitTrees(os.environ) as trees:
         selection = options.selection.of(())

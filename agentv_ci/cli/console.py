@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from agentv_ci.text import without_commands
+from agentv_ci.base.text import without_commands
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agentv_ci.app.compile import Origin
-    from agentv_ci.app.report_files import RunOutcome
+    from agentv_ci.app.documents.compile import Origin
+    from agentv_ci.app.run.files import RunOutcome
     from agentv_ci.contracts.diagnostics import Diagnostic
     from agentv_ci.report.lines import Line
 
@@ -97,7 +97,7 @@ def show_warning(sentence: str) -> None:
 def show_annotation(reason: str, *, level: Literal["error", "warning"] = "error") -> None:
     """Print why a step on GitHub failed, or may mislead, as an annotation: it shows outside the log too."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from agentv_ci.workflow_commands import workflow_command  # contracts take long to build
+        from agentv_ci.base.workflow_commands import workflow_command  # contracts take long to build
 
         click.echo(workflow_command(level, without_commands(reason), {"title": "agentv-ci"}))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentv_ci.app.latest import RESULTS, latest_results
+from agentv_ci.app.run.latest import RESULTS, latest_results
 from agentv_ci.cli.console import ignoring_lost_output, short, show_line
 from agentv_ci.errors import UsageError
 from agentv_ci.load.discover import find_root

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 from msgspec.structs import replace
 
-from agentv_ci.app.compile import CompiledPlan, Origin, compile_paths, only_changed
-from agentv_ci.app.latest import LATEST, RESULTS, latest_results, new_results
-from agentv_ci.app.quarantine import NO_QUARANTINE, ReadQuarantine, find_quarantine, read_quarantine
-from agentv_ci.app.report_files import RunFiles
+from agentv_ci.app.documents.compile import CompiledPlan, Origin, compile_paths, only_changed
+from agentv_ci.app.documents.quarantine import NO_QUARANTINE, ReadQuarantine, find_quarantine, read_quarantine
 from agentv_ci.app.run.failed_cases import only_failed
+from agentv_ci.app.run.files import RunFiles
+from agentv_ci.app.run.latest import LATEST, RESULTS, latest_results, new_results
 from agentv_ci.app.run.run import list_run, run_plan
+from agentv_ci.base.text import counted, listed
 from agentv_ci.cli.again import options_again
 from agentv_ci.cli.console import (
     ignoring_lost_output,
@@ -65,11 +66,10 @@ from agentv_ci.execute.shard import Shard
 from agentv_ci.execute.stores import CACHE
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.results.files import ResultsFormat, form_of
-from agentv_ci.text import counted, listed
 from agentv_ci.workspaces.places import Keep
 
 if TYPE_CHECKING:
-    from agentv_ci.analysis.experiment import Judgement  # few runs are experiments
+    from agentv_ci.analysis.experiment.experiment import Judgement  # few runs are experiments
     from agentv_ci.contracts.against_base import AgainstBase
     from agentv_ci.contracts.plan import Plan
     from agentv_ci.contracts.report import GateResult

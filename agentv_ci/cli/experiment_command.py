@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.commit_trees import CommitTrees
-from agentv_ci.app.compile import CompiledPlan
-from agentv_ci.app.experiment import CompiledExperiment, compile_experiment
-from agentv_ci.app.report import report_results
-from agentv_ci.app.report_files import RunFiles
+from agentv_ci.app.documents.commit_trees import CommitTrees
+from agentv_ci.app.documents.compile import CompiledPlan
+from agentv_ci.app.results.report import report_results
+from agentv_ci.app.run.experiment import CompiledExperiment, compile_experiment
+from agentv_ci.app.run.files import RunFiles
 from agentv_ci.cli.console import show_outcome
 from agentv_ci.cli.eval_command import EvalOptions, list_compiled, run_compiled
 from agentv_ci.cli.options import (

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.fmt import FormattedFile, format_paths, write
+from agentv_ci.app.documents.fmt import FormattedFile, format_paths, write
+from agentv_ci.base.text import counted, listed
 from agentv_ci.cli.console import one_line, short, show_diagnostics, show_line
 from agentv_ci.cli.options import option, paths_argument, takes
 from agentv_ci.errors import FAILED, INVALID, PASSED, NothingToRun, UsageError
 from agentv_ci.load.discover import NO_EVALS_HINT
-from agentv_ci.text import counted, listed
 
 
 @dataclass(frozen=True)

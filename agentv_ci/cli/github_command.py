@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agentv_ci.base.process import without_runner
+from agentv_ci.base.text import on_one_line
 from agentv_ci.cli.console import show_line
 from agentv_ci.cli.options import FILE, Command, argument, option, part, takes
 from agentv_ci.cli.step_options import FILE_OPTION, Modes, StepOptions, action_input, publish_input, results_dir_option
 from agentv_ci.errors import PASSED, UsageError
-from agentv_ci.process import without_runner
-from agentv_ci.text import on_one_line
 
 if TYPE_CHECKING:
-    from agentv_ci.publish.workflow import Workflow
+    from agentv_ci.github.workflow import Workflow
 
 RUNNER_FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name the files through which a step commands the runner."""
@@ -113,10 +113,10 @@ def base_command(options: BaseOptions) -> int:
       agentv-ci github base
       agentv-ci github base --baseline .agentv/baseline.json
     """
-    from agentv_ci.app.environment import system_environment
-    from agentv_ci.app.github_base_files import read_base_files
-    from agentv_ci.publish.publishing import outputs
-    from agentv_ci.publish.workflow import read_workflow
+    from agentv_ci.app.run.environment import system_environment
+    from agentv_ci.github.base_step import read_base_files
+    from agentv_ci.github.publishing import outputs
+    from agentv_ci.github.workflow import read_workflow
 
     workflow = read_workflow(os.environ)
     if workflow is None or not workflow.is_of_change:
@@ -190,9 +190,9 @@ def publish_command(options: PublishCommandOptions) -> int:
       agentv-ci github publish --results-dir merged --comment-key nightly
       agentv-ci github publish --annotations none --fail-on never
     """
-    from agentv_ci.app.environment import system_environment
-    from agentv_ci.app.github_publish import publish_run
-    from agentv_ci.publish.publishing import PublishOptions
+    from agentv_ci.app.run.environment import system_environment
+    from agentv_ci.github.publish import publish_run
+    from agentv_ci.github.publishing import PublishOptions
 
     workflow = _workflow()
     summary, outputs = (os.environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"))
@@ -242,11 +242,11 @@ def issue_command(options: IssueOptions) -> int:
     Examples:
       agentv-ci github issue health.json
     """
-    from agentv_ci.app.environment import system_environment
-    from agentv_ci.app.github_issue import report_shifts
+    from agentv_ci.app.run.environment import system_environment
+    from agentv_ci.base.workflow_commands import annotation_command
     from agentv_ci.contracts.action import Annotation
-    from agentv_ci.publish.refusals import NotPublished
-    from agentv_ci.workflow_commands import annotation_command
+    from agentv_ci.github.issue import report_shifts
+    from agentv_ci.github.refusals import NotPublished
 
     workflow = _workflow()
     try:
@@ -261,7 +261,7 @@ def issue_command(options: IssueOptions) -> int:
 
 def _workflow() -> Workflow:
     """Return the workflow that this process runs in; raises UsageError."""
-    from agentv_ci.publish.workflow import read_workflow
+    from agentv_ci.github.workflow import read_workflow
 
     workflow = read_workflow(os.environ)
     if workflow is None:

@@ -11,18 +11,18 @@ from typing import Literal, assert_never
 
 import click
 
-from agentv_ci.app.environment import system_environment
-from agentv_ci.app.history import DAYS, Added, add_results, health, import_results, results_named
-from agentv_ci.app.site import write_site
+from agentv_ci.app.results.history import DAYS, Added, add_results, health, import_results, results_named
+from agentv_ci.app.results.site import write_site
+from agentv_ci.app.run.environment import system_environment
+from agentv_ci.base.text import counted
 from agentv_ci.cli.console import show_line, show_summary, show_warning
 from agentv_ci.cli.defaults import repository, require_latest
 from agentv_ci.cli.options import FILE, Command, Count, argument, option, part, takes
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.errors import PASSED, UsageError
+from agentv_ci.github.workflow import read_workflow
 from agentv_ci.ledger.place import BRANCH, LedgerPlace
-from agentv_ci.publish.workflow import read_workflow
 from agentv_ci.report.health import health_annotations, health_lines, health_text
-from agentv_ci.text import counted
 
 MAX_DAYS = 36_500
 

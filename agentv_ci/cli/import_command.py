@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.importing import KINDS, REPORT, ImportWish, checked_kind, imported
+from agentv_ci.app.documents.importing import KINDS, REPORT, ImportWish, checked_kind, imported
+from agentv_ci.base.text import counted
 from agentv_ci.cli.console import short, show_line
 from agentv_ci.cli.options import FILE, argument, option, takes, typed_command
 from agentv_ci.errors import FAILED, PASSED, UsageError
-from agentv_ci.text import counted
 
 
 @dataclass(frozen=True)

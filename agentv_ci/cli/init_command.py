@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from agentv_ci.app.init import Start, Step, plan_start, write_start
+from agentv_ci.app.documents.init import Start, Step, plan_start, write_start
 from agentv_ci.cli.console import one_line, short, show_line
 from agentv_ci.cli.options import FILE, argument, option, takes
 from agentv_ci.errors import PASSED, UsageError

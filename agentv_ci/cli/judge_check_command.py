@@ -13,9 +13,10 @@ import click
 from msgspec import to_builtins
 
 from agentv_ci.analysis.agreement import Agreement, Demands, JudgedItem, judge_agreement
-from agentv_ci.app.judge_check import JudgeCheck, check_judge, prepare_judge_check
-from agentv_ci.app.latest import new_results
-from agentv_ci.app.report_files import RunFiles
+from agentv_ci.app.results.judge_check import JudgeCheck, check_judge, prepare_judge_check
+from agentv_ci.app.run.files import RunFiles
+from agentv_ci.app.run.latest import new_results
+from agentv_ci.base.text import counted, shortened
 from agentv_ci.cli.console import one_line, short, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,
@@ -39,7 +40,6 @@ from agentv_ci.cli.running import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.run_services import RunOptions
-from agentv_ci.text import counted, shortened
 
 MAX_SHOWN = 20
 MAX_REASON = 200

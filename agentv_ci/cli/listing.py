@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from agentv_ci.base.text import counted
+from agentv_ci.base.text import dollars as amount_text
 from agentv_ci.cli.console import one_line
-from agentv_ci.text import counted
-from agentv_ci.text import dollars as amount_text
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.command_output import PlannedCases  # a run needs none

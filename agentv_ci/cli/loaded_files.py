@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentv_ci.file_states import State, file_states
+from agentv_ci.base.file_states import State, file_states
 
 BESIDE_THE_LIBRARY = frozenset({"site-packages", "dist-packages", "test"})
 """Folders of Python that the tool does not import from; agents may install packages there."""

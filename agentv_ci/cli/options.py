@@ -21,8 +21,8 @@ from agentv_ci.errors import UsageError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from agentv_ci.app.compile import Selection
-    from agentv_ci.app.report_files import Reports
+    from agentv_ci.app.documents.compile import Selection
+    from agentv_ci.app.run.files import Reports
     from agentv_ci.compile.selection import CaseFilter
     from agentv_ci.contracts.proof import Proof
     from agentv_ci.results.files import ResultsFormat
@@ -275,7 +275,7 @@ class SelectionOptions:
 
     def of(self, paths: tuple[str, ...]) -> Selection:
         """Return the selection from paths."""
-        from agentv_ci.app.compile import Selection
+        from agentv_ci.app.documents.compile import Selection
 
         return Selection(paths, self.targets, self.target, self.only())
 
@@ -328,8 +328,8 @@ class ReportOptions:
 
     def at(self, cwd: Path) -> Reports:
         """Return the reports to write; raises UsageError for standard output and for unusable plugins."""
-        from agentv_ci.app.report_files import reports_of_plugins
-        from agentv_ci.app.report_links import reports_in_workflow
+        from agentv_ci.app.run.files import reports_of_plugins
+        from agentv_ci.github.report_links import reports_in_workflow
         from agentv_ci.report.renderers import ReportFormat
 
         names = [name for name in get_args(ReportFormat) if getattr(self, name) is not None]
@@ -344,7 +344,7 @@ class ReportOptions:
 
 
 def _proof(path: Path) -> Proof:
-    from agentv_ci.app.proof_file import read_proof  # few runs have one
+    from agentv_ci.app.prove.proof_file import read_proof  # few runs have one
 
     return read_proof(path)
 

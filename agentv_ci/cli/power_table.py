@@ -9,13 +9,13 @@ from typing import Literal
 
 import click
 
-from agentv_ci.app.commit_trees import CommitTrees
-from agentv_ci.app.experiment import compile_experiment
-from agentv_ci.app.power import power_of_experiment, power_of_results
+from agentv_ci.app.documents.commit_trees import CommitTrees
+from agentv_ci.app.results.power import power_of_experiment, power_of_results
+from agentv_ci.app.run.experiment import compile_experiment
+from agentv_ci.base.text import counted
 from agentv_ci.cli.listing import dollars, show_table, time_text
 from agentv_ci.cli.options import SelectionOptions
 from agentv_ci.contracts.command_output import PlannedTrials, PowerTable
-from agentv_ci.text import counted
 
 
 def show_power(

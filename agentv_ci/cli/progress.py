@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentv_ci.analysis.trial_outcomes import trial_outcome
+from agentv_ci.analysis.cases.trial_outcomes import trial_outcome
+from agentv_ci.base.text import counted, on_one_line, without_commands
 from agentv_ci.cli.console import STYLES, ignoring_lost_output, show_line
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress
 from agentv_ci.report.lines import Line, Style
 from agentv_ci.report.wrapping import clipped, columns
-from agentv_ci.text import counted, on_one_line, without_commands
 
 if TYPE_CHECKING:
     from rich.console import Console

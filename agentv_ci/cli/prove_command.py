@@ -10,10 +10,11 @@ from typing import Literal, get_args
 
 import click
 
-from agentv_ci.app.compile import compile_paths, only_changed
-from agentv_ci.app.proof_file import proof_text, write_proof
-from agentv_ci.app.prove import ProofOptions, diagnostics_of, prove
-from agentv_ci.app.report_files import RunFiles, require_writable
+from agentv_ci.app.documents.compile import compile_paths, only_changed
+from agentv_ci.app.prove.proof_file import proof_text, write_proof
+from agentv_ci.app.prove.prove import ProofOptions, diagnostics_of, prove
+from agentv_ci.app.run.files import RunFiles, require_writable
+from agentv_ci.base.text import counted
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_warnings_of
 from agentv_ci.cli.listing import show_table
 from agentv_ci.cli.options import (
@@ -37,7 +38,6 @@ from agentv_ci.contracts.proof import CaseProof, Judges, Proof
 from agentv_ci.contracts.source import relative
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, Interrupted, UsageError
 from agentv_ci.report.proof import facts, headline, mutants_text, rate_text, unjudged_text, verdict_text
-from agentv_ci.text import counted
 
 PROOF = Path(".agentv", "proof.json")
 

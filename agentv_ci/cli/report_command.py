@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.report import Against, report_results
-from agentv_ci.app.report_files import RunFiles
+from agentv_ci.app.results.report import Against, report_results
+from agentv_ci.app.run.files import RunFiles
 from agentv_ci.cli.console import show_outcome
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.options import (

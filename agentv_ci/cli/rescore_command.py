@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.report_files import RunFiles
-from agentv_ci.app.rescore import prepare_rescoring, rescore
+from agentv_ci.app.results.rescore import prepare_rescoring, rescore
+from agentv_ci.app.run.files import RunFiles
 from agentv_ci.cli.again import options_again
 from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_outcome, show_warning
 from agentv_ci.cli.defaults import require_latest

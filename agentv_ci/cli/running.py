@@ -12,15 +12,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from agentv_ci.app.environment import system_environment
-from agentv_ci.app.report_files import RunFiles
+from agentv_ci.app.run.environment import system_environment
+from agentv_ci.app.run.files import RunFiles
+from agentv_ci.base.process import kill_all
 from agentv_ci.cli.exit import interruptible
 from agentv_ci.cli.options import Verbosity
 from agentv_ci.cli.progress import show_progress
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.execute.run_services import RunServices, ignore
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.process import kill_all
 
 T = TypeVar("T")
 

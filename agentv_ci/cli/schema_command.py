@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.cli.console import show_warning
 from agentv_ci.cli.options import color_option
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, SchemaName, schema_id, text
-from agentv_ci.text import did_you_mean, listed
 
 
 @click.command("schema")
@@ -38,7 +38,7 @@ def command(name: str | None, *, with_plugins: bool) -> int:
 
 
 def _with_plugins(name: SchemaName) -> str:
-    from agentv_ci.app.schema import PLUGINS, schema_with_plugins
+    from agentv_ci.app.documents.schema import PLUGINS, schema_with_plugins
 
     if name not in PLUGINS:
         raise UsageError(f"--with-plugins is for {listed(PLUGINS)}, not {name}")

@@ -9,8 +9,9 @@ from typing import Literal
 
 import click
 
-from agentv_ci.app.compile import compile_paths
-from agentv_ci.app.shards import Sharding, plan_shards
+from agentv_ci.app.documents.compile import compile_paths
+from agentv_ci.app.run.shards import Sharding, plan_shards
+from agentv_ci.base.text import counted
 from agentv_ci.cli.console import show_diagnostics
 from agentv_ci.cli.listing import show_table
 from agentv_ci.cli.options import (
@@ -28,7 +29,6 @@ from agentv_ci.cli.options import (
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.command_output import PlannedShards
 from agentv_ci.errors import PASSED
-from agentv_ci.text import counted
 
 MOST_JOBS = 256
 """Jobs of a matrix in GitHub Actions."""

@@ -10,12 +10,12 @@ from typing import Literal
 
 import click
 
-from agentv_ci.app.validate import Checks, check_paths
+from agentv_ci.app.documents.validate import Checks, check_paths
+from agentv_ci.base.text import counted, listed
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.options import Count, option, paths_argument, takes, targets_option
 from agentv_ci.errors import FAILED, PASSED, NothingToRun
 from agentv_ci.load.discover import NO_EVALS_HINT
-from agentv_ci.text import counted, listed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +61,7 @@ def command(options: ValidateOptions) -> int:
 
 def _explain_isolation() -> int:
     """Print what this machine can do; always passes."""
-    from agentv_ci.app.isolation import every_means  # needs more than validating
+    from agentv_ci.app.documents.isolation import every_means  # needs more than validating
 
     for each in every_means(os.environ):
         state = "not available" if each.problem is not None else "available"

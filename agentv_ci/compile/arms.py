@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 
-from agentv_ci.analysis.experiment_trials import cluster_of
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.analysis.experiment.trials import cluster_of
+from agentv_ci.base.canonical import canonical, digest_of
 from agentv_ci.compile.document import resealed
 from agentv_ci.compile.references import Targets, find_target
 from agentv_ci.contracts.agent_targets import AgentTarget

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from agentv_ci.case_rows import filled_cases, problem_diagnostic
+from agentv_ci.base.case_rows import filled_cases, problem_diagnostic
 from agentv_ci.compile.digest import UNSEALED
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
 from agentv_ci.compile.references import Files, Targets, find_target, judge_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import dirname, join
 
+from agentv_ci.base.source_files import names_of
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_parts import PlanWorkspace
 from agentv_ci.contracts.targets import Target
-from agentv_ci.source_files import names_of
 
 
 def at_commit(today: Plan, then: Plan, tree: str, key: str) -> Plan:

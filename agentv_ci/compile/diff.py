@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from agentv_ci.canonical import exact
+from agentv_ci.base.canonical import exact
+from agentv_ci.base.json_access import objects_at, value_at
+from agentv_ci.base.source_files import names_of
 from agentv_ci.compile.digest import CaseDigests, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -23,8 +25,6 @@ from agentv_ci.contracts.plan_evaluators import (
     PlanWeightedAverage,
 )
 from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, PlanMessage, TextPart
-from agentv_ci.json_access import objects_at, value_at
-from agentv_ci.source_files import names_of
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.plan_evaluators import PlanAggregator

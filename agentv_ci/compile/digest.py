@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
-from agentv_ci.canonical import canonical, canonical_json, digest_of, exact_json
+from agentv_ci.base.canonical import canonical, canonical_json, digest_of, exact_json
+from agentv_ci.base.prices import names_of, price_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import PlanCase
@@ -34,7 +35,6 @@ from agentv_ci.contracts.plan_evaluators import (
 )
 from agentv_ci.contracts.plan_parts import FilePart
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
-from agentv_ci.prices import names_of, price_of
 from agentv_ci.workspaces.contents import content_of
 
 if TYPE_CHECKING:

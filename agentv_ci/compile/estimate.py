@@ -8,6 +8,7 @@ from math import isfinite
 
 from msgspec import Struct
 
+from agentv_ci.base.prices import price_of, prices_as_of, rates_of
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.attachments import TEXT
@@ -28,7 +29,6 @@ from agentv_ci.contracts.plan_evaluators import (
 )
 from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, FileText, Part, TextPart
 from agentv_ci.contracts.targets import MockTarget, Target, cases_at_once, model_name, own_workers
-from agentv_ci.prices import price_of, prices_as_of, rates_of
 
 IDEOGRAPHS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 ALPHABETS = re.compile("[\u0370-\u10ff\u1200-\u1fff]")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
+from agentv_ci.base.installed_plugins import installed_version
 from agentv_ci.compile.references import Files
 from agentv_ci.compile.workspaces import WorkspaceCompiler
 from agentv_ci.contracts.answer_evaluators import SchemaEvaluator
@@ -48,7 +49,6 @@ from agentv_ci.contracts.plan_evaluators import (
 )
 from agentv_ci.contracts.plan_parts import FilePart, TextPart
 from agentv_ci.contracts.source import Source, normal, relative
-from agentv_ci.installed_plugins import installed_version
 from agentv_ci.jsonschema.files import read_schema
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from agentv_ci.canonical import exact
+from agentv_ci.base.canonical import exact
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cases import matching
 from agentv_ci.contracts.packed_cases import heads_of

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from itertools import chain, count
 from pathlib import Path
 
+from agentv_ci.base.installed_plugins import installed_version
+from agentv_ci.base.source_files import find_files, fingerprint, names_of
 from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
 from agentv_ci.contracts.api_targets import HttpTarget, OpenAITarget
 from agentv_ci.contracts.cli_target import CliTarget, CommandHealthcheck
@@ -16,8 +18,6 @@ from agentv_ci.contracts.judge_evaluators import prompt_path
 from agentv_ci.contracts.plan_parts import FileBytes, FileReference, FileText, PlanFile
 from agentv_ci.contracts.source import Source, normal, relative
 from agentv_ci.contracts.targets import PluginTarget, Target, judge_name
-from agentv_ci.installed_plugins import installed_version
-from agentv_ci.source_files import find_files, fingerprint, names_of
 
 ReadBytes = Callable[[Path], bytes]
 

@@ -10,13 +10,13 @@ from glob import escape, has_magic
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.base.json_access import found_at
+from agentv_ci.base.text import did_you_mean
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cases import is_suite, matches
 from agentv_ci.contracts.documents import CaseFacts
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.errors import UsageError
-from agentv_ci.json_access import found_at
-from agentv_ci.text import did_you_mean
 
 Predicate = Callable[[CaseFacts], bool]
 

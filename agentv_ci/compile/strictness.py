@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agentv_ci.base.text import counted, first_few
 from agentv_ci.compile.diff import reasons
 from agentv_ci.compile.digest import CaseDigests
 from agentv_ci.compile.document import prices_by_suite, resealed
@@ -21,7 +22,6 @@ from agentv_ci.contracts.cases import CaseHead
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite
 from agentv_ci.contracts.plan_evaluators import PlanEvaluator
-from agentv_ci.text import counted, first_few
 
 REQUIRE = ("any", "majority", "all")
 """The laxest first."""

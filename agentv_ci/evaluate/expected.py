@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from agentv_ci.base.json_access import found_at, json_or_none
+from agentv_ci.base.patterns import compiled, occurs
+from agentv_ci.base.text import unfenced
 from agentv_ci.contracts.answer_evaluators import (
     FieldAccuracyEvaluator,
     RegexEvaluator,
@@ -20,9 +23,6 @@ from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.plan_evaluators import JUDGED, PlanCompositeEvaluator, PlanEvaluator, PlanSchemaEvaluator
 from agentv_ci.contracts.trace_evaluators import ToolTrajectoryEvaluator
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.json_access import found_at, json_or_none
-from agentv_ci.patterns import compiled, occurs
-from agentv_ci.text import unfenced
 
 MASKED = "it compares with a value that has a secret, which is masked in answers"
 PART = "what it looks for may be a part of a secret, which is masked in the answer"

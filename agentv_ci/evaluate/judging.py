@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Score
 from agentv_ci.contracts.judge_evaluators import AGGREGATOR_VARIABLES
@@ -37,7 +38,6 @@ from agentv_ci.evaluate.replies import (
     read_reply,
 )
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
-from agentv_ci.text import shortened
 
 MAX_QUOTED = 80
 

@@ -17,14 +17,14 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.base.json_access import objects_at, text_at, well_formed
+from agentv_ci.base.json_values import number_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan_evaluators import PlanRubric
 from agentv_ci.contracts.results import Choice
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.thinking import without_thinking
-from agentv_ci.json_access import objects_at, text_at, well_formed
-from agentv_ci.json_values import number_of
 
 SCORE_FORM = '{"score": float, "hits": string[], "misses": string[], "reasoning": string}'
 CHECKS_FORM = '{"checks": [{"id": string, "satisfied": boolean, "reasoning": string}], "overall_reasoning": string}'

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from agentv_ci.base.process import ProcessFailed, child_environment, run
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, Score
 from agentv_ci.contracts.plan_evaluators import PlanScript
 from agentv_ci.evaluate.replies import last_score
 from agentv_ci.evaluate.submission import EvaluatorServices
-from agentv_ci.process import ProcessFailed, child_environment, run
 
 INTERPRETERS: Mapping[str, tuple[str, ...]] = {".js": ("node",), ".mjs": ("node",), ".sh": ("/bin/sh",)}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agentv_ci.base.json_access import count_at, objects_at, text_at, value_at
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import ProviderError, Response, is_broken
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 
 
 def answered(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from agentv_ci.base.prices import unpriced_name
 from agentv_ci.contracts.exchange import Response, Warn
 from agentv_ci.contracts.plan import PlanSuite
 from agentv_ci.contracts.results import Expense
 from agentv_ci.contracts.targets import Target
-from agentv_ci.prices import unpriced_name
 from agentv_ci.results.resume import EarlierRun
 
 

@@ -14,6 +14,7 @@ from distributed.client import Future, FutureCancelledError
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
+from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.cluster_session import (
@@ -26,7 +27,6 @@ from agentv_ci.execute.cluster_session import (
     run_on_worker,
 )
 from agentv_ci.execute.run_services import ClusterOptions
-from agentv_ci.text import counted, listed
 from agentv_ci.version import __version__
 
 LOOPBACK = "127.0.0.1"

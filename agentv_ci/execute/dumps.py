@@ -10,12 +10,12 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from agentv_ci.canonical import digest_of
+from agentv_ci.base.canonical import digest_of
+from agentv_ci.base.json_access import MAX_DEPTH, well_formed
+from agentv_ci.base.redaction import MASK, Redactor
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response, Warn, as_data
 from agentv_ci.contracts.targets import Target
-from agentv_ci.json_access import MAX_DEPTH, well_formed
-from agentv_ci.redaction import MASK, Redactor
 from agentv_ci.results.rows import Trial, TrialKey
 
 MAX_NAME = 40

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.base.canonical import canonical, digest_of
+from agentv_ci.base.secret_values import SECRET_WORDS
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.cases import CaseHead
 from agentv_ci.contracts.environment_references import variable_of
@@ -13,7 +14,6 @@ from agentv_ci.contracts.plan import Plan, targets_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.resolution import Resolution
-from agentv_ci.secret_values import SECRET_WORDS
 
 NEVER = frozenset({"api_key", "headers"})
 """Settings that say who asks, not what."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentv_ci.base.process import ProcessFailed, ProcessTimedOut
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import (
     Environment,
@@ -20,7 +21,6 @@ from agentv_ci.contracts.exchange import (
 )
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.source import normal
-from agentv_ci.process import ProcessFailed, ProcessTimedOut
 
 Pause = Callable[[ProviderError, float], Awaitable[None]]
 """Waits this many seconds before a failed question is asked again."""

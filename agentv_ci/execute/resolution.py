@@ -7,7 +7,9 @@ from collections.abc import Set as AbstractSet
 
 from pydantic import ValidationError
 
-from agentv_ci import installed_plugins
+from agentv_ci.base import installed_plugins
+from agentv_ci.base.model_errors import refusals
+from agentv_ci.base.redaction import Redactor, secrets_of
 from agentv_ci.contracts.api_targets import HttpTarget, refused_settings
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cli_target import CliTarget, quoted_placeholders, unknown_placeholders
@@ -19,8 +21,6 @@ from agentv_ci.contracts.targets import MockTarget, PluginTarget, Target, cases_
 from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.trials import still_asked
-from agentv_ci.model_errors import refusals
-from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import EarlierRun
 
 ADDRESSES = ("base_url", "endpoint")

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
+from agentv_ci.base.retry import RetryPolicy, with_retries
 from agentv_ci.contracts.exchange import ProviderError, Response
 from agentv_ci.contracts.results import Expense
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.retry import RetryPolicy, with_retries
 
 
 async def logged_retries(

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agentv_ci.base.redaction import NO_SECRETS, Redactor
+from agentv_ci.base.text import shortened, without_commands
 from agentv_ci.contracts.cases import CaseKey, case_name
 from agentv_ci.contracts.exchange import OF_CASE, Ask, Environment, Grade, Log, Request, Response, Warn
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard
-from agentv_ci.redaction import NO_SECRETS, Redactor
 from agentv_ci.results.rows import Trial, TrialKey
-from agentv_ci.text import shortened, without_commands
 from agentv_ci.workspaces.places import Keep
 
 if TYPE_CHECKING:

@@ -19,8 +19,11 @@ from msgspec import Struct
 from msgspec.structs import asdict, fields, replace
 from pydantic import BaseModel, create_model
 
-from agentv_ci.atomic import keep_out_of_git, replacing
-from agentv_ci.canonical import digest_of, exact
+from agentv_ci.base.atomic import keep_out_of_git, replacing
+from agentv_ci.base.canonical import digest_of, exact
+from agentv_ci.base.json_access import read_json
+from agentv_ci.base.secret_values import SECRET_WORDS
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.cli_target import CliTarget
@@ -28,10 +31,7 @@ from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Request, Response, Warn, as_data
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.execute.run_services import RunOptions
-from agentv_ci.json_access import read_json
 from agentv_ci.results.rows import Trial
-from agentv_ci.secret_values import SECRET_WORDS
-from agentv_ci.text import listed
 
 CACHE = Path(".agentv", "cache")
 """The default folder of the cache, relative to the working directory."""

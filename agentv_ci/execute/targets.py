@@ -9,6 +9,9 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from agentv_ci.base.prices import cost_of_response, priced
+from agentv_ci.base.redaction import Redactor
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response
 from agentv_ci.contracts.plan import Plan
@@ -21,10 +24,7 @@ from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.execute.stores import AnswerStores, Question
-from agentv_ci.prices import cost_of_response, priced
-from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial, TrialKey
-from agentv_ci.text import counted
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Workspaces
 from agentv_ci.workspaces.trees import TooMuchChanged

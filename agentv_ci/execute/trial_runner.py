@@ -10,6 +10,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.base.retry import with_attempts
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import (
     Ask,
@@ -35,8 +37,6 @@ from agentv_ci.results.caps import Used, reached
 from agentv_ci.results.expenses import in_all, of_attempt, paid
 from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
-from agentv_ci.retry import with_attempts
-from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Workspaces
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from agentv_ci.base.text import counted, printable, well_formed_text
 from agentv_ci.contracts.plan_parts import PlanWorkspace
 from agentv_ci.contracts.results import Change, WorkspaceRecord
-from agentv_ci.text import counted, printable, well_formed_text
 from agentv_ci.workspaces.diffs import diff_of
 from agentv_ci.workspaces.places import Work
 from agentv_ci.workspaces.submission import submitted

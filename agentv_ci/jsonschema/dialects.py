@@ -17,9 +17,9 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from agentv_ci.base.patterns import TIMEOUT_S, compiled, occurs
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.patterns import TIMEOUT_S, compiled, occurs
-from agentv_ci.text import shortened
 
 MAX_MESSAGE = 300
 MAX_EXPONENT = 700

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from agentv_ci.base.json_access import read_json
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.json_access import read_json
 
 SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
 """What the name of a schema file ends in, in any case."""

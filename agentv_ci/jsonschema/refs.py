@@ -16,7 +16,7 @@ from referencing import Registry, Resource
 from referencing.exceptions import NoSuchResource, Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
 
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.base.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
 Read = Callable[[Path], JsonValue]

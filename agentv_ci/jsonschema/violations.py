@@ -14,11 +14,11 @@ from jsonschema import Draft202012Validator, SchemaError, ValidationError, valid
 from msgspec import Struct
 from referencing import Registry
 
+from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.contracts.base import PLUGIN_NAME, JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.jsonschema.schemas import MOST_EXPLAINED, SchemaName, document
-from agentv_ci.text import did_you_mean, listed
 
 DIALECTS = (
     "https://json-schema.org/draft/2020-12/schema",

@@ -14,12 +14,12 @@ from typing import IO
 
 from msgspec import Struct
 
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.exchange import Environment, ProcessResult
 from agentv_ci.contracts.ledger import Damage, Ledger, LedgerRun
 from agentv_ci.errors import LedgerUnavailable
 from agentv_ci.ledger.git import Git, failure
 from agentv_ci.ledger.lines import FILE_NAME, MAX_FILE_BYTES, in_order, is_in_range, read_run
-from agentv_ci.text import counted
 
 REMOTE = "origin"
 QUIETLY = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")

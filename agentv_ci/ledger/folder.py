@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
 
-from agentv_ci.atomic import write_whole
+from agentv_ci.base.atomic import write_whole
 from agentv_ci.contracts.ledger import Damage, Ledger, LedgerRun
 from agentv_ci.ledger.lines import FILE_NAME, MAX_FILE_BYTES, in_order, is_in_range, read_run
 

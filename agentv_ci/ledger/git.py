@@ -8,11 +8,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentv_ci.base.guarded_git import git_command, with_credentials
+from agentv_ci.base.process import ProcessFailed, run
+from agentv_ci.base.text import on_one_line, shortened
 from agentv_ci.contracts.exchange import ProcessResult
 from agentv_ci.errors import LedgerUnavailable
-from agentv_ci.guarded_git import git_command, with_credentials
-from agentv_ci.process import ProcessFailed, run
-from agentv_ci.text import on_one_line, shortened
 
 TIMEOUT_S = 120.0
 SETTINGS = ("user.name=agentv-ci", "user.email=agentv-ci@noreply.invalid")

@@ -10,9 +10,9 @@ from hashlib import sha256
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, Encoder
 
+from agentv_ci.base.text import on_one_line, shortened
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, Damage, LedgerLine, LedgerRun, RunLine
-from agentv_ci.text import on_one_line, shortened
 
 FILE_NAME = re.compile(r"(?P<month>[0-9]{4}-[0-9]{2})/[0-9]{8}T[0-9]{6}Z-[0-9a-f]{12}\.jsonl", re.ASCII)
 """The path of a run in a ledger: a folder for each month, and a file with the time and the id of the run."""

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from agentv_ci.base.json_access import finite_number, refuse_constant, well_formed
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ANY_LENGTH, DATA_SUFFIXES, DataProblem, DataRow
-from agentv_ci.json_access import finite_number, refuse_constant, well_formed
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.text import listed
 
 _SPACE = " \t\r\n"
 

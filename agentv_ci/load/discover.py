@@ -10,9 +10,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.base.text import listed, nearest
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import UsageError
-from agentv_ci.text import listed, nearest
 
 YAML_SUFFIXES = (".yaml", ".yml")
 TARGETS_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")

@@ -23,6 +23,7 @@ from ruamel.yaml.events import (
     StreamStartEvent,
 )
 
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
 from agentv_ci.load.c_events import Event, c_parser, in_full
@@ -39,7 +40,6 @@ from agentv_ci.load.events import (
     syntax_error,
 )
 from agentv_ci.load.plain import MAX_DEPTH, MAX_NODES, NotPlain, plain, read_plain
-from agentv_ci.text import listed
 
 MAX_DIRECTIVES = 100
 """Lines that start with %; the C parser takes quadratic time for them."""

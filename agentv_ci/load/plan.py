@@ -16,6 +16,8 @@ from typing import BinaryIO
 from msgspec import Struct
 from pydantic import ValidationError
 
+from agentv_ci.base.json_access import objects_at, read_json
+from agentv_ci.base.model_errors import refusals
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.diagnostics import Diagnostic
@@ -30,11 +32,9 @@ from agentv_ci.contracts.plan_evaluators import (
 from agentv_ci.contracts.plan_parts import AttachmentPart, PlanFile
 from agentv_ci.contracts.source import NOWHERE, Mark, Pointer, diagnostic_at, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
-from agentv_ci.json_access import objects_at, read_json
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.load.events import Unparsable
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.model_errors import refusals
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")
 KNOWN_MAJOR = "1"

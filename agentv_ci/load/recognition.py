@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentv_ci.base.text import did_you_mean, listed, nearest
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Kind
 from agentv_ci.contracts.source import (
@@ -21,7 +22,6 @@ from agentv_ci.contracts.source import (
 from agentv_ci.jsonschema.schemas import BASE_ID, SCHEMAS, schema_id
 from agentv_ci.load.events import Problem
 from agentv_ci.load.parse import Parsed
-from agentv_ci.text import did_you_mean, listed, nearest
 
 KNOWN_SCHEMAS: Mapping[str, Kind] = {
     EVAL_SCHEMA: "eval",

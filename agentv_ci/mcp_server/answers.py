@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agentv_ci.base.redaction import Redactor
+from agentv_ci.base.text import printable, shortened
 from agentv_ci.errors import CannotGoOn, InvalidInput
-from agentv_ci.redaction import Redactor
-from agentv_ci.text import printable, shortened
 
 Answer = dict[str, Any]
 """A JSON object. Texts in it come from files and agents."""

@@ -9,9 +9,17 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths, diff_plans, estimate_run, planned_cases
-from agentv_ci.app.explain import explain
-from agentv_ci.app.validate import check_paths
+from agentv_ci.app.documents.compile import (
+    CompiledPlan,
+    Selection,
+    compile_paths,
+    diff_plans,
+    estimate_run,
+    planned_cases,
+)
+from agentv_ci.app.documents.explain import explain
+from agentv_ci.app.documents.validate import check_paths
+from agentv_ci.base.text import listed
 from agentv_ci.compile.selection import EVERY_CASE, CaseFilter
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.source import relative
@@ -19,7 +27,6 @@ from agentv_ci.errors import InvalidInput, NothingToRun
 from agentv_ci.mcp_server.answers import Answer
 from agentv_ci.mcp_server.repository import Repository
 from agentv_ci.report.diagnostics import document
-from agentv_ci.text import listed
 from agentv_ci.workspaces.git_refs import is_url
 
 Name = Annotated[str, Field(max_length=500)]

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from agentv_ci.base.redaction import Redactor, secrets_of
+from agentv_ci.base.secret_values import worth_hiding
+from agentv_ci.base.source_files import NEVER_MEANT
 from agentv_ci.errors import UsageError
 from agentv_ci.load.discover import discover
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.redaction import Redactor, secrets_of
-from agentv_ci.secret_values import worth_hiding
-from agentv_ci.source_files import NEVER_MEANT
 
 DOTENV = ".env"
 

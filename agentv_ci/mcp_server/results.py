@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentv_ci.analysis.comparison import CONFIDENCE
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.statement import Terms
-from agentv_ci.app.compare import compare_files
-from agentv_ci.app.latest import latest_results
-from agentv_ci.app.report import report_results
-from agentv_ci.app.report_files import NO_REPORTS, RunOutcome, report_path
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.comparison.comparison import CONFIDENCE
+from agentv_ci.analysis.comparison.statement import Terms
+from agentv_ci.app.results.compare import compare_files
+from agentv_ci.app.results.report import report_results
+from agentv_ci.app.run.files import NO_REPORTS, RunOutcome, report_path
+from agentv_ci.app.run.latest import latest_results
 from agentv_ci.contracts.source import relative
 from agentv_ci.errors import UsageError
 from agentv_ci.mcp_server.answers import Answer

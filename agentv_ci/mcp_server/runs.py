@@ -13,11 +13,12 @@ from anyio import CancelScope
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from agentv_ci.app.compile import CompiledPlan, estimate_run
-from agentv_ci.app.environment import system_environment
-from agentv_ci.app.latest import new_results
-from agentv_ci.app.report_files import RunFiles, RunOutcome
+from agentv_ci.app.documents.compile import CompiledPlan, estimate_run
+from agentv_ci.app.run.environment import system_environment
+from agentv_ci.app.run.files import RunFiles, RunOutcome
+from agentv_ci.app.run.latest import new_results
 from agentv_ci.app.run.run import run_plan
+from agentv_ci.base.text import listed
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.command_output import Estimate
 from agentv_ci.contracts.source import relative
@@ -29,7 +30,6 @@ from agentv_ci.mcp_server.calls import Calls
 from agentv_ci.mcp_server.documents import ALL_CASES, Cases, DocumentTools
 from agentv_ci.mcp_server.repository import Repository
 from agentv_ci.mcp_server.results import outcome_answer
-from agentv_ci.text import listed
 
 MAX_TRIALS = 1_000
 """Of all runs of a server. What a command spends by itself is unknown, so the budget alone does not bound it."""

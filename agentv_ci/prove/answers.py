@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from agentv_ci.base.json_access import read_answer
+from agentv_ci.base.json_values import is_same
 from agentv_ci.contracts.answer_evaluators import EqualsEvaluator
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Response
@@ -19,8 +21,6 @@ from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.plan_evaluators import PlanCompositeEvaluator, PlanDiffEvaluator, PlanEvaluator, flat
 from agentv_ci.contracts.results import Change, OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.trace_evaluators import TokenUsageEvaluator, ToolTrajectoryEvaluator
-from agentv_ci.json_access import read_answer
-from agentv_ci.json_values import is_same
 
 T = TypeVar("T")
 

@@ -10,13 +10,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agentv_ci.base.text import on_one_line, shortened
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.plan_evaluators import PlanDiffEvaluator, PlanEvaluator, needs_judge
 from agentv_ci.contracts.proof import CaseProof, EvaluatorRecord, LeftOut, NullAgentRecord, Outcome, Survivor
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.contracts.trace_evaluators import ToolTrajectoryEvaluator
 from agentv_ci.prove.answers import Mutant, NullAnswer, WrittenAnswer, reference_of
-from agentv_ci.text import on_one_line, shortened
 
 LONGEST_ANSWER = 300
 LONGEST_DIFF = 2_000

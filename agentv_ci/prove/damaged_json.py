@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from agentv_ci.base.text import FENCE
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.prove.answers import rotated
 from agentv_ci.prove.damaged_words import other_units
 from agentv_ci.prove.edits import FIGURE, LONGEST, Edit, became, other_figure
-from agentv_ci.text import FENCE
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()

@@ -6,8 +6,8 @@ import re
 
 from msgspec import Struct
 
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.gate import Operator
-from agentv_ci.text import shortened
 
 LONGEST = 60
 """Characters of a text that a change quotes."""

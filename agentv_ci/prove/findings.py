@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.diagnostics import PROOF_RULES
 from agentv_ci.contracts.gate import NullAgent, Operator
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.contracts.proof import CaseProof, EvaluatorRecord, ProofFinding
 from agentv_ci.prove.answers import golden_of
-from agentv_ci.text import counted, listed
 
 LineOf = Callable[[str], int | None]
 """Return the line of an evaluator of a case in its eval file, None if it is not known."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv_ci.analysis.statistics import apart
+from agentv_ci.analysis.cases.counts import apart
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.gate import NullAgentsGate
 from agentv_ci.contracts.plan import PlanSuite
 from agentv_ci.contracts.proof import CaseProof, Judges, ProofGate, ProofSummary, kill_rate
-from agentv_ci.text import counted
 
 
 def gate_of(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from agentv_ci.base.text import counted, on_one_line, shortened
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.against_base import AgainstBase, Lowering
 from agentv_ci.contracts.gate import setting_of
 from agentv_ci.contracts.report import GateSettings, RunReport
 from agentv_ci.report.inert_markdown import code, link
 from agentv_ci.report.view import Links
-from agentv_ci.text import counted, on_one_line, shortened
 
 MOST_SHOWN = 5
 """Lowerings in the text, which are in its first ten lines."""

@@ -10,13 +10,13 @@ from typing import Literal, assert_never
 
 from msgspec.structs import asdict
 
+from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.command_output import DiagnosticRecord, DiagnosticsDocument, DiagnosticsSummary, FileRecord
 from agentv_ci.contracts.diagnostics import PROOF_RULES, RULES, Diagnostic, FileDiagnostics, Rule, Severity
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule
-from agentv_ci.workflow_commands import annotation_command
 
 DiagnosticsFormat = Literal["json", "github", "sarif"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from agentv_ci.base.text import counted, dollars, on_one_line, shortened
 from agentv_ci.errors import PASSED
 from agentv_ci.report import view
 from agentv_ci.report.lines import MAX_SHOWN, Line, Style, more_line
-from agentv_ci.text import counted, dollars, on_one_line, shortened
 
 if TYPE_CHECKING:
     # Few runs are experiments.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from agentv_ci.base.text import counted, shortened
 from agentv_ci.report import view
 from agentv_ci.report.experiment import (
     HEAD,
@@ -16,7 +17,6 @@ from agentv_ci.report.experiment import (
     trials_texts,
 )
 from agentv_ci.report.inert_markdown import cell_code, code, folded
-from agentv_ci.text import counted, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.experiment_report import ExperimentReport  # few runs are experiments

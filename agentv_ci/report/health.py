@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from itertools import groupby
 
+from agentv_ci.base.text import counted
+from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.command_output import HealthFinding, HealthReport
 from agentv_ci.report.lines import Line, correlation_line
-from agentv_ci.text import counted
-from agentv_ci.workflow_commands import annotation_command
 
 
 def health_lines(report: HealthReport) -> Iterator[Line]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agentv_ci.text import on_one_line, printable, shortened
+from agentv_ci.base.text import on_one_line, printable, shortened
 
 if TYPE_CHECKING:
     # Few reports have diagnostics.

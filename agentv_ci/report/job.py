@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
+from agentv_ci.base.text import counted, shortened
 from agentv_ci.contracts.action import ActionRun, PastRun
 from agentv_ci.contracts.command_output import DiagnosticsDocument, NamedCase, PlanDiff
 from agentv_ci.report.inert_markdown import SIGNS, code, diagnostic_item, fence, folded
 from agentv_ci.report.renderers import markdown
 from agentv_ci.report.view import GATE, Links, RunView, more_text
-from agentv_ci.text import counted, shortened
 
 MAX_LINES = 50
 MAX_REASONS = 5

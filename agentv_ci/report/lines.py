@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
 
-from agentv_ci.analysis.metric_texts import metric_text, verdict_text
+from agentv_ci.analysis.comparison.metric_texts import metric_text, verdict_text
+from agentv_ci.base.text import counted, dollars, on_one_line, shortened
 from agentv_ci.contracts.report import (
     CaseFigures,
     EvaluatorFigures,
@@ -20,7 +21,6 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.results import Usage
 from agentv_ci.report import view
 from agentv_ci.report.matrix import MatrixCase
-from agentv_ci.text import counted, dollars, on_one_line, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import Change, Comparison

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.report.view import RunView
 
 

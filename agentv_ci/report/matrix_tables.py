@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.base.text import counted, dollars, shortened
 from agentv_ci.contracts.report import Group
 from agentv_ci.report import view
 from agentv_ci.report.inert_markdown import SIGNS, cell_code, folded
 from agentv_ci.report.matrix import MatrixCase, matrix_cases
 from agentv_ci.report.view import RunView
-from agentv_ci.text import counted, dollars, shortened
 
 MAX_CASES = 50
 MAX_TARGETS = 10

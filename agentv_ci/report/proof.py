@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from agentv_ci.base.text import counted
 from agentv_ci.report.lines import Line, Style
-from agentv_ci.text import counted
 
 if TYPE_CHECKING:
     # Few runs have a proof.

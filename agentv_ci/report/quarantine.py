@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.base.text import on_one_line
 from agentv_ci.report.lines import MAX_SHOWN, Line, more_line
 from agentv_ci.report.view import RunView, score_text, trials_text
 from agentv_ci.report.wrapping import clipped
-from agentv_ci.text import on_one_line
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.quarantine import Quarantine

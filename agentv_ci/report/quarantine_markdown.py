@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.base.text import counted, shortened
 from agentv_ci.report.inert_markdown import SIGNS, code, folded, link
 from agentv_ci.report.quarantine import end_text, expired, expired_text, result_text
 from agentv_ci.report.view import Links, RunView, more_text
-from agentv_ci.text import counted, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.quarantine import Quarantine

@@ -7,8 +7,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
+from agentv_ci.base.json_access import well_formed
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.json_access import well_formed
 from agentv_ci.report.view import quoted
 from agentv_ci.version import __version__
 

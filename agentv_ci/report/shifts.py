@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 
-from agentv_ci.canonical import digest_of
+from agentv_ci.base.canonical import digest_of
+from agentv_ci.base.text import counted, shortened
 from agentv_ci.contracts.command_output import HealthFinding, HealthReport
 from agentv_ci.report.health import name_of
 from agentv_ci.report.inert_markdown import code, link
 from agentv_ci.report.view import more_text
-from agentv_ci.text import counted, shortened
 
 MAX_SHIFTS = 50
 MAX_TEXT = 300

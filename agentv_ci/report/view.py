@@ -15,15 +15,15 @@ from urllib.parse import quote as quote_address
 
 from msgspec import Struct
 
-from agentv_ci.analysis.on_base import BaseBranch
-from agentv_ci.analysis.outcomes import CaseOutcome, in_matrix_of
-from agentv_ci.analysis.quarantine import gating
-from agentv_ci.analysis.trial_outcomes import TrialOutcome
+from agentv_ci.analysis.cases.on_base import BaseBranch
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, in_matrix_of
+from agentv_ci.analysis.cases.quarantine import gating
+from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.base.text import counted, dollars, first_few, listed, on_one_line
 from agentv_ci.contracts.cases import CaseKey, case_name
 from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures, Group, RunReport, Stop, Validation
 from agentv_ci.contracts.results import NO_OUTCOME, ResultRow
-from agentv_ci.text import counted, dollars, first_few, listed, on_one_line
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate

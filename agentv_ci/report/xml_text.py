@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agentv_ci.text import ANSI
+from agentv_ci.base.text import ANSI
 
 MAX_LINE = 300
 MAX_TEXT = 10_000

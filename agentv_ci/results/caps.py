@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from agentv_ci.base.text import dollars
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.expenses import earlier_cost
-from agentv_ci.text import dollars
 
 
 class Used(Struct, frozen=True):

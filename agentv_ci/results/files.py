@@ -8,11 +8,11 @@ from typing import Literal, Protocol, TypeVar, assert_never
 
 from pydantic import ValidationError
 
+from agentv_ci.base.model_errors import sentence
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import AS_TEXT, RESULT_VERSION, ResultRow
 from agentv_ci.contracts.stored_rows import AnyRow, StoredRow
 from agentv_ci.errors import UsageError
-from agentv_ci.model_errors import sentence
 from agentv_ci.results import jsonl
 
 R = TypeVar("R")

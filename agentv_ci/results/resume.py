@@ -11,20 +11,20 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from agentv_ci.atomic import replacing
+from agentv_ci.base.atomic import replacing
+from agentv_ci.base.prices import price_of, unpriced_name
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of
 from agentv_ci.contracts.results import Expense, ResultRow, RowSource
 from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.errors import UsageError
-from agentv_ci.prices import price_of, unpriced_name
 from agentv_ci.results.caps import NOTHING_USED, Used, is_capped
 from agentv_ci.results.expenses import as_earlier, earlier_cost
 from agentv_ci.results.files import ResultsFormat, form, read_items
 from agentv_ci.results.journal import KeptRows, claim
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result, is_settled
-from agentv_ci.text import counted
 
 HasSameSettings = Callable[[ResultRow, PlanCase], bool]
 

@@ -16,9 +16,9 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import SafeRepresenter
 
+from agentv_ci.base.json_access import MAX_DEPTH, well_formed
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.json_access import MAX_DEPTH, well_formed
 
 FREE_DATA_IS_TEXT = False
 """People read this format."""

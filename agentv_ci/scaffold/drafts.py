@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.contracts.cli_target import CLI_PLACEHOLDERS, gives_prompt, quoted_placeholders, unknown_placeholders
 from agentv_ci.contracts.environment_references import OPENING, variable_of, variables_in
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import SchemaName, text
-from agentv_ci.text import did_you_mean, listed
 
 FILES = Path(__file__).parent / "files"
 

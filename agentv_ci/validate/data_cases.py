@@ -8,13 +8,13 @@ from itertools import islice
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from agentv_ci.case_rows import VARIABLE, FilledCase, filled_cases, problem_diagnostic
+from agentv_ci.base.case_rows import VARIABLE, FilledCase, filled_cases, problem_diagnostic
+from agentv_ci.base.json_access import found_at
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import FIXED_RULES, Diagnostic
 from agentv_ci.contracts.documents import DataProblem
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.source import SHORT_FORMS, Pointer, locate, spell
-from agentv_ci.json_access import found_at
 from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import check_reference

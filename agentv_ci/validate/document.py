@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
+from agentv_ci.base.text import did_you_mean
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic, RuleSetting
 from agentv_ci.contracts.documents import CheckedDocument, Document, DocumentContext
@@ -16,7 +17,6 @@ from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.jsonschema.schemas import MOST_EXPLAINED
-from agentv_ci.text import did_you_mean
 from agentv_ci.validate import data_cases
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import (

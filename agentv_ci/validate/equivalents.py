@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from agentv_ci.base.text import listed, nearest
 from agentv_ci.contracts.answer_evaluators import TextEvaluator
 from agentv_ci.contracts.base import members_of
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
-from agentv_ci.text import listed, nearest
 
 FIELDS: Mapping[str, tuple[str, str]] = {
     "threshold": ("min_score", "min_score"),

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from agentv_ci.base.json_access import text_at
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import DocumentContext, ReferencedFile
 from agentv_ci.contracts.source import Pointer, Source, diagnostic_at, locate, spell
-from agentv_ci.json_access import text_at
-from agentv_ci.text import shortened
 from agentv_ci.validate.walk import as_written
 
 STAND_IN = "(missing)"

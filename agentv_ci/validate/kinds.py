@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from typing_extensions import TypeAliasType
 
+from agentv_ci.base.json_access import value_at
+from agentv_ci.base.text import did_you_mean, nearest
 from agentv_ci.contracts.base import Authored, JsonValue, members_of, short_fields, spellings
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.source import Pointer, spell
 from agentv_ci.contracts.targets import Target
-from agentv_ci.json_access import value_at
 from agentv_ci.jsonschema.violations import Violation
-from agentv_ci.text import did_you_mean, nearest
 from agentv_ci.validate.equivalents import instead_of_type
 from agentv_ci.validate.findings import Finder
 

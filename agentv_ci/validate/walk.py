@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
 
+from agentv_ci.base.json_access import value_at
 from agentv_ci.contracts.base import (
     Authored,
     JsonObject,
@@ -19,7 +20,6 @@ from agentv_ci.contracts.base import (
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.json_access import value_at
 
 
 def mappings(

@@ -9,7 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from agentv_ci.case_rows import VARIABLE, is_template
+from agentv_ci.base.case_rows import VARIABLE, is_template
+from agentv_ci.base.json_access import text_at, value_at
+from agentv_ci.base.model_errors import refusals
+from agentv_ci.base.text import did_you_mean, listed, nearest, shortened
 from agentv_ci.contracts.answer_evaluators import FIELD_PATH
 from agentv_ci.contracts.base import JsonValue, kind_in_short, members_of, short_fields
 from agentv_ci.contracts.diagnostics import SPACE_HINT, Diagnostic
@@ -18,11 +21,8 @@ from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.gate import PERCENTAGE
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.json_access import text_at, value_at
 from agentv_ci.jsonschema.schemas import SchemaName
 from agentv_ci.jsonschema.violations import Violation, violations
-from agentv_ci.model_errors import refusals
-from agentv_ci.text import did_you_mean, listed, nearest, shortened
 from agentv_ci.validate.equivalents import instead_of_field, instead_of_type
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.kinds import (

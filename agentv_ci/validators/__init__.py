@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agentv_ci.text import did_you_mean, listed, shortened, well_formed_text
+from agentv_ci.base.text import did_you_mean, listed, shortened, well_formed_text
 from agentv_ci.validators.builtin import BUILT_IN, built_in
 from agentv_ci.validators.runs import normalized
 

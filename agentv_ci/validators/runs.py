@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeGuard, get_args
 
+from agentv_ci.base.json_access import read_json, well_formed
+from agentv_ci.base.text import shortened, well_formed_text
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.diagnostics import Severity
-from agentv_ci.json_access import read_json, well_formed
-from agentv_ci.text import shortened, well_formed_text
 
 SHOWN = 80
 """Most characters of a value that a message shows."""

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentv_ci.base.guarded_git import NO_REPOSITORY, git_command, without_settings
+from agentv_ci.base.process import ProcessFailed, run
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.plan_parts import PlanCommit, PlanFile, PlanFolder, PlanWorkspace
 from agentv_ci.contracts.results import Change
-from agentv_ci.guarded_git import NO_REPOSITORY, git_command, without_settings
-from agentv_ci.process import ProcessFailed, run
-from agentv_ci.text import shortened
 from agentv_ci.workspaces.trees import (
     Entry,
     changes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.base.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.plan_parts import PlanWorkspace
 

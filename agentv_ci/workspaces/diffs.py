@@ -7,8 +7,8 @@ from difflib import unified_diff
 
 from msgspec import Struct
 
+from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.results import Change
-from agentv_ci.text import well_formed_text
 from agentv_ci.workspaces.bases import Base
 from agentv_ci.workspaces.trees import content_of
 

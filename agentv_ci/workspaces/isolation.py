@@ -16,8 +16,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agentv_ci.base.process import ProcessFailed, run
 from agentv_ci.contracts.workspaces import Isolation, WorkspaceLimits
-from agentv_ci.process import ProcessFailed, run
 from agentv_ci.workspaces.keyring import leave_session_keyring
 from agentv_ci.workspaces.programs import SYSTEM
 

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from agentv_ci.process import kill_marked
+from agentv_ci.base.process import kill_marked
 from agentv_ci.workspaces.trees import remove_tree
 
 PREFIX = "agentv-ci-run-"

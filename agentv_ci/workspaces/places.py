@@ -19,14 +19,14 @@ from typing import IO, Literal, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.atomic import keep_out_of_git
+from agentv_ci.base.atomic import keep_out_of_git
+from agentv_ci.base.process import ProcessFailed, ProgramNotStarted, child_environment, kill_marked, run
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.exchange import Listener, Log, ProcessResult
 from agentv_ci.contracts.plan_parts import PlanFile, PlanWorkspace
 from agentv_ci.contracts.results import Change
 from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.errors import UsageError
-from agentv_ci.process import ProcessFailed, ProgramNotStarted, child_environment, kill_marked, run
-from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import Base, UnusableWorkspace, base_in, fill, lay
 from agentv_ci.workspaces.contents import key_of
 from agentv_ci.workspaces.isolation import Box, Means, means_of

@@ -17,12 +17,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.base.canonical import canonical, digest_of
+from agentv_ci.base.left_files import open_left
+from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.attachments import MAX_POINTER_BYTES, is_lfs_pointer
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.results import Change
-from agentv_ci.left_files import open_left
-from agentv_ci.text import well_formed_text
 from agentv_ci.workspaces.globs import matches
 
 NEVER = frozenset({".git", ".agentv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})

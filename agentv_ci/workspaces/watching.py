@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from agentv_ci.base.process import Watch, usage_of
 from agentv_ci.contracts.workspaces import WorkspaceLimits
-from agentv_ci.process import Watch, usage_of
 
 INTERVAL_S = 0.1
 MIB = 1024 * 1024

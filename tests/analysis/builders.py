@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.effects import Effect, Metric, Pair
+from agentv_ci.analysis.statistics.effects import Effect, Metric, Pair
 
 SCORE = Metric("score", margin=0.1)
 COST = Metric("cost", scale="ratio", higher_is_better=False, margin=0.1)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.case_changes import dropped
-from agentv_ci.analysis.exact_tests import Trials, fisher
+from agentv_ci.analysis.comparison.case_changes import dropped
+from agentv_ci.analysis.statistics.exact_tests import Trials, fisher
 from tests.analysis.test_exact_tests import trials_of
 
 BROKEN, REPAIRED, STEADY = Trials(5, 5, 0, 5), Trials(0, 5, 5, 5), Trials(5, 5, 5, 5)

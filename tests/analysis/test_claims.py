@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from agentv_ci.analysis.claims import claim, claims, discoveries
-from agentv_ci.analysis.effects import Effect, Metric
+from agentv_ci.analysis.statistics.claims import claim, claims, discoveries
+from agentv_ci.analysis.statistics.effects import Effect, Metric
 from tests.analysis.builders import COST, SCORE, estimated
 
 ERRORS = Metric("errors", higher_is_better=False, margin=0.1)

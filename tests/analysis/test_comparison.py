@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentv_ci.analysis.baseline import baseline_of, baseline_text, outcome_of
-from agentv_ci.analysis.comparison import BaselineComparison, Side, compare, compare_sides
-from agentv_ci.analysis.statement import Terms
+from agentv_ci.analysis.comparison.baseline import baseline_of, baseline_text, outcome_of
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side, compare, compare_sides
+from agentv_ci.analysis.comparison.statement import Terms
 from agentv_ci.contracts.comparison import BaselineDocument, Change, Comparison
 from tests.support import NOW
 from tests.support.runs import case, outcomes_of, plan, rows_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg, stats
 from statsmodels.regression.linear_model import OLS
 
-from agentv_ci.analysis.effects import LEAST_ERROR, Effect, Metric, Pair, effect, quantile
+from agentv_ci.analysis.statistics.effects import LEAST_ERROR, Effect, Metric, Pair, effect, quantile
 from tests.analysis.builders import COST, SCORE, experiments, pairs_of
 
 LOOKS = st.sampled_from([None, 0.05, 0.3])

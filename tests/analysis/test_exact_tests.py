@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentv_ci.analysis import exact_tests
-from agentv_ci.analysis.exact_tests import Trials, cochran_mantel_haenszel, fisher
+from agentv_ci.analysis.statistics import exact_tests
+from agentv_ci.analysis.statistics.exact_tests import Trials, cochran_mantel_haenszel, fisher
 
 COUNTS = st.integers(1, 8)
 

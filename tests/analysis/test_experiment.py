@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.experiment import Judgement
-from agentv_ci.analysis.experiment_looks import in_rounds, look_ends
-from agentv_ci.analysis.experiment_plan import ExperimentPlan, experiment_plan
-from agentv_ci.analysis.experiment_trials import cluster_of
+from agentv_ci.analysis.experiment.experiment import Judgement
+from agentv_ci.analysis.experiment.looks import in_rounds, look_ends
+from agentv_ci.analysis.experiment.plan import ExperimentPlan, experiment_plan
+from agentv_ci.analysis.experiment.trials import cluster_of
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.experiment import ExperimentDocument

@@ -21,7 +21,7 @@ from experiment_draws import (
     tail_of,
 )
 
-from agentv_ci.analysis.effects import Metric, Pair, effect
+from agentv_ci.analysis.statistics.effects import Metric, Pair, effect
 
 METRIC = Metric("score")
 SMALLEST = 0.1

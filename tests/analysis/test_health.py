@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv_ci.analysis.health.report import health_of
-from agentv_ci.canonical import digest_of
+from agentv_ci.base.canonical import digest_of
 from agentv_ci.contracts.ledger import CaseLine, Damage, JudgedAnswer, Ledger
 from tests.support.ledgers import case_line
 from tests.support.ledgers import ledger_of as runs_of

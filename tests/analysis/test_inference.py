@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentv_ci.analysis.inference import (
+from agentv_ci.analysis.statistics.inference import (
     EXACT_UP_TO,
     change_interval,
     detectable_mean_drop,

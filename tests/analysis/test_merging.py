@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv_ci.analysis.comparison import BaselineComparison, Side
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side
 from agentv_ci.analysis.merging import MANY_TRIALS, Part, merge
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.base import Verdict

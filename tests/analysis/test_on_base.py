@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agentv_ci.analysis.on_base import OnBase, in_history
+from agentv_ci.analysis.cases.on_base import OnBase, in_history
 from agentv_ci.contracts.ledger import CaseLine
 from tests.support.ledgers import case_line, ledger_of
 from tests.support.runs import case as planned

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.comparison import BaselineComparison, Side
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app.run import conclude as app_run
 from agentv_ci.contracts.base import Verdict

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentv_ci.analysis.makeup import NO_MAKEUP
-from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome, PassedOutcome
-from agentv_ci.analysis.tally import Tally
-from agentv_ci.analysis.trial_outcomes import MAX_FINDING
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, FullOutcome, PassedOutcome
+from agentv_ci.analysis.cases.provenance import NO_MAKEUP
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.analysis.cases.trial_outcomes import MAX_FINDING
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.results import ResultRow, RowSource, Usage
 from tests.support.runs import SUITE, case, finding, outcomes_of, plan, row, rows_of
@@ -157,7 +157,7 @@ def test_without_a_plan_the_row_that_expects_most_describes_the_case() -> None:
 
 
 def test_findings_of_the_worst_trials_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentv_ci.analysis.tally.MAX_FINDINGS", 4)
+    monkeypatch.setattr("agentv_ci.analysis.cases.tally.MAX_FINDINGS", 4)
     one = case(trials=6)
     tally = Tally.of(plan(one))
     for number, score in enumerate((0.5, 0.1, 0.4, 0.2), 1):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from agentv_ci.analysis.effects import Metric, Pair, effect
-from agentv_ci.analysis.power import (
+from agentv_ci.analysis.experiment.planning import (
     MOST_TRIALS,
     Design,
     Spread,
@@ -23,6 +22,7 @@ from agentv_ci.analysis.power import (
     spread_of_trials,
     trials_needed,
 )
+from agentv_ci.analysis.statistics.effects import Metric, Pair, effect
 from tests.analysis.builders import COST, SCORE, pairs_of
 
 DESIGNS = st.builds(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.analysis.comparison import BaselineComparison, Side
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.quarantine import Quarantine, QuarantineState, state_on
 from agentv_ci.contracts.report import Ending, RunReport, ShardRecord
 from tests.support import NOW

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentv_ci.analysis import sequence
-from agentv_ci.analysis.sequence import boundary, normal_z, p_value
+from agentv_ci.analysis.statistics import sequence
+from agentv_ci.analysis.statistics.sequence import boundary, normal_z, p_value
 
 DRIFTS = st.floats(0.05, 8)
 Z = np.linspace(-60, 60, 6001)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.comparison import Side, compare_sides
-from agentv_ci.analysis.metric_changes import Limit, limits_of
-from agentv_ci.analysis.metric_texts import metric_text
-from agentv_ci.analysis.statement import Terms
-from agentv_ci.analysis.tally import Tally
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.analysis.comparison.comparison import Side, compare_sides
+from agentv_ci.analysis.comparison.metric_changes import Limit, limits_of
+from agentv_ci.analysis.comparison.metric_texts import metric_text
+from agentv_ci.analysis.comparison.statement import Terms
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.comparison import Comparison, MetricChange, Statement
 from agentv_ci.contracts.plan import PlanCase

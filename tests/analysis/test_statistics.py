@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.outcomes import CaseOutcome, FullOutcome
+from agentv_ci.analysis.cases.counts import apart, count, describe, p_text
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, FullOutcome
 from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.significance import mean_score_change, pass_rate_change
-from agentv_ci.analysis.statistics import apart, count, describe, p_text
+from agentv_ci.analysis.statistics.significance import mean_score_change, pass_rate_change
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Counts, Ending, RunReport, Statistics

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from agentv_ci.analysis.claims import Claim, claim
-from agentv_ci.analysis.effects import Effect, Metric
-from agentv_ci.analysis.stopping import Planned, Stop, chance_of_decision, is_decided, stop
+from agentv_ci.analysis.experiment.stopping import Planned, Stop, chance_of_decision, is_decided, stop
+from agentv_ci.analysis.statistics.claims import Claim, claim
+from agentv_ci.analysis.statistics.effects import Effect, Metric
 from tests.analysis.builders import SCORE, estimated
 
 PLAN = Planned(pairs=1000, clusters=100)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentv_ci.analysis.student import critical, two_sided_p, upper_tail
+from agentv_ci.analysis.statistics.student import critical, two_sided_p, upper_tail
 
 DEGREES = st.floats(0.6, 5_000)
 

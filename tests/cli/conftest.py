@@ -8,7 +8,7 @@ import pytest
 
 from tests.action import events
 from tests.cli.builders import GREETS, PASSES, Job
-from tests.publish.workflows import HEAD
+from tests.github.workflows import HEAD
 from tests.support.evals import KEY
 from tests.support.projects import Project
 

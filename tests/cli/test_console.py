@@ -12,11 +12,11 @@ import click
 import pytest
 from msgspec.structs import replace
 
+from agentv_ci.base.text import ANSI
 from agentv_ci.cli import progress
 from agentv_ci.cli.progress import failure_line, live_lines, plain_line, show_progress
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress
-from agentv_ci.text import ANSI
 from tests.cli.builders import Terminal, screen
 from tests.support.evals import tool
 from tests.support.projects import HELLO, Project

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.app.fmt import FormattedFile, format_paths
+from agentv_ci.app.documents.fmt import FormattedFile, format_paths
 from agentv_ci.load.events import Unparsable
 from agentv_ci.load.parse import parse_yaml
 from tests.support import REPOSITORY, run_command, write

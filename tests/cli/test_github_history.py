@@ -38,7 +38,7 @@ class Clock:
 @pytest.fixture
 def server(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitServer]:
     """The repository on GitHub; the job's own checkout knows nothing of it."""
-    monkeypatch.setattr("agentv_ci.app.environment.datetime", Clock())
+    monkeypatch.setattr("agentv_ci.app.run.environment.datetime", Clock())
     found = GitServer(tmp_path / "served", TOKEN)
     git(tmp_path, "init", "-q", "--bare", "-b", "main", str(found.folder / "acme/demo.git"))
     git(found.folder / "acme/demo.git", "config", "http.receivepack", "true")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.action import events
 from tests.cli.builders import GREETS, KEYED, PASSES, Job
-from tests.publish.workflows import HEAD
+from tests.github.workflows import HEAD
 from tests.support import CommandResult, clean_environment, has_ended
 from tests.support.evals import tool
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
-from agentv_ci.app.evaluator_lines import EvaluatorLines
-from agentv_ci.app.github_publish import FailOn, exit_code
-from agentv_ci.app.github_run import action_run
+from agentv_ci.app.documents.evaluator_lines import EvaluatorLines
+from agentv_ci.github.publish import FailOn, exit_code
+from agentv_ci.github.run import action_run
 from tests.action import events
 from tests.action.github_api import FakeGitHub, Run
 from tests.cli.builders import GREETS, KEYED, LEAVES, PASSES, Job
-from tests.publish.workflows import HEAD
+from tests.github.workflows import HEAD
 from tests.support import REPOSITORY, write
 from tests.support.evals import tool
 

@@ -36,7 +36,7 @@ class TestResults:
         def crash(*_: object, **__: object) -> None:
             raise ZeroDivisionError("by zero")
 
-        monkeypatch.setattr("agentv_ci.app.compile.compile_paths", crash)
+        monkeypatch.setattr("agentv_ci.app.documents.compile.compile_paths", crash)
         done = job.step()
         assert (done.code, "ZeroDivisionError" in done.out) == (70, False)
         assert "this is a bug in agentv-ci; please report it with the traceback below\n" in done.err
@@ -196,7 +196,7 @@ class TestSignals:
 
     def test_signal_before_the_run_is_recorded(self, job: Job) -> None:
         script = (
-            "import os; import agentv_ci.app.compile as compiling; from agentv_ci.cli import run\n"
+            "import os; import agentv_ci.app.documents.compile as compiling; from agentv_ci.cli import run\n"
             f"compiling.compile_paths = lambda *_, **__: os.kill(os.getpid(), {int(signal.SIGTERM)})\n"
             "raise SystemExit(run(['github', 'run', '--exit-zero']))\n"
         )

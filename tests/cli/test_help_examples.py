@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.cli import COMMANDS
-from tests.adopt.test_adopt import JUNIT, PROMPTFOO
+from tests.other_tools.adopt.test_adopt import JUNIT, PROMPTFOO
 from tests.support import CommandResult, run_command, run_program, write
 
 pytestmark = pytest.mark.slow

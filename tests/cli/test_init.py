@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from agentv_ci.app import init as starting
-from agentv_ci.app.init import plan_start, write_start
-from agentv_ci.app.validate import check_paths
+from agentv_ci.app.documents import init as starting
+from agentv_ci.app.documents.init import plan_start, write_start
+from agentv_ci.app.documents.validate import check_paths
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, STARTERS, Choices, drafts
 from tests.cli.builders import KEYED, Terminal

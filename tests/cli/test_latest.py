@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.app.latest import latest_results, link_latest
+from agentv_ci.app.run.latest import latest_results, link_latest
 from tests.support import write
 from tests.support.evals import tool
 from tests.support.projects import Project

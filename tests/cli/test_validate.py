@@ -96,8 +96,8 @@ def test_processes_may_start_either_way(method: str, project: Project, monkeypat
     project.write({f"many/{number % 4}/{number:03}.yaml": texts[number % 5] for number in range(130)})
     project.write({"many/2/targets.yaml": "a: [\n", "many/3/.agentv.yaml": "rules: {AV102: error}\n"})
     begin = Mock(return_value=method)
-    monkeypatch.setattr("agentv_ci.app.check_files.start_method", begin)
-    monkeypatch.setattr("agentv_ci.app.check_files.WORTH_A_PROCESS_BYTES", 1_000)
+    monkeypatch.setattr("agentv_ci.app.documents.check_files.start_method", begin)
+    monkeypatch.setattr("agentv_ci.app.documents.check_files.WORTH_A_PROCESS_BYTES", 1_000)
     one, two = (project.run("validate", "many", "--format", "json", "--jobs", jobs) for jobs in ("1", "2"))
     assert (one, begin.call_count) == (two, 1)
     assert one.code == 1

@@ -8,8 +8,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from agentv_ci.app.compile import Selection, compile_paths, plan_document, write_plan
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.app.documents.compile import Selection, compile_paths, plan_document, write_plan
+from agentv_ci.base.canonical import canonical, digest_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.errors import InvalidInput
 from tests.support import write

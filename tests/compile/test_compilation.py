@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentv_ci.app.workspace import Documents
+from agentv_ci.app.documents.documents import Documents
 from agentv_ci.compile.compilation import Compilation
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.errors import BUG

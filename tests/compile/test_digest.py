@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import rfc8785
 
-from agentv_ci.app.workspace import read_yaml
+from agentv_ci.app.documents.documents import read_yaml
 from agentv_ci.compile.diff import diff
 from agentv_ci.contracts.base import short_fields
 from agentv_ci.contracts.evaluators import AuthoredEvaluator

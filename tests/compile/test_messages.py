@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.canonical import digest_of
+from agentv_ci.base.canonical import digest_of
 from tests.compile.builders import EVAL, Files, compile_here, evals, with_file
 
 NEAR, NEXT, FAR = "evals/.agentv.yaml", "evals/.agentv/config.yaml", ".agentv/config.yaml"

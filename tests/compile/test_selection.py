@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.app.workspace import Documents
+from agentv_ci.app.documents.documents import Documents
 from agentv_ci.compile.overrides import narrowed
 from agentv_ci.compile.selection import CaseFilter, facts_of, matches_id
 from agentv_ci.contracts.base import JsonObject

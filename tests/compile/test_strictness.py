@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.app.workspace import read_yaml
+from agentv_ci.app.documents.documents import read_yaml
 from agentv_ci.compile.strictness import Held, held_to
 from agentv_ci.contracts.plan import Plan
 from tests.compile.builders import EVAL, MOCK, case, compile_here, contains, evals, targets

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agentv_ci.app.workspace import read_yaml
+from agentv_ci.app.documents.documents import read_yaml
 from agentv_ci.contracts.exchange import Ask, Grade, JudgeQuestion, Log, ProviderError, Request, Response
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.plan_evaluators import PlanEvaluator

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentv_ci.base.redaction import MASK, Redactor
 from agentv_ci.contracts.exchange import Grade
 from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices
-from agentv_ci.redaction import MASK, Redactor
 from tests.evaluate.builders import Judge, answered, evaluator, plan_case, submission, tools
 
 SECRET = "sk-Canary.0123"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv_ci.base.redaction import Redactor
+from agentv_ci.base.text import printable
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.scoring import assessment_of
-from agentv_ci.redaction import Redactor
-from agentv_ci.text import printable
 from tests.evaluate.builders import assess, evaluator, tools
 from tests.support import write
 from tests.support.projects import Project

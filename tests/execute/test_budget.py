@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentv_ci.base.prices import cost_of_response
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
-from agentv_ci.prices import cost_of_response
 from tests.execute.builders import target
 from tests.support.runs import suite
 

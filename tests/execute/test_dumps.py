@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from agentv_ci.base.redaction import Redactor
 from agentv_ci.contracts.exchange import ChatMessage, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.execute.dumps import Dumps
-from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial
 from tests.execute.builders import question, target
 from tests.support.runs import case, suite

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentv_ci.base.redaction import NO_SECRETS
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import about_case
 from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.run_services import MAX_WARNINGS, Progress, RunLog
-from agentv_ci.redaction import NO_SECRETS
 from tests.servers.chat_api import Step, answers, chat_api, fails, says
 from tests.servers.http import Reply
 from tests.support import NOW, CommandResult, FakeClock, clean_environment, run_command, write

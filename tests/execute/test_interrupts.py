@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.app.report_files import RunOutcome
+from agentv_ci.app.run.files import RunOutcome
 from agentv_ci.results.files import read_rows
 from tests.servers.chat_api import chat_api, fails, says
 from tests.servers.http import Reply

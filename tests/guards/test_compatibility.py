@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.app.compile import read_plan
+from agentv_ci.app.documents.compile import read_plan
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.files import read_rows
 from tests.support import REPOSITORY, run_command

@@ -14,7 +14,7 @@ from tempfile import gettempdir
 import pytest
 
 from agentv_ci import errors
-from agentv_ci.app.validate import check_paths
+from agentv_ci.app.documents.validate import check_paths
 from agentv_ci.cli import COMMANDS
 from agentv_ci.contracts.diagnostics import PROOF_RULES, RULES
 from tests import render_docs

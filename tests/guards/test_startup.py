@@ -17,7 +17,7 @@ HEAVY = (
     *("asyncio", "tenacity", "junit_xml", "regex", "msgspec"),
 )
 RUNNING = ("agentv_ci.execute", "agentv_ci.evaluate", "httpx", "jinja2", "tenacity", "rich", "asyncio", "junit_xml")
-REPORTING = ("agentv_ci.report", "agentv_ci.publish", "agentv_ci.results", "agentv_ci.analysis")
+REPORTING = ("agentv_ci.report", "agentv_ci.github", "agentv_ci.results", "agentv_ci.analysis")
 SIMPLE = str(REPOSITORY / "docs" / "examples" / "simple")
 FORBIDDEN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("validate", "simple"): (
@@ -36,7 +36,8 @@ FORBIDDEN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("eval", "simple", "--dry-run", "--out", "results.jsonl"): (
         *("agentv_ci.plugins", "sqlite3", "agentv_ci.compile.estimate", "agentv_ci.contracts.command_output"),
         *("importlib.metadata", "jinja2", "httpx"),
-        *("agentv_ci.analysis.comparison", "agentv_ci.contracts.comparison", "agentv_ci.contracts.experiment_report"),
+        *("agentv_ci.analysis.comparison.comparison", "agentv_ci.contracts.comparison"),
+        "agentv_ci.contracts.experiment_report",
         "agentv_ci.validate.rules.judge_scales",
     ),
     ("report", "results.jsonl"): (

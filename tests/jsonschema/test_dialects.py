@@ -109,7 +109,7 @@ def test_numbers_of_any_size_are_multiples_or_not(factor: float, number: float, 
 @pytest.mark.parametrize("inside", ["#", "urn:part", "#/definitions/part"])
 def test_pattern_is_bounded_in_every_part(draft: str, inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of a bundle name their dialect, too."""
-    monkeypatch.setattr("agentv_ci.patterns.TIMEOUT_S", 0.1)
+    monkeypatch.setattr("agentv_ci.base.patterns.TIMEOUT_S", 0.1)
     slow: JsonObject = {"$schema": draft, "pattern": "^(a|a)*$"}
     schema: JsonObject = {"$id": "urn:whole", **slow, "definitions": {"part": {"$id": "urn:part", **slow}}}
     with pytest.raises(CannotCheck, match="a pattern of the schema took longer than 2 s"):

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator, validators
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from agentv_ci.app.workspace import read_yaml
+from agentv_ci.app.documents.documents import read_yaml
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.jsonschema.refs import Read, bad_ref, bundle
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentv_ci.app.environment import system_environment
+from agentv_ci.app.run.environment import system_environment
 from agentv_ci.contracts.ledger import Damage, Ledger
 from agentv_ci.errors import LedgerUnavailable
 from agentv_ci.ledger.place import BRANCH, LedgerPlace, add_to_ledger, read_ledger

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.app.environment import system_environment
+from agentv_ci.app.run.environment import system_environment
 from agentv_ci.contracts.ledger import Damage, LedgerRun
 from agentv_ci.errors import LedgerUnavailable
 from agentv_ci.jsonschema.violations import violations

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.app.compile import read_plan
+from agentv_ci.app.documents.compile import read_plan
 from agentv_ci.errors import InvalidInput, UsageError
 from tests.compile.builders import compile_here, document_digest, rich, text_of
 from tests.support import run_command

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.base.redaction import NO_SECRETS
 from agentv_ci.contracts.command_output import Estimate
 from agentv_ci.errors import UsageError
 from agentv_ci.mcp_server.answers import MAX_CHARACTERS, presented
 from agentv_ci.mcp_server.calls import Busy, Calls
 from agentv_ci.mcp_server.runs import Allowance
-from agentv_ci.redaction import NO_SECRETS
 from tests.mcp_server.builders import answer_to, connected, refusal_of
 from tests.servers.chat_api import chat_api, says
 from tests.support import has_ended

@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from agentv_ci.app.explain import explain
+from agentv_ci.app.documents.explain import explain
 from agentv_ci.contracts.diagnostics import PROOF_RULES, RULES
 from tests.mcp_server.builders import answer_to, connected, refusal_of
 from tests.support import run_command

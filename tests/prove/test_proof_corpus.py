@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.app.validate import check_paths
+from agentv_ci.app.documents.validate import check_paths
 from agentv_ci.load.parse import parse_yaml
 from tests.support import run_command
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agentv_ci.analysis.tally import Tally
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.cli.console import show_summary
 from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.command_output import DiagnosticsDocument, PlanDiff
@@ -25,7 +26,6 @@ from agentv_ci.report.job import Job, text
 from agentv_ci.report.renderers import renderer, terminal
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.report.view import Links, RunView
-from agentv_ci.workflow_commands import annotation_command
 from tests.schema_rendering import Renderer
 from tests.support.markdown import MARKUP, MarkdownPage
 

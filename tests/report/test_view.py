@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 
 from agentv_ci.analysis.run_report import report
+from agentv_ci.base.text import dollars
 from agentv_ci.compile.selection import matches_id
 from agentv_ci.contracts.report import Ending
 from agentv_ci.report.renderers import markdown, terminal
 from agentv_ci.report.renderers.html import document
 from agentv_ci.report.view import Links, RunView, cut_text, rerun_command
-from agentv_ci.text import dollars
 from tests.support.runs import case, plan, row, well_formed_text
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.app.workspace import read_yaml
+from agentv_ci.app.documents.documents import read_yaml
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import InputMessageRecord, OutputMessage, ResultRow, ToolCall, TraceSummary, Usage
 from agentv_ci.results import jsonl, yaml

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.app.report_files import RunFiles, RunOutcome
+from agentv_ci.app.documents.compile import Selection, compile_paths
+from agentv_ci.app.run.files import RunFiles, RunOutcome
 from agentv_ci.app.run.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.cli_target import gives_prompt

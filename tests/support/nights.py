@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.canonical import digest_of
+from agentv_ci.base.canonical import digest_of
 from agentv_ci.contracts.command_output import HealthReport
 from agentv_ci.contracts.ledger import CaseLine, JudgedAnswer, Ledger, LedgerRun, RunLine
 from agentv_ci.ledger.lines import file_of

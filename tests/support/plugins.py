@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci import installed_plugins
+from agentv_ci.base import installed_plugins
 from tests.support.files import write
 
 POLITENESS = """

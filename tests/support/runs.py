@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.tally import Tally
 from agentv_ci.analysis.run_report import report, run_report_of
-from agentv_ci.analysis.tally import Tally
 from agentv_ci.contracts.answer_evaluators import ContainsEvaluator
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.command_output import DiagnosticRecord, DiagnosticsDocument, DiagnosticsSummary, FileRecord

@@ -11,7 +11,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from agentv_ci.analysis.comparison import BaselineComparison, Side
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.base import JsonValue, Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSource

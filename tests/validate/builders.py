@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentv_ci.app.validate import check_paths
+from agentv_ci.app.documents.validate import check_paths
 from agentv_ci.contracts.diagnostics import Diagnostic
 
 CASE = """\

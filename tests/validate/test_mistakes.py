@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.app.workspace import read_yaml
+from agentv_ci.app.documents.documents import read_yaml
 from agentv_ci.contracts.base import short_fields
 from agentv_ci.contracts.diagnostics import Diagnostic, Kind
 from agentv_ci.contracts.documents import DocumentContext

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.app.validate import check_paths
+from agentv_ci.app.documents.validate import check_paths
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic, FileDiagnostics
 from agentv_ci.contracts.source import Mark, Pointer, Source, locate

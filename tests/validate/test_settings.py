@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.app.validate import check_paths
+from agentv_ci.app.documents.validate import check_paths
 from agentv_ci.contracts.diagnostics import FIXED_RULES
 from agentv_ci.errors import UsageError
 from tests.support import run_command, write

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agentv_ci import process
+from agentv_ci.base import process
 from tests.execute.agents.builders import events, script
 from tests.workspaces.builders import KINDS, Agent
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.process import run
+from agentv_ci.base.process import run
 from agentv_ci.workspaces.isolation import Box, Means, means_of
 from agentv_ci.workspaces.programs import Hidden, installation, needed_by, packages_of, program_of
 from tests.support import write

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
 from agentv_ci.analysis.health.verdicts import begin_of, finding
+from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.command_output import HealthFinding
 from agentv_ci.contracts.ledger import CaseLine
-from agentv_ci.text import counted, listed
 
 MIN_CHANGES = 3
 """Times that redundant cases must begin to pass together, and times that they must stop."""

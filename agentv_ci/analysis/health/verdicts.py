@@ -8,10 +8,10 @@ from statistics import variance
 
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
 from agentv_ci.analysis.health.shifts import Shift
-from agentv_ci.analysis.inference import rate_interval
+from agentv_ci.analysis.statistics.inference import rate_interval
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.command_output import HealthFinding, HealthKind
 from agentv_ci.contracts.proof import CaseProof
-from agentv_ci.text import counted
 
 STEADY = 0.05
 """Share of trials that may disagree with the others in a case that is not flaky."""

@@ -13,8 +13,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv_ci import version
-from agentv_ci.app.environment import system_environment
-from agentv_ci.app.grading import grader
+from agentv_ci.app.run.environment import system_environment
+from agentv_ci.app.run.grading import grader
+from agentv_ci.base.redaction import Redactor, secrets_of
+from agentv_ci.base.source_files import changed_files
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.plan import Plan, PlanCase, seed_of
@@ -32,11 +35,8 @@ from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, ignore
 from agentv_ci.execute.stores import Store
 from agentv_ci.execute.trial_runner import LocalTrials, RunState
-from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.caps import NOTHING_USED, Used
 from agentv_ci.results.rows import Trial
-from agentv_ci.source_files import changed_files
-from agentv_ci.text import listed
 from agentv_ci.workspaces.places import Workspaces
 
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
-from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
-from agentv_ci.app.validations import validate_runs
+from agentv_ci.app.run.files import RunFiles, RunOutcome, why, write_reports
+from agentv_ci.app.run.validations import validate_runs
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, ScenarioReport, quarantine_of
 from agentv_ci.contracts.results import ResultRow
@@ -20,7 +20,7 @@ from agentv_ci.results.files import UnreadableResults, read_rows, scan_rows
 from agentv_ci.results.resume import ResumedResults
 
 if TYPE_CHECKING:
-    from agentv_ci.analysis.comparison import BaselineComparison
+    from agentv_ci.analysis.comparison.comparison import BaselineComparison
     from agentv_ci.contracts.experiment_report import ExperimentReport
 
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run.conclude import conclude_resumed
+from agentv_ci.app.run.files import RunFiles, RunOutcome
 from agentv_ci.app.run.trials import run_trials
+from agentv_ci.base.text import counted
 from agentv_ci.compile.overrides import with_trials
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.results.resume import ResumedResults
-from agentv_ci.text import counted
 
 if TYPE_CHECKING:
-    from agentv_ci.analysis.comparison import BaselineComparison
+    from agentv_ci.analysis.comparison.comparison import BaselineComparison
 
 
 def suspects_of(outcome: RunOutcome) -> frozenset[CaseKey]:
@@ -31,7 +31,7 @@ def suspects_of(outcome: RunOutcome) -> frozenset[CaseKey]:
 
 def announce(outcome: RunOutcome, suspects: int, more: int, services: RunServices) -> None:
     """Say how many more trials run, and if they cannot show that a suspect is worse."""
-    from agentv_ci.analysis.comparison import too_few_to_confirm  # few runs are compared
+    from agentv_ci.analysis.comparison.comparison import too_few_to_confirm  # few runs are compared
 
     services.note(f"{counted(suspects, 'case')} undecided; {counted(more, 'more trial')} of each")
     comparison = outcome.report.comparison

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv_ci.analysis.tally import Tally
-from agentv_ci.app.compile import CompiledPlan
-from agentv_ci.app.report_files import read_run_report
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.app.documents.compile import CompiledPlan
+from agentv_ci.app.run.files import read_run_report
 from agentv_ci.compile.overrides import narrowed
 from agentv_ci.contracts.cases import matching
 from agentv_ci.contracts.packed_cases import heads_of

@@ -9,7 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from agentv_ci.app.run.other_arms import CaseName, base_of
-from agentv_ci.checkout import commit_of, credentials
+from agentv_ci.base.checkout import commit_of, credentials
+from agentv_ci.base.redaction import Redactor, secrets_of
+from agentv_ci.base.source_files import changed_files
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.packed_cases import heads_of
@@ -21,10 +24,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import load_evaluators
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
-from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.resume import EarlierRun
-from agentv_ci.source_files import changed_files
-from agentv_ci.text import listed
 from agentv_ci.version import __version__
 
 

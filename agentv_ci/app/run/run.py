@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv_ci.app.compile import CompiledPlan, places_of_targets, planned_cases
-from agentv_ci.app.report_files import RunFiles, RunOutcome
+from agentv_ci.app.documents.compile import CompiledPlan, places_of_targets, planned_cases
 from agentv_ci.app.run.conclude import conclude, conclude_resumed
 from agentv_ci.app.run.confirm import announce, confirm, suspects_of
+from agentv_ci.app.run.files import RunFiles, RunOutcome
 from agentv_ci.app.run.prepare import require_recordings
+from agentv_ci.app.run.shards import durations_of
 from agentv_ci.app.run.trials import run_trials
 from agentv_ci.app.run.wire import kept_rows
-from agentv_ci.app.shards import durations_of
+from agentv_ci.base.text import counted, first_few, on_one_line, shortened
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import ShardRecord
@@ -27,11 +28,10 @@ from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.execute.shard import part_of
 from agentv_ci.execute.trials import trials_left
 from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
-from agentv_ci.text import counted, first_few, on_one_line, shortened
 
 if TYPE_CHECKING:
     # Few runs need them.
-    from agentv_ci.analysis.experiment import Judgement
+    from agentv_ci.analysis.experiment.experiment import Judgement
     from agentv_ci.contracts.command_output import PlannedCases
 
 MAX_NAME = 80
@@ -61,7 +61,7 @@ async def run_plan(
     require_recordings(options)
     against = None
     if options.baseline is not None:
-        from agentv_ci.app.baseline import baseline_comparison
+        from agentv_ci.app.run.baseline import baseline_comparison
 
         against = baseline_comparison(
             options.baseline,

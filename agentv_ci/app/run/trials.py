@@ -7,8 +7,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from agentv_ci.app.latest import link_latest
-from agentv_ci.app.report_files import RunFiles
+from agentv_ci.app.run.files import RunFiles
+from agentv_ci.app.run.latest import link_latest
 from agentv_ci.app.run.prepare import Prepared, prepare
 from agentv_ci.app.run.wire import wired
 from agentv_ci.contracts.plan import Plan

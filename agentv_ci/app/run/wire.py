@@ -7,9 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import NamedTuple
 
-from agentv_ci.app.grading import grader
+from agentv_ci.app.run.grading import grader
 from agentv_ci.app.run.other_arms import ArmAnswers
 from agentv_ci.app.run.prepare import Prepared
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import UsageError
@@ -18,7 +19,6 @@ from agentv_ci.execute.run_services import ClusterOptions
 from agentv_ci.execute.trial_runner import LocalTrials, RunState, TrialRunner
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.resume import EarlierRun
-from agentv_ci.text import counted
 from agentv_ci.workspaces.places import Workspaces
 
 

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from agentv_ci.base.installed_plugins import UnusablePlugin, find_plugin, refused_settings
 from agentv_ci.contracts.answer_evaluators import (
     PACKAGE_HINT,
     ContainsAllEvaluator,
@@ -62,7 +63,6 @@ from agentv_ci.evaluate.evaluators import (
 from agentv_ci.evaluate.expected import compares_answer, masked_expectation, masked_miss
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.installed_plugins import UnusablePlugin, find_plugin, refused_settings
 
 Scorer = Callable[[Submission, EvaluatorServices], Awaitable[Score]]
 """Returns the score of an answer; when it cannot score, a Score with an error."""

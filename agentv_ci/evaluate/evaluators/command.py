@@ -9,14 +9,14 @@ from xml.etree import ElementTree as ET
 
 from msgspec import Struct
 
+from agentv_ci.base.left_files import read_left
+from agentv_ci.base.patterns import InvalidPattern, compiled, occurs
+from agentv_ci.base.process import MAX_OUTPUT_BYTES, ProcessFailed, ProgramNotStarted
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.exchange import ProcessResult, Score
 from agentv_ci.contracts.plan_evaluators import PlanCommandEvaluator, PlanJunitEvaluator
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
-from agentv_ci.left_files import read_left
-from agentv_ci.patterns import InvalidPattern, compiled, occurs
-from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProgramNotStarted
-from agentv_ci.text import shortened
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import TrialPlace, Work
 from agentv_ci.workspaces.trees import cleared

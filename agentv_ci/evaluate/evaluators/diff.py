@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan_evaluators import PlanDiffEvaluator
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
-from agentv_ci.text import counted
 from agentv_ci.workspaces.bases import UnusableWorkspace, changes_by
 from agentv_ci.workspaces.diffs import diff_of
 from agentv_ci.workspaces.globs import matches

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+from agentv_ci.base.json_access import found_at, read_unique
+from agentv_ci.base.json_values import is_same
+from agentv_ci.base.patterns import InvalidPattern, compiled, occurs
 from agentv_ci.contracts.answer_evaluators import field_steps
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.outcome_evaluators import FileEvaluator
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
-from agentv_ci.json_access import found_at, read_unique
-from agentv_ci.json_values import is_same
-from agentv_ci.patterns import InvalidPattern, compiled, occurs
 from agentv_ci.workspaces.places import Work
 
 Finding = tuple[bool, str]

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.exchange import Response, Score
 from agentv_ci.contracts.results import PRECISION, Usage, total_cost
 from agentv_ci.contracts.trace_evaluators import (
@@ -16,7 +17,6 @@ from agentv_ci.contracts.trace_evaluators import (
 )
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.text import counted
 
 
 async def latency(settings: LatencyEvaluator, submission: Submission, services: EvaluatorServices) -> Score:

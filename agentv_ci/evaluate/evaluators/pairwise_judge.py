@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from agentv_ci.canonical import digest_of
+from agentv_ci.base.canonical import digest_of
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan_evaluators import PlanPairwiseJudgeEvaluator
 from agentv_ci.contracts.results import Choice, Outcome, Preference

@@ -13,13 +13,13 @@ from threading import Thread
 from typing import Any
 
 from agentv_ci import plugins
+from agentv_ci.base.installed_plugins import UnusablePlugin, error_line, find_plugin
+from agentv_ci.base.text import shortened, well_formed_text
 from agentv_ci.contracts.evaluators import PluginEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, Part, PlanMessage, TextPart, part_outline
 from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.installed_plugins import UnusablePlugin, error_line, find_plugin
-from agentv_ci.text import shortened, well_formed_text
 
 
 async def plugin(settings: PluginEvaluator, submission: Submission, _: EvaluatorServices) -> Score:

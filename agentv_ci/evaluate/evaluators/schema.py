@@ -8,16 +8,16 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentv_ci.base.json_access import read_answer
+from agentv_ci.base.process import ProcessFailed, child_environment, run
+from agentv_ci.base.text import unfenced
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan_evaluators import PlanSchemaEvaluator
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.json_access import read_answer
 from agentv_ci.jsonschema import apart
 from agentv_ci.jsonschema.apart import TIMEOUT_APART_S, has_unevaluated
 from agentv_ci.jsonschema.dialects import CannotCheck, check
-from agentv_ci.process import ProcessFailed, child_environment, run
-from agentv_ci.text import unfenced
 
 MAX_MISSES = 100
 PACKAGES = Path(__file__).parents[3]

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from agentv_ci.base.json_access import found_at, read_unique
+from agentv_ci.base.text import counted, shortened
 from agentv_ci.contracts.answer_evaluators import field_steps
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.outcome_evaluators import StateEvaluator
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
-from agentv_ci.json_access import found_at, read_unique
-from agentv_ci.text import counted, shortened
 from agentv_ci.workspaces.places import Work
 
 TIMEOUT_S = 10.0

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from decimal import Decimal, localcontext
 
+from agentv_ci.base.json_access import found_at, read_answer, refuse_constant
+from agentv_ci.base.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, reference_problem
+from agentv_ci.base.text import shortened, unfenced
 from agentv_ci.contracts.answer_evaluators import ComparedField, FieldAccuracyEvaluator, IsJsonEvaluator, field_steps
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.json_access import found_at, read_answer, refuse_constant
-from agentv_ci.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, reference_problem
-from agentv_ci.text import shortened, unfenced
 
 MAX_QUOTED = 200
 DIGITS = 2 * MAX_EXPONENT

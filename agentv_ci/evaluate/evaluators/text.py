@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
+from agentv_ci.base.patterns import TIMEOUT_S, InvalidPattern, compiled, occurs
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.answer_evaluators import (
     ContainsAllEvaluator,
     ContainsAnyEvaluator,
@@ -18,8 +20,6 @@ from agentv_ci.contracts.answer_evaluators import (
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.patterns import TIMEOUT_S, InvalidPattern, compiled, occurs
-from agentv_ci.text import shortened
 
 MAX_QUOTED = 200
 

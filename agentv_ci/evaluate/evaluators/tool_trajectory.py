@@ -12,13 +12,13 @@ from functools import partial
 from itertools import zip_longest
 from typing import Literal
 
+from agentv_ci.base.json_values import is_same
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.contracts.trace_evaluators import ExpectedCall, ToolTrajectoryEvaluator
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.json_values import is_same
 
 Fits = Callable[[ExpectedCall, ToolCall], bool]
 """Returns whether a call is the expected one."""

@@ -9,12 +9,12 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
+from agentv_ci.base.json_access import json_or_none, object_at_position, text_at
+from agentv_ci.base.process import STDOUT
+from agentv_ci.base.text import shortened
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Response, kind_of_status
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.json_access import json_or_none, object_at_position, text_at
-from agentv_ci.process import STDOUT
-from agentv_ci.text import shortened
 
 BEGINNING = re.compile(r'\{\s*"')
 """How a JSON object with a key begins."""

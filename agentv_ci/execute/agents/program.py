@@ -14,6 +14,8 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agentv_ci.base.process import ProcessFailed, ProgramNotStarted, child_environment, run
+from agentv_ci.base.source_files import names_of
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, ProviderError, Request, Response
@@ -22,8 +24,6 @@ from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import AgentFailed, FinalEvent, NotEvents, Progress, Spent, Write, all_pieces
 from agentv_ci.execute.agents.workspace import Workspace, prompt_document, workspace
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
-from agentv_ci.process import ProcessFailed, ProgramNotStarted, child_environment, run
-from agentv_ci.source_files import names_of
 
 NOT_LOGGED_IN = re.compile(
     r"no authentication information|invalid auth method|set an auth method|missing environment variable|not logged in"

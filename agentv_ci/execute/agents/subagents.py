@@ -18,9 +18,9 @@ from datetime import datetime
 from itertools import count
 from pathlib import Path
 
+from agentv_ci.base.json_access import read_json, text_at, value_at
+from agentv_ci.base.left_files import read_left
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.json_access import read_json, text_at, value_at
-from agentv_ci.left_files import read_left
 
 STALE_S = 24 * 60 * 60
 MAX_LOCK_BYTES = 64 * 1024

@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 from msgspec import Struct
 
+from agentv_ci.base.proxies import proxy_for
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.apis.compression import ACCEPTED_ENCODINGS, decompressed
 from agentv_ci.execute.apis.connection import OneConnection
-from agentv_ci.proxies import proxy_for
 
 CONNECT_TIMEOUT_S = 10.0
 MAX_BODY_BYTES = 32 * 1024 * 1024

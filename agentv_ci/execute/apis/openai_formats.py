@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
+from agentv_ci.base.json_access import objects_at, read_json, text_at, value_at
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ChatMessage, ProviderError, Request, Response, is_filtered
@@ -26,7 +27,6 @@ from agentv_ci.execute.apis.provider import (
     whole_limit_of,
 )
 from agentv_ci.execute.apis.refusals import inner_error
-from agentv_ci.json_access import objects_at, read_json, text_at, value_at
 
 VENDOR = urlsplit(OpenAITarget.fallbacks["base_url"]).hostname
 UNFINISHED = ("failed", "cancelled", "queued", "in_progress")

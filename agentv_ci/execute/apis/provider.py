@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.base.json_access import text_at
+from agentv_ci.base.retry import DEFAULT_STATUS_CODES, RetryPolicy
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import (
@@ -23,8 +25,6 @@ from agentv_ci.execute.apis.refusals import Parameters
 from agentv_ci.execute.apis.transport import Transport
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.retries import logged_retries
-from agentv_ci.json_access import text_at
-from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy
 
 DEFAULT_SYSTEM_PROMPT = "You are a careful assistant. Follow the instructions and make nothing up."
 

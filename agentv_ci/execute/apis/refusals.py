@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
+from agentv_ci.base.json_access import count_at, objects_at, text_at, value_at
+from agentv_ci.base.retry import retry_hint_s
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, kind_of_status
 from agentv_ci.execute.answers import error_message, one_line
-from agentv_ci.json_access import count_at, objects_at, text_at, value_at
-from agentv_ci.retry import retry_hint_s
 
 EXHAUSTED = re.compile(r"insufficient_quota|credit_balance|spend_limit|billing_hard_limit|PerDay")
 """Marks of a 429 that is not worth a retry; found in types, codes, details or plain text."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from agentv_ci.base.json_access import json_or_none
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.execute.answers import one_line
 from agentv_ci.execute.apis.http_client import Answer, HttpClient, without_login
 from agentv_ci.execute.apis.refusals import refused
-from agentv_ci.json_access import json_or_none
 
 
 class Transport:

@@ -10,6 +10,8 @@ from base64 import b64decode
 from collections.abc import Iterator
 from functools import partial
 
+from agentv_ci.base.json_access import objects_at, text_at, value_at
+from agentv_ci.base.retry import DEFAULT_STATUS_CODES
 from agentv_ci.contracts.api_targets import AnthropicTarget
 from agentv_ci.contracts.attachments import TEXT
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -29,8 +31,6 @@ from agentv_ci.execute.apis.provider import (
 )
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.json_access import objects_at, text_at, value_at
-from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 DEFAULT_VERSION = str(AnthropicTarget.implied["version"])
 DEFAULT_LIMIT = 8_192

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from agentv_ci.base.json_access import amount_at, count_at, json_or_none, objects_at, text_at, value_at
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProcessResult, Response
@@ -26,7 +27,6 @@ from agentv_ci.execute.agents.events import (
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import anthropic_usage, summed
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.json_access import amount_at, count_at, json_or_none, objects_at, text_at, value_at
 
 KNOWN = frozenset({"system", "assistant", "user", "result"})
 

@@ -15,6 +15,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from agentv_ci.base.json_access import json_or_none, text_at
+from agentv_ci.base.left_files import read_left
+from agentv_ci.base.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.base.source_files import names_of
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cli_target import CLI_PLACEHOLDER, CliTarget, CommandHealthcheck, HttpHealthcheck, placeholders
 from agentv_ci.contracts.exchange import InputFile, Place, ProcessResult, ProviderError, Request, Response
@@ -23,10 +27,6 @@ from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.input_files import mirrored
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
-from agentv_ci.json_access import json_or_none, text_at
-from agentv_ci.left_files import read_left
-from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
-from agentv_ci.source_files import names_of
 
 HEALTHCHECK_TIMEOUT_S = 10.0
 

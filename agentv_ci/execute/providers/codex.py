@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from agentv_ci.base.json_access import count_at, json_or_none, text_at, value_at
+from agentv_ci.base.text import printable
 from agentv_ci.contracts.agent_targets import CodexTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProcessResult, Request, Response
@@ -32,8 +34,6 @@ from agentv_ci.execute.agents.events import (
 from agentv_ci.execute.agents.program import Agent, AgentProvider
 from agentv_ci.execute.answers import error_message, summed
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
-from agentv_ci.text import printable
 
 OUTPUTS = {1: "stdout", 2: "stderr"}
 LOGS_SWITCH = "AGENTV_CODEX_STREAM_LOGS"

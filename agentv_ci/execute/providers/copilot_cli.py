@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from agentv_ci.base.json_access import count_at, text_at, value_at
 from agentv_ci.contracts.agent_targets import CopilotCliTarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, Response
@@ -23,7 +24,6 @@ from agentv_ci.execute.agents.events import (
 )
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.json_access import count_at, text_at, value_at
 
 KNOWN = frozenset(
     {

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from urllib.parse import quote
 
+from agentv_ci.base.json_access import objects_at, text_at, value_at
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response
@@ -27,7 +28,6 @@ from agentv_ci.execute.apis.provider import (
 )
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.json_access import objects_at, text_at, value_at
 
 DEFAULT_VERSION = str(GeminiTarget.implied["api_version"])
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
+from agentv_ci.base.json_access import count_at, json_or_none, text_at, value_at
 from agentv_ci.contracts.agent_targets import GeminiCliTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProcessResult, Response
@@ -29,7 +30,6 @@ from agentv_ci.execute.agents.events import (
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import error_message
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
 
 ENVIRONMENT = {"GEMINI_TELEMETRY_ENABLED": "false"}
 STOPPED = re.compile(r"stopping execution|session turns exceeded", re.IGNORECASE)

@@ -10,6 +10,10 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentv_ci import plugins
+from agentv_ci.base.installed_plugins import Plugin, UnusablePlugin, error_line, find_plugin
+from agentv_ci.base.model_errors import sentence
+from agentv_ci.base.retry import RetryPolicy
+from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.base import ErrorKind, Items, JsonObject
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, Usage
@@ -18,10 +22,6 @@ from agentv_ci.errors import UsageError
 from agentv_ci.execute.answers import answered
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.retries import logged_retries
-from agentv_ci.installed_plugins import Plugin, UnusablePlugin, error_line, find_plugin
-from agentv_ci.model_errors import sentence
-from agentv_ci.retry import RetryPolicy
-from agentv_ci.text import well_formed_text
 
 KINDS = frozenset({"timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"})
 """Kinds of errors that a plugin may raise."""

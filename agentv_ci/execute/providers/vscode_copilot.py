@@ -17,6 +17,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentv_ci.base.left_files import read_left
+from agentv_ci.base.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.exchange import InputFile, ProcessResult, ProviderError, Request, Response
@@ -26,9 +29,6 @@ from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
 from agentv_ci.execute.agents.workspace import guidelines_of, prompt_document, proof_request, take_proofs
 from agentv_ci.execute.provider_services import ProviderServices
-from agentv_ci.left_files import read_left
-from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
-from agentv_ci.text import counted
 
 POLL_S = 1.0
 WAKE_S = 60.0

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.quarantine import gating
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.quarantine import gating
+from agentv_ci.base.text import counted, on_one_line, shortened
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.report import GateReasonKind, GateResult
 from agentv_ci.report.against_base import lowered_annotations
 from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.view import DRY_RUN, GATE, RunView, more_text, score_text, trials_text
-from agentv_ci.text import counted, on_one_line, shortened
 
 MAX_ID = 100
 MAX_LINE = 400

@@ -26,7 +26,7 @@ from junit_xml import TestCase, TestSuite
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.report import Group, RunReport
 from agentv_ci.contracts.results import ResultRow

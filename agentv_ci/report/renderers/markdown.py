@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agentv_ci.analysis.metric_texts import metric_text, verdict_text
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.trial_outcomes import Finding, TrialOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.trial_outcomes import Finding, TrialOutcome
+from agentv_ci.analysis.comparison.metric_texts import metric_text, verdict_text
+from agentv_ci.base.text import counted, shortened
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.cases import CaseKey, Place
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
@@ -38,7 +39,6 @@ from agentv_ci.report.matrix_tables import case_table, target_table
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
 from agentv_ci.report.quarantine_markdown import quarantine_section
 from agentv_ci.report.view import Links, RunView
-from agentv_ci.text import counted, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.proof import Proof

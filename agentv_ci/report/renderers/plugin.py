@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import IO
 
+from agentv_ci.base.installed_plugins import UnusablePlugin, error_line, find_plugin
 from agentv_ci.errors import CannotGoOn
-from agentv_ci.installed_plugins import UnusablePlugin, error_line, find_plugin
 from agentv_ci.report.view import RunView
 
 

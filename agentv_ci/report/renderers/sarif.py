@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.trial_outcomes import TrialOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.base.text import counted, printable
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.report import RunReport
@@ -17,7 +18,6 @@ from agentv_ci.errors import FAILED, PASSED
 from agentv_ci.report.quarantine import sentence
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule, without_links
 from agentv_ci.report.view import DRY_RUN, RunView, trials_text
-from agentv_ci.text import counted, printable
 
 MAX_RESULTS = 5_000
 """The most that GitHub keeps of a run; worst first."""

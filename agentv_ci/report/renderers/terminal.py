@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.base.text import on_one_line, shortened
 from agentv_ci.contracts.report import GateResult
 from agentv_ci.report.experiment import experiment_lines, verdict_line
 from agentv_ci.report.lines import (
@@ -36,7 +37,6 @@ from agentv_ci.report.view import (
     unknown_text,
 )
 from agentv_ci.report.wrapping import clipped, columns, wrapped
-from agentv_ci.text import on_one_line, shortened
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.comparison import Comparison

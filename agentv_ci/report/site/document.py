@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.command_output import HealthFinding, HealthReport
@@ -29,7 +30,6 @@ from agentv_ci.report.renderers.html.page import (
 from agentv_ci.report.site.badge import badge, message_of
 from agentv_ci.report.site.payload import case_block, interval_block, run_block, series_block, tracks
 from agentv_ci.report.site.series import Point, Series, by_suite, by_target, overall
-from agentv_ci.text import well_formed_text
 
 if TYPE_CHECKING:
     from jinja2 import Template  # imported by what all pages share

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from agentv_ci.analysis.inference import rate_interval
+from agentv_ci.analysis.statistics.inference import rate_interval
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, LedgerRun

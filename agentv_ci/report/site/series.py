@@ -8,7 +8,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from agentv_ci.analysis.inference import rate_interval
+from agentv_ci.analysis.statistics.inference import rate_interval
 from agentv_ci.contracts.ledger import CaseLine, LedgerRun
 from agentv_ci.contracts.results import PRECISION
 

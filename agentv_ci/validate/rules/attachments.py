@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.attachments import (
     FORMATS,
@@ -23,7 +24,6 @@ from agentv_ci.contracts.documents import ReferencedFile
 from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import Target, refused_attachment
-from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import file_problem
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agentv_ci.base.text import counted, did_you_mean, listed
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import ROLE_MARKER
 from agentv_ci.contracts.evals import CaseExecution, ContentBlock, EvalDocument, ExpectedMessage, InputMessage
 from agentv_ci.contracts.judge_evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.text import counted, did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
 

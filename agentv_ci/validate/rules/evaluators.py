@@ -8,6 +8,10 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from agentv_ci.base.json_access import read_answer
+from agentv_ci.base.json_values import reference_problem
+from agentv_ci.base.patterns import InvalidPattern, compiled
+from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.contracts.answer_evaluators import (
     PACKAGE_HINT,
     FieldAccuracyEvaluator,
@@ -31,11 +35,7 @@ from agentv_ci.contracts.evaluators import (
 from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator, RubricEvaluator, RubricItem, rubric_items
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.trace_evaluators import TokenUsageEvaluator, ToolTrajectoryEvaluator
-from agentv_ci.json_access import read_answer
-from agentv_ci.json_values import reference_problem
 from agentv_ci.jsonschema.files import SCHEMA_SUFFIXES, is_schema_name, read_schema
-from agentv_ci.patterns import InvalidPattern, compiled
-from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import plugins
 from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of, own_list

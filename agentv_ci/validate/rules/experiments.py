@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
 from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.experiment import MEASURES, Arm, ExperimentDocument
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import Target
-from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import check_reference
 from agentv_ci.validate.rules.targets import authored_names, unknown_name

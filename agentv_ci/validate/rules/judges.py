@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from agentv_ci.base.text import did_you_mean, listed, nearest
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evaluators import CompositeEvaluator, LlmJudgeAggregator
 from agentv_ci.contracts.judge_evaluators import (
@@ -16,7 +17,6 @@ from agentv_ci.contracts.judge_evaluators import (
     prompt_path,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.text import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import check_reference
 from agentv_ci.validate.rules.targets import authored_names, unknown_name

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agentv_ci.base.installed_plugins import Plugin, UnusablePlugin, find_plugin, known_settings, refused_settings
+from agentv_ci.base.json_access import value_at
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evaluators import PluginEvaluator
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import PluginTarget
-from agentv_ci.installed_plugins import Plugin, UnusablePlugin, find_plugin, known_settings, refused_settings
-from agentv_ci.json_access import value_at
-from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
 
 RULES = {"unknown": "AV202", "missing": "AV201", "literal": "AV313", "broken": "AV351"}

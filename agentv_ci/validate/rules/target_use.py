@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from agentv_ci.base.json_access import value_at
+from agentv_ci.base.prices import price_of
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.diagnostics import Diagnostic
@@ -13,9 +16,6 @@ from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator
 from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator, RubricEvaluator
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import MockTarget, Target, judge_name, model_name, workspace_settings
-from agentv_ci.json_access import value_at
-from agentv_ci.prices import price_of
-from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import attachments, workspaces
 from agentv_ci.validate.rules.targets import authored_names, unknown_name

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from agentv_ci.base.json_access import text_at, value_at
+from agentv_ci.base.source_files import find_files
+from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.cli_target import (
@@ -21,9 +24,6 @@ from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.judge_evaluators import prompt_path
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import PluginTarget, TargetsDocument
-from agentv_ci.json_access import text_at, value_at
-from agentv_ci.source_files import find_files
-from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import plugins, target_settings, workspaces
 from agentv_ci.validate.rules.file_references import PROBLEMS, check_reference

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from agentv_ci.case_rows import VARIABLE, is_template
+from agentv_ci.base.case_rows import VARIABLE, is_template
+from agentv_ci.base.json_access import text_at, value_at
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, REFERENCE_LIKE, variable_of, variables_in
 from agentv_ci.contracts.source import Pointer, locate
-from agentv_ci.json_access import text_at, value_at
 from agentv_ci.validate.findings import Finder
 
 _QUOTED = re.compile(

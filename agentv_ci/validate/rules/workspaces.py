@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from agentv_ci.base.patterns import InvalidPattern, compiled
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.diagnostics import Diagnostic
@@ -19,7 +20,6 @@ from agentv_ci.contracts.outcome_evaluators import (
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import MockTarget, Target, workspace_settings
 from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
-from agentv_ci.patterns import InvalidPattern, compiled
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import check_reference
 from agentv_ci.validate.walk import Evaluators, evaluators_of

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agentv_ci.base.model_errors import Refusal, refusals
+from agentv_ci.base.text import did_you_mean
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.model_errors import Refusal, refusals
-from agentv_ci.text import did_you_mean
 
 BUILT_IN = (
     "determinism_check",

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+from agentv_ci.base.json_access import MAX_DEPTH
+from agentv_ci.base.text import listed
 from agentv_ci.contracts.base import JsonObject, Name
-from agentv_ci.json_access import MAX_DEPTH
-from agentv_ci.text import listed
 from agentv_ci.validators.builtin import AtLeastZero, BuiltInSettings
 from agentv_ci.validators.runs import (
     Run,

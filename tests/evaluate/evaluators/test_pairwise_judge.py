@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from agentv_ci.canonical import digest_of
+from agentv_ci.base.canonical import digest_of
 from agentv_ci.contracts.exchange import Grade, ProviderError
 from agentv_ci.contracts.results import Choice, Outcome, Preference
 from agentv_ci.evaluate.evaluators import evaluate

@@ -183,6 +183,6 @@ def test_unusable_schema_is_an_error(schema: dict[str, Any]) -> None:
 def test_unusual_answers_do_not_break_the_case(
     schema: dict[str, Any] | bool, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentv_ci.patterns.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("agentv_ci.base.patterns.TIMEOUT_S", 0.2)
     case = plan_case(evaluator("schema", schema=schema, format="json"), evaluator("contains", value=answer[0]))
     assert grade(case, answer).results[1].score == 1.0

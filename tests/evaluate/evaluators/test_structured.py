@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.base.text import unfenced
 from agentv_ci.contracts.results import EvaluatorResult
-from agentv_ci.text import unfenced
 from tests.evaluate.builders import assess, evaluator, fails_case, grade, plan_case
 from tests.support.runs import any_text
 

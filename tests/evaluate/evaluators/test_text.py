@@ -104,7 +104,7 @@ def test_pattern_that_does_not_compile_is_an_error(value: str) -> None:
 
 
 def test_endless_search_is_an_error_and_does_not_block_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentv_ci.patterns.TIMEOUT_S", 0.3)
+    monkeypatch.setattr("agentv_ci.base.patterns.TIMEOUT_S", 0.3)
 
     async def main() -> tuple[EvaluatorResult, int]:
         case = plan_case(evaluator("regex", value=ENDLESS))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from agentv_ci import process
+from agentv_ci.base import process
+from agentv_ci.base.redaction import Redactor
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.execute.providers.codex import run_log, summary
-from agentv_ci.redaction import Redactor
 from tests.execute.agents.builders import codex, events, script
 from tests.execute.builders import answer, context, failure, question, response, target
 from tests.support import clean_environment, has_ended, run_command, write

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv_ci.app.evaluator_lines import EvaluatorLines
+from agentv_ci.app.documents.evaluator_lines import EvaluatorLines
+from agentv_ci.base.json_access import text_at
+from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.report import Ending, GateReason, GateVerdict
-from agentv_ci.json_access import text_at
-from agentv_ci.publish.publishing import limited
+from agentv_ci.github.publishing import limited
 from agentv_ci.report import diagnostics
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.report.view import RunView
-from agentv_ci.workflow_commands import annotation_command
 from tests.support import write
 from tests.support.markdown import MARKDOWN_ATTACKS
 from tests.support.runs import case, diagnostics_of, finding, reported, row, rows_of, well_formed
@@ -128,7 +128,7 @@ def test_messages_are_not_longer_than_the_runner_keeps(piece: str) -> None:
 
 def test_lines_of_many_cases_are_found_in_one_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_up = Mock(side_effect=text_at)
-    monkeypatch.setattr("agentv_ci.app.evaluator_lines.text_at", looked_up)
+    monkeypatch.setattr("agentv_ci.app.documents.evaluator_lines.text_at", looked_up)
     one = "  - id: case-{}\n    evaluators: [{{name: judge, type: contains, value: x}}]\n"
     cases = "".join(one.format(number) for number in range(200))
     write(tmp_path, {"evals/a.yaml": f"$schema: agentv-eval-v2\nevalcases:\n{cases}"})

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side, compare
+from agentv_ci.base.text import counted
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.contracts.report import Ending, ScenarioAggregates, ScenarioReport, Validation, ValidatorIssue
 from agentv_ci.contracts.results import NO_OUTCOME, InputMessageRecord, ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
 from agentv_ci.report.view import Links, RunView
-from agentv_ci.text import counted
 from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
 from tests.support.runs import NASTY, any_text, case, finding, reported, row, well_formed, well_formed_text, whole
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from agentv_ci.base.json_access import well_formed
+from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.json_access import well_formed
-from agentv_ci.text import well_formed_text
 
 MAX_TEXT = 100_000
 """Characters kept of one text."""

@@ -8,8 +8,9 @@ from functools import cache
 
 from jinja2 import Environment
 
-from agentv_ci.analysis.metric_texts import metric_name, values_text, verdict_text
-from agentv_ci.analysis.quarantine import gating
+from agentv_ci.analysis.cases.quarantine import gating
+from agentv_ci.analysis.comparison.metric_texts import metric_name, values_text, verdict_text
+from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
 from agentv_ci.report import view
@@ -30,7 +31,6 @@ from agentv_ci.report.renderers.html.page import (
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
 from agentv_ci.report.renderers.html.plots import BOTTOM, LEFT, RIGHT, TOP, columns, scatter
 from agentv_ci.report.view import RunView
-from agentv_ci.text import well_formed_text
 
 MAX_BYTES = 30_000_000
 """Of the whole file. Texts of passed cases are left out first, then of borderline and flaky ones, then table rows."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from agentv_ci.base.text import counted, on_one_line, shortened
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
-from agentv_ci.text import counted, on_one_line, shortened
 
 TEMPLATES = Path(__file__).parent / "templates"
 EARLY = "early.js"

@@ -11,8 +11,8 @@ from operator import attrgetter
 
 from msgspec import Struct, field
 
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.spending import dollars, parts
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.spending import dollars, parts
 from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.results import OutputMessage, ResultRow, sum_of_known

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.spending import PARTS
-from agentv_ci.analysis.statistics import BINS, bin_of
+from agentv_ci.analysis.cases.counts import BINS, bin_of
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.spending import PARTS
 from agentv_ci.report.renderers.html.payload import Point
 
 MAX_POINTS = 2_000

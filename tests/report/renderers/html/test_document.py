@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv_ci.analysis.comparison import BaselineComparison, Side
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.report import Ending, RunOrigin, ShardRecord

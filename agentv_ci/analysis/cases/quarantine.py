@@ -1,0 +1,38 @@
+"""Which cases of a run gate, and which are in quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.contracts.quarantine import Quarantine
+from agentv_ci.contracts.report import RunReport, quarantine_of
+
+
+def in_quarantine(outcomes: Sequence[CaseOutcome], entries: tuple[Quarantine, ...]) -> tuple[CaseOutcome, ...]:
+    """Return outcomes with a mark on those that do not gate; a case that did not run needs none."""
+    if not entries:
+        return tuple(outcomes)
+    return tuple(_marked(each, entries) for each in outcomes)
+
+
+def _marked(outcome: CaseOutcome, entries: tuple[Quarantine, ...]) -> CaseOutcome:
+    entry = quarantine_of(entries, outcome.key)
+    if entry is None or outcome.verdict == "skipped" or outcome.not_run:
+        return outcome
+    return replace(outcome.in_full, quarantine=entry)
+
+
+def gating(outcomes: Iterable[CaseOutcome]) -> list[CaseOutcome]:
+    """Return the outcomes that are not in quarantine."""
+    return [each for each in outcomes if each.quarantine is None]
+
+
+def quarantine_in(reports: Iterable[RunReport]) -> tuple[Quarantine, ...]:
+    """Return the entries of several runs; of the same entry on several days, that of the first run."""
+    found: dict[str, Quarantine] = {}
+    for each in (each for report in reports for each in report.quarantine):
+        found.setdefault(each.model_dump_json(exclude={"state"}), each)
+    return tuple(found.values())

@@ -1,0 +1,114 @@
+"""Turn the rows of a run into the lines of a ledger: no answers, no reasons, nothing of what was asked."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from statistics import fmean
+
+from msgspec import Struct, field
+
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.base.canonical import digest_of
+from agentv_ci.base.text import well_formed_text
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.ledger import CaseLine, JudgedAnswer
+from agentv_ci.contracts.results import sum_of_known
+from agentv_ci.contracts.stored_rows import AnyResult, AnyRow
+
+ASKS_A_JUDGE = frozenset({"llm_judge", "rubric"})
+DECIMALS = 4
+DOLLAR_DIGITS = 3
+ANSWER_DIGITS = 8
+"""Of 77,000 different answers to a case, two are as likely as not to begin alike."""
+
+
+class _Seen(Struct):
+    """What the rows of a case say beside its outcome."""
+
+    models: dict[str, None] = field(default_factory=dict)
+    durations: list[int] = field(default_factory=list)
+    """Of answers that were asked for."""
+    cost_usd: float | None = None
+    judged: list[tuple[int, JudgedAnswer]] = field(default_factory=list)
+    """With the number of the trial."""
+    is_cached: bool = True
+
+
+class Recording:
+    """Collects the rows of a run."""
+
+    def __init__(self) -> None:
+        self._tally = Tally()
+        self._seen: defaultdict[CaseKey, _Seen] = defaultdict(_Seen)
+        self.ended = ""
+        """Time of the last answer."""
+
+    def add(self, row: AnyRow) -> None:
+        """Add a row."""
+        self._tally.add(row)
+        self.ended = max(self.ended, row.timestamp, key=_moment)
+        seen = self._seen[row.case_key]
+        seen.is_cached = seen.is_cached and row.cached
+        seen.cost_usd = sum_of_known(sum_of_known(seen.cost_usd, row.cost_usd), row.judge_cost_usd)
+        if row.model is not None:
+            seen.models[row.model] = None
+        if row.status == "ok" and not row.cached:
+            seen.durations.append(row.duration_ms)
+        if row.status == "ok" and (scores := [*_judged(row.evaluator_results)]):
+            answer = digest_of(well_formed_text(row.candidate_answer))[:ANSWER_DIGITS]
+            seen.judged.append((row.trial, JudgedAnswer(answer, round(fmean(scores), DECIMALS))))
+
+    def lines(self) -> list[CaseLine]:
+        """Return a line for each case that ran to its end, by suite and position."""
+        outcomes = self._tally.outcomes()
+        ended = (each for each in outcomes if each.verdict != "skipped" and not each.missing)
+        return [_line(each, self._seen[each.key]) for each in ended]
+
+
+def _moment(timestamp: str) -> tuple[bool, float | str]:
+    """Return what orders times; those that are none, or lack a time zone, come last, to be refused."""
+    if not timestamp:
+        return False, -math.inf
+    try:
+        time = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return True, timestamp
+    return (False, time.timestamp()) if time.tzinfo is not None else (True, timestamp)
+
+
+def _judged(results: Iterable[AnyResult]) -> Iterator[float]:
+    """Yield the scores that judges gave; that of a composite which a judge aggregates counts for its members."""
+    for each in results:
+        members = each.evaluator_results or ()
+        is_aggregated = bool(members) and each.raw_response is not None
+        if each.status == "ok" and (each.type in ASKS_A_JUDGE or is_aggregated):
+            yield each.score
+        else:
+            yield from _judged(members)
+
+
+def _line(outcome: CaseOutcome, seen: _Seen) -> CaseLine:
+    suite, case_id, target = map(well_formed_text, outcome.key)
+    cost = None if seen.is_cached or seen.cost_usd is None else float(f"{seen.cost_usd:.{DOLLAR_DIGITS}g}")
+    assert outcome.verdict != "skipped", "skipped cases have no line"
+    return CaseLine(
+        suite,
+        case_id,
+        target,
+        outcome.case.digest,
+        len(outcome.trials),
+        len(outcome.graded),
+        outcome.passed,
+        outcome.verdict,
+        model=well_formed_text(", ".join(sorted(seen.models))) or None,
+        cached=seen.is_cached,
+        crashed=outcome.crashed,
+        score=round(outcome.score, DECIMALS) if outcome.graded else None,
+        cost_usd=cost,
+        duration_ms=round(fmean(seen.durations)) if seen.durations else None,
+        judged=tuple(judged for _, judged in sorted(seen.judged, key=lambda each: each[0])),
+    )

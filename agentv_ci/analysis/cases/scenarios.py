@@ -1,0 +1,57 @@
+"""Build the scenario reports that validators check: a suite is a scenario, a target is a runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agentv_ci.base.json_access import read_answer
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.results import ResultRow
+
+
+def scenario_report(suite: str, rows: Iterable[tuple[ResultRow, str | None]]) -> JsonObject:
+    """Return the scenario report of a suite from its rows, each with the digest of its plan.
+
+    The order of the runs does not depend on the order of the rows.
+    """
+    ordered = sorted(rows, key=lambda each: (each[0].source.line, each[0].eval_id, each[0].case_key, each[0].trial))
+    runs: list[JsonValue] = [run_of(row, digest) for row, digest in ordered]
+    return {"scenario_key": suite, "runs": runs, "aggregates": {}}
+
+
+def run_of(row: ResultRow, config_digest: str | None) -> JsonObject:
+    """Return a row as a run."""
+    return {
+        "scenario_key": row.suite,
+        "runner_key": row.arm or row.target,
+        "case_id": row.eval_id,
+        "status": _status(row),
+        "seed": row.seed,
+        "duration_ms": row.duration_ms,
+        "metrics": _metrics(row),
+        "output": None if row.status == "error" else _output(row.candidate_answer),
+        "config_digest": config_digest,
+    }
+
+
+def _status(row: ResultRow) -> str:
+    """Return the status of a run: `success` when it has an answer, whatever its score."""
+    if row.status == "ok":
+        return "success"
+    return "timeout" if row.error_kind == "timeout" else "error"
+
+
+def _metrics(row: ResultRow) -> JsonObject:
+    """Return the metrics that were measured."""
+    tokens = row.usage.model_dump(include={"input_tokens", "output_tokens", "total_tokens"})
+    score = row.score if row.status == "ok" else None
+    measured: JsonObject = {"score": score, **tokens, "cost_usd": row.cost_usd}
+    return {name: value for name, value in measured.items() if value is not None}
+
+
+def _output(answer: str) -> JsonObject:
+    try:
+        value = read_answer(answer)
+    except ValueError:
+        return {"text": answer}
+    return value if isinstance(value, dict) else {"text": answer}

@@ -1,0 +1,99 @@
+"""The baseline file: the outcomes of a run, one line per case, so that changes are readable in a diff."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, FullOutcome
+from agentv_ci.analysis.cases.provenance import Makeup
+from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.contracts.base import Verdict
+from agentv_ci.contracts.cases import RowCase
+from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
+
+T = TypeVar("T")
+
+
+def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
+    """Return the baseline of a run, without cases that are not graded; None when none is."""
+    cases = tuple(_case(outcome) for outcome in outcomes if outcome.is_graded)
+    if not cases:
+        return None
+    return BaselineDocument(schema_=BASELINE_SCHEMA, measured=measured, plan_digest=plan_digest, cases=cases)
+
+
+def baseline_text(document: BaselineDocument) -> str:
+    """Return the text of a baseline file; the same run gives the same bytes."""
+    data = document.model_dump(by_alias=True)
+    head = "".join(f"  {json.dumps(name)}: {json.dumps(data[name])},\n" for name in data if name != "cases")
+    cases = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in data["cases"])
+    return f'{{\n{head}  "cases": [\n{cases}\n  ]\n}}\n'
+
+
+def _case(outcome: CaseOutcome) -> BaselineCase:
+    assert outcome.verdict != "skipped", "a baseline has no skipped cases"
+    return BaselineCase(
+        suite=outcome.case.suite,
+        id=outcome.case.id,
+        target=outcome.target,
+        # All trials of a graded case without a verdict crashed.
+        verdict="fail" if outcome.verdict == "error" else outcome.verdict,
+        mean=outcome.score,
+        passed=tuple(each.number for each in outcome.graded if each.verdict == "pass"),
+        missed=tuple(each.number for each in outcome.graded if each.verdict != "pass"),
+        crashed=tuple(each.number for each in outcome.graded if each.is_crash),
+        without_verdict=outcome.ran - len(outcome.graded) + outcome.missing,
+        digest=outcome.case.digest,
+        costs_usd=_known([each.cost_usd for each in outcome.graded]),
+        tokens=_known([each.tokens for each in outcome.graded]),
+        durations_ms=_known([None if each.is_cached else each.duration_ms or None for each in outcome.graded]),
+        task=outcome.makeup.task or None,
+        models=outcome.makeup.models or None,
+        judges=outcome.makeup.judges or None,
+    )
+
+
+def _known(values: Sequence[T | None]) -> tuple[T | None, ...] | None:
+    """Return the values of all trials; None if none is known."""
+    return tuple(values) if any(each is not None for each in values) else None
+
+
+def outcome_of(case: BaselineCase) -> CaseOutcome:
+    """Return the outcome of a case, as far as the baseline has it."""
+    numbers = sorted((*case.passed, *case.missed))
+    trials = tuple(_trial(case, place, number) for place, number in enumerate(numbers))
+    planned = len(trials) + case.without_verdict
+    known = RowCase(case.id, case.suite, case.digest, case.suite, 1, planned, "majority", None)
+    makeup = Makeup(case.task or "", case.models or (), case.judges or ())
+    return FullOutcome(known, case.target, case.verdict, case.mean, trials, makeup=makeup)
+
+
+def _trial(case: BaselineCase, place: int, number: int) -> TrialOutcome:
+    has_passed, is_crash = number in case.passed, number in case.crashed
+    return TrialOutcome(
+        number,
+        _verdict(has_passed=has_passed, is_crash=is_crash),
+        float(has_passed),
+        "",
+        duration_ms=_at(case.durations_ms, place) or 0,
+        cost_usd=_at(case.costs_usd, place),
+        tokens=_at(case.tokens, place),
+        is_crash=is_crash,
+    )
+
+
+def _verdict(*, has_passed: bool, is_crash: bool) -> Verdict:
+    if has_passed:
+        return "pass"
+    return "error" if is_crash else "fail"
+
+
+def _at(values: Sequence[T | None] | None, place: int) -> T | None:
+    return values[place] if values is not None and place < len(values) else None
+
+
+def is_old(document: BaselineDocument) -> bool:
+    """Whether a baseline is of an earlier version, which wrote no costs, tokens and times, nor what was asked."""
+    return all(each.task is None for each in document.cases)

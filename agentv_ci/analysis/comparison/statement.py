@@ -1,0 +1,231 @@
+"""What a comparison states as a whole, wrong with at most a known probability.
+
+One half of that probability is for the trials of all cases together, the other for single cases that got worse, which
+the total hides. Limits of costs, tokens and times have a tenth, which the total gives up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.comparison.case_changes import can_be_called, dropped
+from agentv_ci.analysis.comparison.metric_changes import CasePair, Limit, limit_changes, quality_changes, trials_of
+from agentv_ci.analysis.statistics.exact_tests import Margins, Trials, cochran_mantel_haenszel, fisher
+from agentv_ci.base.text import counted, first_few, listed
+from agentv_ci.contracts.base import Verdict
+from agentv_ci.contracts.comparison import MetricChange, Statement
+from agentv_ci.contracts.gate import WhenUndecided
+from agentv_ci.contracts.results import OfCase
+
+RANKS: Mapping[Verdict, int] = {"error": 0, "fail": 0, "borderline": 1, "pass": 2}
+"""Verdicts of graded cases, the worst first; of one whose trials all crashed, it is `error`."""
+SHARE_OF_CASES = 0.5
+"""Of the probability of a wrong statement: what single cases have."""
+SHARE_OF_TOTAL, SHARE_OF_TOTAL_ALONE = 0.5, 0.6
+"""What all trials together have, and what they have where no single case could be called worse."""
+SHARE_OF_LIMITS = 0.1
+"""What the total gives up to limits, if there are any."""
+
+
+class Terms(Struct, frozen=True):
+    """What a statement is asked for."""
+
+    confidence: float
+    limits: Sequence[Limit] = ()
+    """Largest increases of costs, tokens and times."""
+    allows_changes: bool = False
+    """Whether to state something though judges, models or tasks differ."""
+    when_undecided: WhenUndecided | None = None
+    """What it counts as if too few trials leave it open."""
+
+
+def has_other_task(pair: CasePair) -> bool:
+    """Whether the question of a case, or how its answers are scored, changed; texts of files do not count."""
+    before, now = (side.makeup.task for side in pair)
+    return bool(before and now) and before != now
+
+
+def state(
+    pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, base: str, renamed: Sequence[str] = ()
+) -> Statement:
+    """Return the statement about the cases of both sides that are graded; `base` is the name of the older side.
+
+    Cases with another task are left out, and with `targets`, each of them is also judged alone. `renamed`: the cases of
+    the older side that may have another id now.
+    """
+    graded = [pair for pair in pairs if is_graded(pair)]
+    comparable = [pair for pair in graded if terms.allows_changes or not has_other_task(pair)]
+    withheld = [] if terms.allows_changes else [*_incomparable(graded, comparable, base), *_renamed(renamed, base)]
+    known = [pair for pair in pairs if terms.allows_changes or not has_other_task(pair)]
+    found = _judged(comparable, targets, terms)
+    missing = Missing(*(sum(_missing(pair[side]) for pair in known) for side in (0, 1)))
+    suspects = [pair for pair in comparable if found.verdict != "worse" and _is_suspect(trials_of(pair), terms)]
+    passes = found.verdict != "worse" and not suspects
+    decides = bool(missing.total) and _could_change(found, known, targets, terms, passes=passes)
+    if decides:
+        them = "it" if missing.total == 1 else "them"
+        withheld.append(f"{missing.text(base, 'this run')} could decide either way: run {them} again")
+    return Statement(
+        verdict="withheld" if withheld else found.verdict,
+        confidence=terms.confidence,
+        cases=len(comparable),
+        metrics=found.metrics,
+        worse_cases=found.worse_cases,
+        maybe_worse_cases=() if withheld else tuple(map(_named, suspects)),
+        withheld=tuple(withheld),
+        missing_before=missing.before,
+        missing_now=missing.now,
+        missing_decide=decides,
+    )
+
+
+class Missing(NamedTuple):
+    """How many trials say nothing about the agent."""
+
+    before: int
+    now: int
+
+    @property
+    def total(self) -> int:
+        """Those of both sides."""
+        return self.before + self.now
+
+    def text(self, base: str, head: str) -> str:
+        """Return how many there are on which side."""
+        sides = [f"{number} of {side}" for number, side in zip(self, (base, head), strict=True) if number]
+        return f"{counted(self.total, 'trial')} without a verdict ({' and '.join(sides)})"
+
+
+def is_graded(pair: CasePair) -> bool:
+    """Whether a case has graded trials on both sides."""
+    return all(side.graded for side in pair)
+
+
+class _Judged(NamedTuple):
+    metrics: tuple[MetricChange, ...]
+    worse_cases: tuple[OfCase, ...]
+
+    @property
+    def verdict(self) -> Literal["worse", "better", "undecided"]:
+        verdicts = {change.verdict for change in self.metrics}
+        if self.worse_cases or "worse" in verdicts:
+            return "worse"
+        return "better" if "better" in verdicts else "undecided"
+
+
+def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> _Judged:
+    if not pairs:
+        return _Judged((), ())
+    trials = [trials_of(pair) for pair in pairs]
+    metrics = (
+        *quality_changes(pairs, targets, _of_total(trials, terms), terms.confidence),
+        *limit_changes(pairs, targets, terms.limits, SHARE_OF_LIMITS * (1 - terms.confidence), terms.confidence),
+    )
+    calls = dropped(trials, wrong_calls(terms.confidence))
+    return _Judged(metrics, tuple(_named(pair) for pair, is_worse in zip(pairs, calls, strict=True) if is_worse))
+
+
+def _of_total(cases: Sequence[Trials], terms: Terms) -> float:
+    """Return the probability of a wrong statement that the trials of all cases together have."""
+    rate = wrong_calls(terms.confidence)
+    # Numbers of trials decide, not how many of them pass: another failure must not cost the total its share.
+    shows_one = any(can_be_called(Margins(case.base, case.head, case.base), rate) for case in cases)
+    share = SHARE_OF_TOTAL if shows_one else SHARE_OF_TOTAL_ALONE
+    return (1 - terms.confidence) * (share - SHARE_OF_LIMITS if terms.limits else share)
+
+
+def _could_change(
+    found: _Judged, pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, passes: bool
+) -> bool:
+    """Whether trials without a verdict could make the head worse or not, or a statement that passes false."""
+    cases = [(pair[1].target, trials_of(pair), _missing(pair[0]), _missing(pair[1])) for pair in pairs]
+    worst = [(target, Trials(t.base_passed + m, t.base + m, t.head_passed, t.head + n)) for target, t, m, n in cases]
+    best = [(target, Trials(t.base_passed, t.base + m, t.head_passed + n, t.head + n)) for target, t, m, n in cases]
+    metrics = len({change.metric for change in found.metrics if change.allowed is None})
+    least, most = (_by_trials(side, targets, metrics, terms) for side in (worst, best))
+    if "worse" in (least, most) and (least != most or passes):
+        return True
+    if found.verdict == "better" and least != "better":
+        return True
+    # A case without any graded trial has lost its verdict, which is said of it.
+    graded = (trials for pair, (_, trials) in zip(pairs, worst, strict=True) if is_graded(pair))
+    return passes and any(_is_suspect(trials, terms) for trials in graded)
+
+
+def _by_trials(
+    cases: Sequence[tuple[str, Trials]], targets: Sequence[str], metrics: int, terms: Terms
+) -> Literal["worse", "better", "undecided"]:
+    """Return what trials alone state; each of the metrics has its share of the probability."""
+    known = [(target, trials) for target, trials in cases if trials.base and trials.head]
+    every = [trials for _, trials in known]
+    groups = [[trials for name, trials in known if target in (None, name)] for target in (None, *targets)]
+    groups = [group for group in groups if group]
+    level = _of_total(every, terms) / ((1 + len(targets)) * max(1, metrics))
+    falls = any(cochran_mantel_haenszel(group) <= level for group in groups)
+    if falls or any(dropped(every, wrong_calls(terms.confidence))):
+        return "worse"
+    rises = ([trials.reversed for trials in group] for group in groups)
+    return "better" if any(cochran_mantel_haenszel(group) <= level for group in rises) else "undecided"
+
+
+def _missing(outcome: CaseOutcome) -> int:
+    """Return how many trials of a case say nothing about the agent."""
+    if outcome.verdict == "skipped":
+        return 0
+    return outcome.ran - len(outcome.graded) + outcome.missing
+
+
+def _named(pair: CasePair) -> OfCase:
+    suite, name, target = pair[1].key
+    return OfCase(suite=suite, id=name, target=target)
+
+
+def _is_suspect(trials: Trials, terms: Terms) -> bool:
+    """Whether a case passed in all of its trials and passes in none, or would be called if it were the only one.
+
+    More failures of the head, of this case or of others, keep it a suspect; and if any case is called worse, so is one.
+    """
+    is_lost = trials.base_passed == trials.base > 0 == trials.head_passed
+    return is_lost or fisher(trials) <= wrong_calls(terms.confidence)
+
+
+def wrong_calls(confidence: float) -> float:
+    """Return the largest share of wrong calls among the cases that are called worse."""
+    return (1 - confidence) * SHARE_OF_CASES
+
+
+def has_worse_verdict(pair: CasePair) -> bool:
+    """Whether the verdict of a case is worse than before."""
+    base, head = pair
+    return RANKS[head.verdict] < RANKS[base.verdict]
+
+
+def _renamed(cases: Sequence[str], base: str) -> Iterator[str]:
+    if cases:
+        number = counted(len(cases), "case")
+        yield f"{number} of {base} may have another id now: {first_few(cases)}; accept a new baseline"
+
+
+def _incomparable(pairs: Sequence[CasePair], comparable: Sequence[CasePair], base: str) -> Iterator[str]:
+    if pairs and not comparable:
+        cases = "1 case" if len(pairs) == 1 else f"all {len(pairs)} cases"
+        yield f"the question or the evaluators of {cases} changed since {base}"
+    elif worse := [pair[1].case.id for pair in pairs if has_other_task(pair) and has_worse_verdict(pair)]:
+        cases = f"{counted(len(worse), 'case')} with a changed question or evaluators"
+        yield f"{cases} and a worse verdict than in {base}: {first_few(worse)}"
+    by_target: dict[str, list[CasePair]] = {}
+    for pair in comparable:
+        if pair[0].target == pair[1].target:
+            by_target.setdefault(pair[1].target, []).append(pair)
+    for target, own in by_target.items():
+        before, now = ({name for pair in own for name in pair[side].makeup.models} for side in (0, 1))
+        if before and now and before != now:
+            models = f"{listed(sorted(before))} in {base}, and by {listed(sorted(now))} now"
+            yield f"questions to target {target} were answered by {models}"
+    before, now = ({name for pair in comparable for name in pair[side].makeup.judges} for side in (0, 1))
+    if before and now and before != now:
+        yield f"{base} was judged by {listed(sorted(before))}, this run by {listed(sorted(now))}"

@@ -1,0 +1,1 @@
+"""Experiments: arms compared trial by trial."""

@@ -1,0 +1,135 @@
+"""How many trials show which change: what to know before an experiment.
+
+The variance of the mean change is (between + within / trials) / cases: trials shrink only the second part, so an effect
+that differs a lot from case to case needs more cases, not more trials. The two parts are those of a one-way analysis of
+variance: S. R. Searle, G. Casella and C. E. McCulloch (1992), Variance components, chapter 3.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
+
+from msgspec import Struct
+
+from agentv_ci.analysis.statistics import sequence
+from agentv_ci.analysis.statistics.effects import LEAST_CLUSTERS, LEAST_ERROR, Metric, Pair
+from agentv_ci.analysis.statistics.student import critical
+
+MOST_TRIALS = 1_000
+LARGEST = 1.0
+"""The largest mean change: 1 of 1, or e times as much."""
+CLOSE = 1e-6
+
+
+class Spread(Struct, frozen=True):
+    """How the changes of a metric vary, on the scale of the analysis."""
+
+    within: float
+    """Variance from trial to trial of the same case."""
+    between: float | None = None
+    """Variance from case to case; None where it is not known: then half of the cases are taken to change."""
+    largest: float = 1.0
+    """The largest change of one trial."""
+
+
+class Design(Struct, frozen=True):
+    """What an experiment promises."""
+
+    alpha: float
+    power: float
+    cases: int
+    """Clusters, where cases form larger ones."""
+    looks: bool = False
+    """Whether it may stop early, which costs some of the power of its last look."""
+
+
+def spread_of_pass_rate(rate: float) -> Spread:
+    """Return the spread of pass or fail, where each trial of both arms passes at about this rate."""
+    return Spread(within=2 * rate * (1 - rate))
+
+
+def spread_of_trials(trials: Iterable[tuple[str, float]]) -> Spread | None:
+    """Return the spread between two arms like one earlier run, from (case, value) of its trials.
+
+    Pass logarithms for the scale `ratio`. None without a case that has two trials.
+    """
+    by_case = _by_case(trials)
+    within = _within(by_case)
+    if within is None:
+        return None
+    return Spread(within=2 * within, largest=max(max(each) - min(each) for each in by_case.values()))
+
+
+def spread_of_pairs(metric: Metric, pairs: Iterable[Pair]) -> Spread | None:
+    """Return the spread of an earlier experiment; None without two cases, one of which has two trials."""
+    changes = ((each.case, metric.change(each)) for each in pairs)
+    by_case = _by_case((case, change) for case, change in changes if change is not None)
+    within = _within(by_case)
+    if within is None or len(by_case) < LEAST_CLUSTERS:
+        return None
+    means = [math.fsum(each) / len(each) for each in by_case.values()]
+    from_trials = within * math.fsum(1 / len(each) for each in by_case.values()) / len(by_case)
+    between = max(0.0, _squares(means) / (len(means) - 1) - from_trials)
+    return Spread(within=within, between=between, largest=max(abs(x) for each in by_case.values() for x in each))
+
+
+def detectable(spread: Spread, design: Design, trials: int) -> float | None:
+    """Return the smallest mean change, on the scale of the analysis, that so many trials of each case find.
+
+    None: these cases cannot show any change that is small enough to matter, however many trials there are.
+    """
+    if 2.0 ** (1 - design.cases) > design.alpha:
+        return None
+    low, high = 0.0, LARGEST
+    if not _finds(spread, design, trials, high):
+        return None
+    while high - low > CLOSE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _finds(spread, design, trials, middle) else (middle, high)
+    return high
+
+
+def trials_needed(spread: Spread, design: Design, change: float) -> int | None:
+    """Return how many trials of each case find a mean change; None: more than MOST_TRIALS, or no number of them."""
+    if 2.0 ** (1 - design.cases) > design.alpha:
+        return None
+    candidates = range(1, MOST_TRIALS + 1)
+    place = bisect_left(candidates, True, key=lambda trials: _finds(spread, design, trials, change))
+    return candidates[place] if place < len(candidates) else None
+
+
+def _finds(spread: Spread, design: Design, trials: int, change: float) -> bool:
+    """Whether a change is found: the error counts cases as drawn by lot, but only trials vary from run to run."""
+    noise = spread.within / trials / design.cases
+    unseen = spread.largest**2 / trials / design.cases / (design.cases - 1)
+    # Half of the cases change by 2x, the others not: the variance between them is that of x.
+    between = change**2 / (design.cases - 1) if spread.between is None else spread.between / design.cases
+    error = max(math.sqrt(between + noise + unseen), LEAST_ERROR)
+    beyond = NormalDist().inv_cdf(design.power) * math.sqrt(noise)
+    return change >= _errors_needed(design, change / error) * error + beyond
+
+
+def _errors_needed(design: Design, drift: float) -> float:
+    """Return how many standard errors from 0 an estimate is significant."""
+    alpha = sequence.alpha_at(design.alpha, drift) if design.looks else design.alpha
+    return critical(alpha, design.cases - 1) if alpha > sequence.LEAST_P else math.inf
+
+
+def _by_case(values: Iterable[tuple[str, float]]) -> Mapping[str, Sequence[float]]:
+    found: dict[str, list[float]] = {}
+    for case, value in values:
+        found.setdefault(case, []).append(value)
+    return found
+
+
+def _within(by_case: Mapping[str, Sequence[float]]) -> float | None:
+    degrees = sum(len(each) - 1 for each in by_case.values())
+    return math.fsum(map(_squares, by_case.values())) / degrees if degrees else None
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((each - mean) ** 2 for each in values)

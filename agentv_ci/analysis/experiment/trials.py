@@ -1,0 +1,293 @@
+"""The trials of an experiment: what each measured, and the pairs of the same case and trial in two arms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from operator import itemgetter
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from agentv_ci.analysis.experiment.preferences import CHOSEN, MIRRORED
+from agentv_ci.analysis.statistics.effects import Metric, Pair
+from agentv_ci.base.canonical import digest_of
+from agentv_ci.base.json_access import found_at
+from agentv_ci.contracts.base import UNGRADED, JsonObject
+from agentv_ci.contracts.experiment import ExperimentDocument
+from agentv_ci.contracts.results import EvaluatorResult, Outcome, Preference, ResultRow
+
+CaseName = tuple[str, str]
+"""Suite and id."""
+
+MORE_IS_WORSE = ("cost", "tokens", "duration")
+OF_EVERY_TRIAL = ("score", "pass")
+"""Metrics that every trial with a verdict has."""
+
+
+def metrics_of(document: ExperimentDocument) -> tuple[Metric, ...]:
+    """Return the metrics of an experiment, the primary one first.
+
+    Of the others, a margin only asks whether they are not worse by more.
+    """
+    primary, margins = document.primary_metric, document.margin or {}
+    return tuple(
+        Metric(
+            name,
+            scale="ratio" if name in MORE_IS_WORSE else "difference",
+            higher_is_better=name not in MORE_IS_WORSE,
+            margin=margins.get(name),
+            non_inferiority=name != primary,
+        )
+        for name in document.all_metrics
+    )
+
+
+def cluster_of(by: str, case: CaseName, tags: Iterable[str], metadata: JsonObject) -> str:
+    """Return what a case belongs to: by default it is on its own."""
+    kind, _, pattern = by.partition(":" if by.startswith("tag:") else ".")
+    match kind:
+        case "suite":
+            return case[0]
+        case "tag":
+            named = sorted(each for each in tags if fnmatchcase(each, pattern))
+        case "meta":
+            named = [str(each) for each in found_at(metadata, *pattern.split("."))]
+        case _:
+            named = []
+    return f"{by}={named[0]}" if named else "/".join(case)
+
+
+class Filling(NamedTuple):
+    """The values of the base and of the head where errors left none."""
+
+    base: float
+    head: float
+
+
+class _Both(NamedTuple):
+    """The same trial in two arms."""
+
+    number: int
+    base: MeasuredTrial
+    head: MeasuredTrial
+
+
+class MeasuredTrial(Struct, frozen=True):
+    """One trial of one arm; what it did not measure is absent."""
+
+    cluster: str
+    digest: str
+    target: str
+    model: str | None
+    has_verdict: bool
+    is_crash: bool
+    """Whether it has an error of the agent: it failed, with score 0."""
+    error: str
+    """Why it has no verdict."""
+    values: Mapping[str, float]
+    answer: str
+    """Its SHA-256; empty where no answers are compared."""
+    preferences: Sequence[tuple[str, Preference]] = ()
+    """Evaluator and what it prefers."""
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it counts."""
+        return self.has_verdict or self.is_crash
+
+
+class ExperimentTrials:
+    """The trials of an experiment so far, in any order."""
+
+    def __init__(self, cluster_by: str, metrics: Sequence[Metric], preferences: Collection[str] = ()) -> None:
+        """`preferences` are the metrics for which a judge compares two arms."""
+        self._cluster_by = cluster_by
+        self._names = [each.name for each in metrics]
+        self._preferences = preferences
+        self.by_arm: dict[str, dict[CaseName, dict[int, MeasuredTrial]]] = {}
+        """Arm → case → number of the trial → trial."""
+        self.doubled = 0
+        """Rows of trials that already have a verdict."""
+
+    def add(self, row: ResultRow) -> None:
+        """Add a row; one of a case that is skipped does not count. Without an experiment, a target is an arm.
+
+        A row without a verdict gives way to another one of the same trial.
+        """
+        if row.verdict == "skipped":
+            return
+        case, has_verdict = (row.suite, row.eval_id), row.verdict not in UNGRADED
+        known = self.by_arm.setdefault(row.arm or row.target, {}).setdefault(case, {})
+        if row.trial in known and known[row.trial].has_verdict:
+            self.doubled += has_verdict
+            return
+        compared = any(each.compares_arms for each in row.evaluator_results)
+        answer = digest_of(row.candidate_answer) if compared else ""
+        known[row.trial] = MeasuredTrial(
+            cluster=cluster_of(self._cluster_by, case, row.tags, row.metadata),
+            digest=row.digest,
+            target=row.target,
+            model=row.model,
+            has_verdict=has_verdict,
+            is_crash=row.is_crash,
+            error=f"{row.error_kind or 'error'}: {row.error}",
+            values=dict(_measured(row, self._names)),
+            answer=answer,
+            preferences=tuple(_preferences(row, answer)),
+        )
+
+    def has(self, case: CaseName, number: int, arms: Iterable[str]) -> bool:
+        """Whether a trial of a case has run in all of these arms."""
+        return all(number in self.by_arm.get(arm, {}).get(case, ()) for arm in arms)
+
+    def of_arm(self, arm: str) -> Sequence[MeasuredTrial]:
+        """Return the trials of an arm."""
+        return [each for of_case in self.by_arm.get(arm, {}).values() for each in of_case.values()]
+
+    def pairs(
+        self, metric: str, base: str, head: str, among: Mapping[CaseName, int], filling: Filling | None = None
+    ) -> Iterator[Pair]:
+        """Yield the pairs of trials that measured a metric in both arms; of each case (`among`), the first so many.
+
+        Of preferences, the values are whether the answer of the base and that of the head is preferred. With `filling`,
+        also the pairs in which an error left no value, and what stands for it.
+        """
+        for case, most in among.items():
+            both = self._both(case, most, base, head)
+            is_scored = metric in OF_EVERY_TRIAL or any(metric in _known(each) for each in both)
+            for each in both:
+                if metric in self._preferences:
+                    found = _preference(metric, (base, each.base), (head, each.head))
+                    values = CHOSEN[found[0]] if found is not None else filling
+                else:
+                    values = _measured_by_both(metric, each, filling if is_scored else None, is_scored=is_scored)
+                if values is not None:
+                    yield Pair(each.base.cluster, "/".join(case), each.number, *values)
+
+    def bounds(self, metric: str, base: str, head: str, among: Mapping[CaseName, int]) -> tuple[float, float] | None:
+        """Return the lowest and the highest value that a metric has in these pairs; None without any above 0."""
+        trials = (*self.among(base, among), *self.among(head, among))
+        known = [each.values[metric] for each in trials if each.values.get(metric, 0.0) > 0]
+        return (min(known), max(known)) if known else None
+
+    def missing(self, arm: str, among: Mapping[CaseName, int]) -> Sequence[MeasuredTrial]:
+        """Return the trials of an arm with an error of the infrastructure."""
+        return [each for each in self.among(arm, among) if not each.is_graded]
+
+    def among(self, arm: str, among: Mapping[CaseName, int]) -> Sequence[MeasuredTrial]:
+        """Return the trials of an arm; of each case, the first so many."""
+        of_arm = self.by_arm.get(arm, {})
+        ran = ((most, sorted(of_arm.get(case, {}).items(), key=itemgetter(0))) for case, most in among.items())
+        return [trial for most, of_case in ran for number, trial in of_case if number <= most]
+
+    def preferences(
+        self, metric: str, base: str, head: str, among: Mapping[CaseName, int]
+    ) -> Iterator[tuple[Outcome, Preference | None] | None]:
+        """Yield what an evaluator prefers in the same pairs: the outcome for the head, and the preference.
+
+        There is no preference where an arm crashed, and None stands for a pair that is not judged.
+        """
+        for case, most in among.items():
+            for each in self._both(case, most, base, head):
+                if each.base.is_graded and each.head.is_graded:
+                    yield _preference(metric, (base, each.base), (head, each.head))
+
+    def _both(self, case: CaseName, most: int, base: str, head: str) -> Sequence[_Both]:
+        before, now = (self.by_arm.get(arm, {}).get(case, {}) for arm in (base, head))
+        numbers = (number for number in before if number <= most and number in now)
+        return [_Both(number, before[number], now[number]) for number in numbers]
+
+
+def _known(both: _Both) -> set[str]:
+    return {*both.base.values, *both.head.values}
+
+
+def _measured_by_both(
+    metric: str, both: _Both, filling: Filling | None, *, is_scored: bool
+) -> tuple[float, float] | None:
+    base = _value_of(both.base, metric, filling.base if filling is not None else None, is_scored=is_scored)
+    head = _value_of(both.head, metric, filling.head if filling is not None else None, is_scored=is_scored)
+    return (base, head) if base is not None and head is not None else None
+
+
+def _value_of(trial: MeasuredTrial, metric: str, filling: float | None, *, is_scored: bool) -> float | None:
+    """Return what a trial measured; `is_scored`: whether the metric is known of any trial of the case."""
+    if metric in trial.values:
+        return trial.values[metric]
+    if trial.is_crash and is_scored and metric not in MORE_IS_WORSE:
+        return 0.0
+    return None if trial.has_verdict else filling
+
+
+def _preference(
+    metric: str, base: tuple[str, MeasuredTrial], head: tuple[str, MeasuredTrial]
+) -> tuple[Outcome, Preference | None] | None:
+    """Return the outcome for the head of a comparison, and the comparison; an answer is better than a crash.
+
+    Either row may have it. In both rows, or of an earlier answer, it is from a run that was resumed.
+    """
+    if not (base[1].is_graded and head[1].is_graded):
+        return None
+    if base[1].is_crash or head[1].is_crash:
+        return OF_CRASHES[base[1].is_crash, head[1].is_crash], None
+    for is_head, own, other in ((True, head, base), (False, base, head)):
+        for name, each in own[1].preferences:
+            if (name, each.arm, each.answer) == (metric, other[0], other[1].answer):
+                return each.outcome if is_head else MIRRORED[each.outcome], each
+    return None
+
+
+OF_CRASHES: Mapping[tuple[bool, bool], Outcome] = {(True, True): "tie", (True, False): "win", (False, True): "loss"}
+"""Whether the base and the head crashed → the outcome for the head."""
+
+
+def _preferences(row: ResultRow, answer: str) -> Iterator[tuple[str, Preference]]:
+    """Yield the comparisons of a row's answer, without those that contradict each other."""
+    for result in row.evaluator_results:
+        given = (result.preferences or ()) if result.compares_arms else ()
+        arms = Counter(each.arm for each in given)
+        yield from ((result.name, each) for each in given if each.own_answer == answer and arms[each.arm] == 1)
+
+
+def _measured(row: ResultRow, names: Iterable[str]) -> Iterator[tuple[str, float]]:
+    for name in names:
+        if (value := _value(row, name)) is not None:
+            yield name, value
+
+
+def _value(row: ResultRow, metric: str) -> float | None:
+    """Return what a row measured; None: nothing, as of an answer from a cache its cost and its time."""
+    if row.verdict in UNGRADED and not row.is_crash:
+        return None
+    match metric:
+        case "score":
+            return row.score
+        case "pass":
+            return float(row.verdict == "pass")
+        case "cost":
+            return None if row.cached else row.cost_usd
+        case "duration":
+            return None if row.cached else float(row.duration_ms)
+        case "tokens":
+            return _tokens(row)
+        case _:
+            return _score(row.evaluator_results, metric)
+
+
+def _tokens(row: ResultRow) -> float | None:
+    if row.usage.total_tokens is not None:
+        return float(row.usage.total_tokens)
+    parts = [tokens for tokens in (row.usage.input_tokens, row.usage.output_tokens) if tokens is not None]
+    return float(sum(parts)) if parts else None
+
+
+def _score(results: Iterable[EvaluatorResult], name: str) -> float | None:
+    """Return the score of an evaluator, or of a member of one."""
+    for each in results:
+        if each.name == name and each.status == "ok" and not each.compares_arms:
+            return each.score
+        if (found := _score(each.evaluator_results or (), name)) is not None:
+            return found
+    return None

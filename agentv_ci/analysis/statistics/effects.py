@@ -1,0 +1,278 @@
+"""The effect of a change on one metric, from pairs of the same case and trial on both sides.
+
+Cases of one cluster are alike, and so are trials of one case. The standard error therefore counts clusters, not
+trials: it is the cluster-robust one with the correction CR2, and the degrees of freedom are those of the same
+correction: R. M. Bell and D. F. McCaffrey (2002), Bias reduction in standard errors for linear regression with
+multi-stage samples, Survey Methodology 28. With clusters of one size, it is Student's t of the means of the clusters at
+clusters − 1. A quantile has no such formula; its standard error is from a bootstrap of whole clusters: A. C. Cameron,
+J. B. Gelbach and D. L. Miller (2008), Bootstrap-based improvements for inference with clustered errors, Review of
+Economics and Statistics 90.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv_ci.analysis.statistics import sequence
+from agentv_ci.analysis.statistics.student import critical, two_sided_p
+
+Scale = Literal["difference", "ratio"]
+"""`difference`: head − base, for what has a fixed range. `ratio`: head / base, for costs, tokens and times."""
+LEAST_CLUSTERS = 2
+DRAWS = 1000
+"""Of the bootstrap of a quantile."""
+LARGEST_LOG = 700.0
+"""Of a ratio that is a finite number."""
+LEAST_ERROR = 1e-9
+"""Of an estimate whose clusters all agree."""
+
+
+class Pair(Struct, frozen=True):
+    """One trial of one case on both sides."""
+
+    cluster: str
+    """Cases of the same cluster are not independent; by default, each case is its own."""
+    case: str
+    trial: int
+    base: float
+    head: float
+
+
+class Metric(Struct, frozen=True):
+    """What is compared, and which change of it is good."""
+
+    name: str
+    scale: Scale = "difference"
+    higher_is_better: bool = True
+    margin: float | None = None
+    """The largest change that does not matter, above 0: a difference, or a share (0.1: 10%) on the scale `ratio`."""
+    quantile: float | None = None
+    """Compare this quantile over all trials (0.95: p95) instead of the mean; only on the scale `ratio`."""
+    non_inferiority: bool = False
+    """Whether all that is asked is that the head is not worse by the margin or more."""
+
+    def scaled(self, change: float) -> float:
+        """Return a difference or a relative change on the scale of the analysis."""
+        return math.log1p(change) if self.scale == "ratio" else change
+
+    def change(self, pair: Pair) -> float | None:
+        """Return the change of a pair on the scale of the analysis; None: a ratio with a value of 0 or less."""
+        if self.scale == "difference":
+            return pair.head - pair.base
+        return math.log(pair.head / pair.base) if min(pair.base, pair.head) > 0 else None
+
+
+class Effect(Struct, frozen=True):
+    """How much a metric changes, and how precisely that is known.
+
+    All values are on the scale of the analysis: differences, or natural logarithms of ratios; `natural` returns what
+    people read.
+    """
+
+    metric: Metric
+    estimate: float
+    error: float
+    """The standard error."""
+    degrees: float
+    """Degrees of freedom of Student's t."""
+    clusters: int
+    cases: int
+    pairs: int
+    """Pairs that count; on the scale `ratio`, those with a value of 0 or less do not."""
+    method: str
+    """How it was computed, for people to read."""
+    smallest: float | None = None
+    """The effect that the plan is made to find, when p-values and intervals hold at all looks at once."""
+    unseen: float = 0.0
+    """The part of `error`² that one more pair than was seen adds; it falls with the square of the number of cases."""
+
+    @property
+    def margin(self) -> float | None:
+        """The margin of the metric."""
+        return self.metric.scaled(self.metric.margin) if self.metric.margin is not None else None
+
+    @property
+    def p_value(self) -> float:
+        """The probability of a change this large by chance (two-sided)."""
+        return self.p_against(0.0)
+
+    @property
+    def p_equivalent(self) -> float | None:
+        """The p-value against a change as large as the margin or larger; 1 unless the estimate is smaller."""
+        if self.margin is None:
+            return None
+        return max(map(self.p_against, (-self.margin, self.margin))) if abs(self.estimate) < self.margin else 1.0
+
+    @property
+    def p_not_worse(self) -> float | None:
+        """The p-value against a change for the worse as large as the margin; 1 unless the estimate is better."""
+        if self.margin is None:
+            return None
+        limit = -self.margin if self.metric.higher_is_better else self.margin
+        is_better = self.estimate > limit if self.metric.higher_is_better else self.estimate < limit
+        return self.p_against(limit) if is_better else 1.0
+
+    def p_against(self, change: float) -> float:
+        """Return the two-sided p-value against a change: the interval at 1 − alpha excludes it if p ≤ alpha.
+
+        It is never below the share of the two most extreme of all patterns of signs of the clusters, which is exact.
+        """
+        p_value = two_sided_p((self.estimate - change) / self.error, self.degrees)
+        if self.smallest is not None:
+            p_value = sequence.p_value(sequence.normal_z(p_value), self._drift)
+        return max(p_value, self._least_p)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the interval of the change; a difference lies between −1 and 1, a ratio may have no bounds."""
+        half = self._reach(1 - confidence) * self.error
+        low, high = self.estimate - half, self.estimate + half
+        return (max(-1.0, low), min(1.0, high)) if self.metric.scale == "difference" else (low, high)
+
+    def natural(self, value: float) -> float:
+        """Return a value as people read it: a difference, or a relative change (0.08: 8% more)."""
+        if self.metric.scale == "difference":
+            return value
+        return math.expm1(value) if value < LARGEST_LOG else math.inf
+
+    def _reach(self, alpha: float) -> float:
+        """Return how many standard errors from the estimate the interval ends."""
+        if alpha < self._least_p:
+            return math.inf
+        if self.smallest is not None:
+            alpha = sequence.alpha_at(alpha, self._drift)
+        return critical(alpha, self.degrees) if alpha > sequence.LEAST_P else math.inf
+
+    @property
+    def _least_p(self) -> float:
+        return 2.0 ** (1 - self.clusters)
+
+    @property
+    def _drift(self) -> float:
+        assert self.smallest is not None, "only of looks"
+        return self.smallest / self.error
+
+
+def effect(metric: Metric, pairs: Iterable[Pair], *, seed: int = 0, smallest: float | None = None) -> Effect | None:
+    """Return the effect on a metric; None with fewer than two clusters, which show no spread.
+
+    Each case weighs the same, whatever its number of trials; the order of pairs does not matter. `seed` is that of the
+    bootstrap of a quantile. With `smallest`, the effect that the plan is made to find (a difference, or a share), the
+    result holds at all looks at once: pass the pairs of all trials so far at each of them, and the same value. Raises
+    ValueError unless it is above 0: no interval of any size would ever be decided.
+    """
+    if smallest is not None and smallest <= 0:
+        raise ValueError(f"an effect of {smallest:g} cannot be found")
+    counted = _counted(metric, pairs)
+    clusters = _by_cluster(counted)
+    if len(clusters) < LEAST_CLUSTERS:
+        return None
+    if metric.quantile is not None:
+        found = _of_quantile(metric, metric.quantile, clusters, seed)
+    else:
+        found = _of_mean(metric, clusters)
+    return replace(found, smallest=metric.scaled(smallest)) if smallest is not None else found
+
+
+_Cases = Mapping[str, Sequence[Pair]]
+
+
+def _counted(metric: Metric, pairs: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs that have a change on the scale, in an order that depends on nothing else."""
+    has_change = [each for each in pairs if metric.change(each) is not None]
+    return sorted(has_change, key=lambda each: (each.cluster, each.case, each.trial))
+
+
+def _by_cluster(pairs: Sequence[Pair]) -> Mapping[str, _Cases]:
+    found: dict[str, dict[str, list[Pair]]] = {}
+    for each in pairs:
+        found.setdefault(each.cluster, {}).setdefault(each.case, []).append(each)
+    return found
+
+
+def _of_mean(metric: Metric, clusters: Mapping[str, _Cases]) -> Effect:
+    changes = [
+        [[metric.change(each) or 0.0 for each in case] for case in cases.values()] for cases in clusters.values()
+    ]
+    estimate, variance, degrees = _mean([[math.fsum(case) / len(case) for case in cluster] for cluster in changes])
+    cases = [case for cluster in changes for case in cluster]
+    unseen = _unseen(metric, cases, len(clusters))
+    return Effect(
+        metric=metric,
+        estimate=estimate,
+        error=max(math.sqrt(variance + unseen), LEAST_ERROR),
+        degrees=degrees,
+        clusters=len(clusters),
+        cases=len(cases),
+        pairs=sum(map(len, cases)),
+        method=f"t at {degrees:.3g} degrees of freedom, errors by cluster (CR2)",
+        unseen=unseen,
+    )
+
+
+def _mean(clusters: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """Return the mean over all cases, its variance (CR2) and the degrees of freedom (Bell and McCaffrey).
+
+    For a mean, the matrices of the paper reduce to the share p of the cases that a cluster has: the adjustment of a
+    cluster's residual is 1 / √(1 − p).
+    """
+    total = sum(map(len, clusters))
+    mean = math.fsum(math.fsum(each) for each in clusters) / total
+    shares = [len(each) / total for each in clusters]
+    residuals = [math.fsum(value - mean for value in each) / total for each in clusters]
+    variance = math.fsum(residual**2 / (1 - share) for residual, share in zip(residuals, shares, strict=True))
+    crossed = [share**2 / (1 - share) for share in shares]
+    off_diagonal = math.fsum(crossed) ** 2 - math.fsum(each**2 for each in crossed)
+    degrees = 1 / (math.fsum(share**2 for share in shares) + off_diagonal)
+    return mean, variance, degrees
+
+
+def _unseen(metric: Metric, cases: Sequence[Sequence[float]], clusters: int) -> float:
+    """Return what one more pair adds to the variance of which half is the largest change up, half down.
+
+    Without it, a few pairs that agree would prove that no pair ever differs. A. Agresti and Y. Min (2005), Simple
+    improved confidence intervals for comparing matched proportions, Statistics in Medicine 24. Where all that changes
+    is pass or fail, the largest change is 1, also before the first is seen.
+    """
+    largest = max(abs(change) for case in cases for change in case)
+    if metric.scale == "difference" and all(change in (-1, 0, 1) for case in cases for change in case):
+        largest = 1.0
+    trials = math.fsum(1 / len(case) for case in cases)
+    return largest**2 * trials / len(cases) ** 3 * clusters / (clusters - 1)
+
+
+def _of_quantile(metric: Metric, share: float, clusters: Mapping[str, _Cases], seed: int) -> Effect:
+    samples = [[each for case in cases.values() for each in case] for cases in clusters.values()]
+    chance = random.Random(seed)  # noqa: S311  # a lottery, and the same one every time
+    drawn = [_log_ratio(chance.choices(samples, k=len(samples)), share) for _ in range(DRAWS)]
+    mean = math.fsum(drawn) / DRAWS
+    return Effect(
+        metric=metric,
+        estimate=_log_ratio(samples, share),
+        error=max(math.sqrt(math.fsum((each - mean) ** 2 for each in drawn) / (DRAWS - 1)), LEAST_ERROR),
+        degrees=len(clusters) - 1,
+        clusters=len(clusters),
+        cases=sum(map(len, clusters.values())),
+        pairs=sum(map(len, samples)),
+        method=f"bootstrap of {len(clusters)} clusters, t at {len(clusters) - 1} degrees of freedom",
+    )
+
+
+def _log_ratio(samples: Iterable[Sequence[Pair]], share: float) -> float:
+    pairs = [each for sample in samples for each in sample]
+    base, head = (quantile(values, share) for values in ([each.base for each in pairs], [each.head for each in pairs]))
+    return math.log(head / base)
+
+
+def quantile(values: Iterable[float], share: float) -> float:
+    """Return a quantile, interpolated between the two nearest values."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

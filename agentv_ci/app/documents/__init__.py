@@ -1,0 +1,1 @@
+"""Documents: checked, compiled, written."""

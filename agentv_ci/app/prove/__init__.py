@@ -1,0 +1,1 @@
+"""Proofs that evaluators notice wrong answers."""

@@ -1,0 +1,1 @@
+"""Results: reported, compared, scored again."""

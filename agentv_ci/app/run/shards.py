@@ -1,0 +1,110 @@
+"""Eval files or a plan → parts for several machines, and how long each takes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from agentv_ci.app.documents.compile import CompiledPlan, estimate_run
+from agentv_ci.compile.overrides import Overrides, override
+from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.packed_cases import heads_of
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.targets import cases_at_once, own_workers
+from agentv_ci.errors import UsageError
+from agentv_ci.execute.shard import efforts, parts_of
+from agentv_ci.results.files import UnreadableResults, scan_rows
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.command_output import PlannedShards  # a run needs none
+
+
+class Sharding(Struct, frozen=True):
+    """How to split a plan."""
+
+    most: int
+    """Most parts."""
+    target_minutes: float | None = None
+    """Take no more parts than needed for each to take at most this long; None: as many as there are cases for."""
+    balance: Path | None = None
+    """Results with durations."""
+    workers: int | None = None
+    """Cases at once in each part; None: the targets' own."""
+
+
+def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding) -> PlannedShards:
+    """Return the parts that `eval --shard` runs with the same options.
+
+    Raises UsageError for unreadable results and for numbers that overflow.
+    """
+    from agentv_ci.contracts.command_output import PlannedShard, PlannedShards
+
+    plan = override(compiled.plan, overrides)
+    durations_s = durations_of(sharding.balance) if sharding.balance is not None else {}
+    seconds, are_known = efforts(plan, durations_s), any(plan.key_of(case) in durations_s for case in heads_of(plan))
+    if not are_known and (questions := sum(seconds)):
+        estimated = estimate_run(CompiledPlan(plan, compiled.origin), workers=sharding.workers)
+        a_question_s = sum(each.seconds for each in estimated.targets) / questions
+        seconds = [each * a_question_s for each in seconds]
+    parts = _parts(plan, seconds, sharding)
+    minutes = [round(_seconds(plan, seconds, places, sharding.workers) / 60, 1) for places in parts]
+    shards = (
+        PlannedShard(
+            shard=f"{index}/{len(parts)}",
+            cases=len(places),
+            trials=sum(plan.cases[place].trials for place in places if plan.cases[place].skip is None),
+            minutes=each,
+        )
+        for index, (places, each) in enumerate(zip(parts, minutes, strict=True), 1)
+    )
+    return PlannedShards(shards=tuple(shards), minutes=max(minutes), basis="durations" if are_known else "sizes")
+
+
+def durations_of(results: Path) -> Mapping[CaseKey, float]:
+    """Return the mean duration of a trial of each case, in seconds; raises UsageError for unreadable results."""
+    durations_ms: dict[CaseKey, list[int]] = {}
+    try:
+        for row in scan_rows(results, allow_torn=True):
+            if row.status == "ok":
+                durations_ms.setdefault(row.case_key, []).append(row.duration_ms)
+    except UnreadableResults as error:
+        raise UsageError(f"--balance: {error}") from error
+    return {key: sum(each) / len(each) / 1000 for key, each in durations_ms.items()}
+
+
+def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[list[int]]:
+    """Return the places of the cases of every part."""
+    most = max(1, min(sharding.most, sum(case.skip is None for case in heads_of(plan))))
+    if sharding.target_minutes is None:
+        return parts_of(plan, seconds, most)
+
+    def longest_s(parts: Iterable[Sequence[int]]) -> float:
+        return max(_seconds(plan, seconds, places, sharding.workers) for places in parts)
+
+    # No part can be shorter than its longest case.
+    target_s = max(sharding.target_minutes * 60, longest_s([place] for place in range(len(seconds))))
+    fewest = math.ceil(longest_s([range(len(seconds))]) / target_s) if target_s else 1
+    for total in range(max(1, min(fewest, most)), most):
+        if longest_s(parts := parts_of(plan, seconds, total)) <= target_s:
+            return parts
+    return parts_of(plan, seconds, most)
+
+
+def _seconds(plan: Plan, seconds: Sequence[float], places: Sequence[int], workers: int | None) -> float:
+    """Return the time of a part: of all its cases at full width, of its busiest target, or of its longest trial."""
+    by_target: Counter[str] = Counter()
+    heads = heads_of(plan)
+    longest = 0.0
+    for place in places:
+        case = heads[place]
+        by_target[case.target] += seconds[place]  # type: ignore[assignment]  # seconds count like anything else
+        longest = max(longest, seconds[place] / case.trials)
+    targets = {key: plan.targets[key] for key in by_target}
+    width = cases_at_once(workers, list(targets.values()))
+    busiest = (by_target[key] / (workers or own_workers(target)) for key, target in targets.items())
+    return max([sum(by_target.values()) / max(width, 1), longest, *busiest])

@@ -1,0 +1,238 @@
+"""Make cases from rows of data: fill the texts of a case, its template, with the values of each row.
+
+Only `{{ name }}` is a variable. Values are filled in once: braces in them are text.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from agentv_ci.base.canonical import digest_of, exact
+from agentv_ci.base.json_access import found_at
+from agentv_ci.base.text import did_you_mean, listed, shortened
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import DataProblem, DataRow, ReadRows
+from agentv_ci.contracts.evals import CasesFrom, EvalCase
+from agentv_ci.contracts.judge_evaluators import AGGREGATOR_VARIABLES, PROMPT_VARIABLES
+from agentv_ci.contracts.source import Mark, Pointer, Source, diagnostic_at, locate
+
+VARIABLE = re.compile(r"\{\{(?!\{)(?=\s*[^\s{}])([^{}]{1,200})\}\}")
+ROW_FIELDS = frozenset({"cases_from", "casesFrom", "vars"})
+"""Fields of a template that say where its rows come from."""
+PROMPTS = frozenset({"prompt", "llm_judge"})
+"""Keys of texts with variables of their own, which a judge's question fills in."""
+FREE = frozenset({"metadata", "config", "content", "input", "output", "reference", "schema_inline", "schemaInline"})
+"""Keys of data below which values may have any type."""
+OF_JUDGES = frozenset({*PROMPT_VARIABLES, *AGGREGATOR_VARIABLES})
+ID_DIGITS = 12
+LONGEST = 2_000
+"""Characters of a message; rows may have thousands of columns."""
+
+Filler = Callable[[JsonObject], JsonValue]
+
+
+class FilledCase(NamedTuple):
+    """A case as it would be written, and its row."""
+
+    data: JsonObject
+    row: DataRow
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return str(self.data["id"])
+
+
+def is_template(case: JsonValue) -> bool:
+    """Whether rows make cases of a case, as written."""
+    return isinstance(case, dict) and not ROW_FIELDS.isdisjoint(case)
+
+
+def ids_of_rows(template: str) -> str:
+    """Return a glob of the ids of the cases that a template with this id makes."""
+    ids = VARIABLE.sub("*", template)
+    return ids if ids != template else f"{template}-*"
+
+
+def problem_diagnostic(problem: DataProblem) -> Diagnostic:
+    """Return the diagnostic of a mistake in rows."""
+    point = problem.line - 1, problem.column - 1
+    message, hint = (shortened(text, LONGEST) for text in (problem.message, problem.hint or ""))
+    return diagnostic_at(Mark(point, point, None), problem.rule, message, problem.path, hint=hint or None)
+
+
+class _Missing(LookupError):
+    """The row has no value for a variable."""
+
+
+class _Ambiguous(ValueError):
+    """The value of a variable has variables, and is for a prompt, where the judge's would be replaced."""
+
+
+def filled_cases(
+    case: EvalCase, pointer: Pointer, source: Source, read_rows: ReadRows
+) -> Iterator[FilledCase | DataProblem]:
+    """Yield a case for each row of a template at `pointer`, or what is wrong with the row."""
+    written = found_at(source.data, *pointer)[0]
+    assert isinstance(written, dict)
+    rows = (
+        _inline_rows(case, pointer, source)
+        if case.cases_from is None
+        else _rows_from(case.cases_from, source, read_rows)
+    )
+    line = locate(source.mark, pointer).start[0] + 1
+    place = f"{source.path.name}:{line}"
+    template = _Template({key: value for key, value in written.items() if key not in ROW_FIELDS}, place)
+    constants = (case.cases_from and case.cases_from.vars) or {}
+    for row in rows:
+        yield template.filled(row, constants) if isinstance(row, DataRow) else row
+
+
+def _inline_rows(case: EvalCase, pointer: Pointer, source: Source) -> Iterator[DataRow]:
+    for index, values in enumerate(case.vars or ()):
+        (line, column), (end_line, _), _ = locate(source.mark, (*pointer, "vars", index))
+        yield DataRow(values, source.path, line + 1, column + 1, end_line + 1)
+
+
+def _rows_from(setting: CasesFrom, source: Source, read_rows: ReadRows) -> Iterable[DataRow | DataProblem]:
+    rows = islice(read_rows(source.resolve(setting.file)), min(setting.limit or sys.maxsize, sys.maxsize))
+    if setting.sample is None:
+        return rows
+    seed = setting.sample.seed
+
+    def order(numbered: tuple[int, DataRow | DataProblem]) -> str:
+        # A row keeps its place in the order when others come and go; problems come first.
+        row = numbered[1]
+        return digest_of(f"{seed} {exact(row.values)}") if isinstance(row, DataRow) else ""
+
+    chosen = heapq.nsmallest(setting.sample.n, enumerate(rows), key=order)
+    return [row for _, row in sorted(chosen, key=lambda numbered: numbered[0])]
+
+
+class _Template:
+    """The texts of a case that have variables."""
+
+    def __init__(self, data: JsonObject, place: str) -> None:
+        self._data = data
+        self._place = place
+        self._variables: list[tuple[str, bool]] = []
+        """Their names, and whether the value must be a text."""
+        self._fill = self._filler(data, ())
+        self._has_own_ids = VARIABLE.search(str(data.get("id"))) is not None
+
+    def filled(self, row: DataRow, constants: JsonObject) -> FilledCase | DataProblem:
+        """Return the case of a row, or which variable it lacks."""
+        values = constants | row.values
+        try:
+            data = self._fill(values) if self._fill is not None else self._data
+        except _Missing:
+            return self._problem(row, values)
+        except _Ambiguous as error:
+            message = f"the value of '{error}' has {{{{ … }}}}, which a judge's prompt would replace"
+            return DataProblem("AV332", message, row.path, row.line, row.column, "name the variable outside of prompts")
+        assert isinstance(data, dict)
+        if not self._has_own_ids:
+            data = data | {"id": f"{data['id']}-{digest_of(exact(row.values))[:ID_DIGITS]}"}
+        return FilledCase(data, row)
+
+    def _problem(self, row: DataRow, values: JsonObject) -> DataProblem:
+        names = dict.fromkeys(name for name, is_text in self._variables if not _is_there(values, name, is_text=is_text))
+        absent = listed(f"'{name}'{did_you_mean(name, values)}" for name in names if name not in values)
+        null = listed(f"'{name}'" for name in names if name in values)
+        lacks = "the header has no column" if row.header else "the row has no value for"
+        parts = [f"{lacks} {absent}" if absent else "", f"the value of {null} is null, not a text" if null else ""]
+        used = listed(f"'{{{{ {name} }}}}'" for name in names)
+        hint = f"the case '{self._data.get('id')}' ({self._place}) has {used}; available: {listed(values)}"
+        return DataProblem("AV332", "; ".join(filter(None, parts)), row.path, row.header or row.line, row.column, hint)
+
+    def _filler(self, value: JsonValue, way: Pointer) -> Filler | None:
+        """Return what fills a part of the template; None if it has no variables."""
+        match value:
+            case str():
+                return self._text_filler(value, way)
+            case dict():
+                parts = {key: found for key, item in value.items() if (found := self._filler(item, (*way, key)))}
+                return (lambda row: value | {key: fill(row) for key, fill in parts.items()}) if parts else None
+            case list():
+                items = [self._filler(item, (*way, index)) for index, item in enumerate(value)]
+                if not any(items):
+                    return None
+                both = tuple(zip(items, value, strict=True))
+                return lambda row: [fill(row) if fill else item for fill, item in both]
+            case _:
+                return None
+
+    def _text_filler(self, text: str, way: Pointer) -> Filler | None:
+        is_prompt = way[-1] in PROMPTS and "evaluators" in way and "config" not in way
+        kept = OF_JUDGES if is_prompt else frozenset[str]()
+        names = [name for found in VARIABLE.finditer(text) if (name := found[1].strip()) not in kept]
+        if not names:
+            return None
+        if VARIABLE.fullmatch(text) and not FREE.isdisjoint(way) and self._takes_numbers(way):
+            self._variables.append((names[0], False))
+            return lambda row: _value(row, names[0])
+        self._variables += ((name, True) for name in names)
+
+        def replaced(row: JsonObject, found: re.Match[str]) -> str:
+            name = found[1].strip()
+            if name in kept:
+                return found[0]
+            value = _text(row, name)
+            if kept and VARIABLE.search(value):
+                raise _Ambiguous(name)
+            return value
+
+        return lambda row: VARIABLE.sub(lambda found: replaced(row, found), text)
+
+    def _takes_numbers(self, way: Pointer) -> bool:
+        """Whether the value there may have any type, so that the row's value keeps its own."""
+        try:
+            EvalCase.model_validate(_replaced(self._data, way, 0))
+        except ValidationError:
+            return False
+        return True
+
+
+def _replaced(value: JsonValue, way: Pointer, new: JsonValue) -> JsonValue:
+    if not way:
+        return new
+    match value, way[0]:
+        case dict(), str() as key:
+            return value | {key: _replaced(value[key], way[1:], new)}
+        case list(), int() as index:
+            return [_replaced(item, way[1:], new) if at == index else item for at, item in enumerate(value)]
+        case _:
+            raise AssertionError(way)
+
+
+def _value(row: JsonObject, name: str) -> JsonValue:
+    """Return a value by its name, or by a path such as `user.name`; raises _Missing."""
+    found = _found(row, name)
+    if not found:
+        raise _Missing(name)
+    return found[0]
+
+
+def _found(row: JsonObject, name: str) -> tuple[JsonValue, ...]:
+    return (row[name],) if name in row else found_at(row, *name.split("."))
+
+
+def _is_there(row: JsonObject, name: str, *, is_text: bool) -> bool:
+    found = _found(row, name)
+    return found != () and not (is_text and found == (None,))
+
+
+def _text(row: JsonObject, name: str) -> str:
+    value = _value(row, name)
+    if value is None:
+        raise _Missing(name)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,84 @@
+"""Hold a run of a pull request against the results of the base branch, for information: the gate has decided."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from agentv_ci.analysis.cases.on_base import BaseBranch, in_results
+from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side, compare
+from agentv_ci.app.run.baseline import side_of
+from agentv_ci.app.run.files import report_path
+from agentv_ci.contracts.action import RESULTS
+from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.exchange import Environment
+from agentv_ci.github.refusals import NotPublished
+from agentv_ci.github.workflow import Workflow
+from agentv_ci.report.job import Job
+from agentv_ci.report.view import RunView
+
+if TYPE_CHECKING:
+    from agentv_ci.github.base_results import BaseResults
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+
+
+async def with_base(job: Job, artifact: str, workflow: Workflow, token: str | None, environment: Environment) -> Job:
+    """Return the job of a pull request with what its base branch does.
+
+    That is a comparison, unless there is one, and what the cases that did not pass do there. Raises NotPublished if
+    there are no results to compare with.
+    """
+    reported = job.reported
+    if reported is None or token is None or not artifact or not workflow.is_of_pull_request:
+        return job
+    report = reported.report
+    red = [*reported.errors, *reported.failures]
+    if (report.comparison is not None and not red) or report.dry_run or report.shard is not None:
+        return job
+    # httpx loads slowly.
+    from agentv_ci.github.base_results import fetch_base_results
+
+    base = await fetch_base_results(artifact, workflow, token, environment)
+    try:
+        older = _side(base)
+    except Exception as error:  # what damaged archives raise is not documented, and the comparison is for information
+        raise NotPublished(f"the results of {base.name} cannot be read: {type(error).__name__}") from error
+    reported = replace(reported, base=BaseBranch(base.name, in_results(red, older.cases)))
+    if report.comparison is None:
+        comparison = _compared(older, reported, environment)
+        if not comparison.shares_cases:
+            raise NotPublished(f"{base.name} has none of these cases")
+        reported = replace(reported, report=report.model_copy(update={"comparison": comparison}))
+    return replace(job, reported=reported)
+
+
+def _compared(older: Side, reported: RunView, environment: Environment) -> Comparison:
+    against = BaselineComparison(older, "this run", environment.now(), is_part=reported.report.filtered)
+    return compare(against, reported.outcomes, reported.report.gate.settings)
+
+
+def _side(base: BaseResults) -> Side:
+    with TemporaryDirectory() as folder:
+        results = Path(folder) / RESULTS
+        with zipfile.ZipFile(io.BytesIO(base.archive)) as packed:
+            for path in (results, report_path(results)):
+                path.write_bytes(_content(packed, path.name))
+        return side_of(results, base.name)
+
+
+def _content(packed: zipfile.ZipFile, name: str) -> bytes:
+    """Return a file at the top of the archive; raises ValueError if it is missing or too large."""
+    try:
+        with packed.open(name) as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except KeyError as error:
+        raise ValueError(f"no {name}") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise ValueError(f"{name} is too large")
+    return content

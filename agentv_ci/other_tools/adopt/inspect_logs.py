@@ -1,0 +1,171 @@
+"""Logs of Inspect: `.json`, and `.eval`, an archive with a file per sample."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agentv_ci.base.json_access import amount_at, count_at, objects_at, text_at, value_at
+from agentv_ci.base.left_files import open_regular
+from agentv_ci.base.text import counted, listed
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
+from agentv_ci.other_tools.adopt.json_texts import MAX_BYTES, json_in, text_in
+from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore
+from agentv_ci.other_tools.adopt.values import mapping, messages, objects, text, whole
+
+GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+"""Inspect's letters: correct, incorrect, partially correct, no answer."""
+HEADER = "header.json"
+MOST_UNPACKED = 50
+"""Bytes of a log for each byte of its archive."""
+LEAST_UNPACKED = 10 * 1024 * 1024
+"""Bytes from which on that counts."""
+START = "_journal/start.json"
+"""What an archive has from the first moment on."""
+
+
+def log_in(path: Path) -> JsonObject:
+    """Return a log; raises OSError and ValueError for a file that is none."""
+    if path.suffix != ".eval":
+        return mapping(json_in(text_in(path)))
+    try:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            return _log_of(archive, os.fstat(file.fileno()).st_size)
+    except NotImplementedError as error:
+        raise ValueError(f"{error}; convert it with `inspect log convert --to json`") from error
+    except zipfile.BadZipFile as error:
+        raise ValueError(str(error)) from error
+
+
+def _log_of(archive: zipfile.ZipFile, size: int) -> JsonObject:
+    names = dict.fromkeys(archive.namelist())
+    unpacked = sum(each.file_size for each in archive.infolist())
+    if unpacked > min(max(size * MOST_UNPACKED, LEAST_UNPACKED), MAX_BYTES):
+        raise ValueError(f"it is {unpacked // 1024 // 1024:,} MiB unpacked, far more than logs of {size:,} bytes are")
+    samples: list[JsonValue] = [_part(archive, name) for name in names if name.startswith("samples/")]
+    header = next((_part(archive, name) for name in (HEADER, START) if name in names), {})
+    return {"status": f"without a {HEADER}", **mapping(header), "samples": samples}
+
+
+def _part(archive: zipfile.ZipFile, name: str) -> JsonValue:
+    try:
+        content = archive.read(name)
+    except (NotImplementedError, zipfile.BadZipFile):
+        raise
+    except (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
+        raise ValueError(f"{name} cannot be unpacked, since it is damaged or encrypted: {error}") from error
+    try:
+        return json_in(content.decode())
+    except ValueError as error:
+        raise ValueError(f"{name} is not JSON: {error}") from error
+
+
+def results(log: JsonObject, how: HowToRead) -> AdoptedFile:
+    """Return the samples of a log; a sample passes if all its scores reach the threshold."""
+    samples = objects(log.get("samples"), "sample")
+    scores = Scores(how, (given for sample in samples for given in _given(sample)), GRADES)
+    task, model = text_at(log, "eval", "task"), text_at(log, "eval", "model")
+    found = tuple(_result(sample, model or "default", scores, task) for sample in samples)
+    return AdoptedFile(found, tuple(_lost(log, samples)), scores.names)
+
+
+def _lost(log: JsonObject, samples: Sequence[JsonObject]) -> Iterator[str]:
+    status, expected = log.get("status"), _expected(log)
+    numbers = Counter((text(sample.get("id")), json.dumps(sample.get("id")), _epoch(sample)) for sample in samples)
+    found = len(numbers)
+    counts = f"{found} of {counted(expected, 'sample')}" if expected is not None else counted(found, "sample")
+    if status != "success":
+        message = text_at(log, "error", "message")
+        reason = f" ({message})" if message else ""
+        yield f"the run did not finish: its status is {text(status) or 'missing'}{reason}; {counts} in the log"
+    elif expected is not None and found < expected:
+        yield f"samples are missing: {counts} in the log"
+    if repeated := [f"{name} (epoch {epoch})" for (name, _, epoch), number in numbers.items() if number > 1]:
+        yield f"samples are in the log more than once: {listed(repeated)}"
+    whole_ones = sum(not sample.get("error") for sample in samples)
+    yield from _uncounted(log, "total_samples", "sample", len(samples))
+    yield from _uncounted(log, "completed_samples", "completed sample", whole_ones)
+    if log.get("invalidated") is True:
+        yield "the log is invalidated"
+
+
+def _epoch(sample: JsonObject) -> int:
+    return count_at(sample, "epoch") or 1
+
+
+def _uncounted(log: JsonObject, key: str, noun: str, found: int) -> Iterator[str]:
+    """Yield that a log has more samples than it counts."""
+    number = whole(value_at(log, "results", key))
+    if number is not None and found > number:
+        yield f"it counts {counted(number, noun)}, and {found} {'is' if found == 1 else 'are'} in it"
+
+
+def _expected(log: JsonObject) -> int | None:
+    """Return how many samples the run has; None if the log does not say."""
+    total = whole(value_at(log, "results", "total_samples"))
+    if total is not None:
+        return total
+    ids = value_at(log, "eval", "dataset", "sample_ids")
+    number = len(ids) if isinstance(ids, list) and ids else count_at(log, "eval", "dataset", "samples")
+    limit = count_at(log, "eval", "config", "limit")
+    if number is None or (limit is None and value_at(log, "eval", "config", "limit") is not None):
+        return None
+    number = number if limit is None else min(number, limit)
+    return number * (count_at(log, "eval", "config", "epochs") or 1)
+
+
+def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -> AdoptedResult:
+    checks: tuple[AdoptedCheck, ...] = ()
+    error = text_at(sample, "error", "message") or ("the sample has an error" if sample.get("error") else None)
+    if sample.get("invalidation"):
+        error = error or "the sample is invalidated"
+    has_ended_badly = error is not None
+    if error is None:
+        try:
+            checks = tuple(scores.checks(_given(sample), "scorer"))
+            error = None if checks else "the sample has no scores"
+        except UnknownScore as unknown:
+            error = str(unknown)
+    usage = mapping(next(iter(mapping(sample.get("model_usage")).values()), None))
+    return AdoptedResult(
+        name=text(sample.get("id")) or "sample",
+        distinctions=(text(sample.get("input")), text(sample.get("target")), json.dumps(sample.get("id"))),
+        passed=None if error else all(check.passed for check in checks),
+        score=sum(check.score for check in checks) / len(checks) if checks else None,
+        answer=text_at(sample, "output", "completion")
+        or text(mapping(next(iter(objects_at(sample, "output", "choices")), {}).get("message")).get("content")),
+        question=messages(sample.get("input")),
+        expected=text(sample.get("target")) or None,
+        target=target,
+        model=text_at(sample, "output", "model"),
+        checks=checks,
+        error=error,
+        error_kind="process" if has_ended_badly else "evaluator",
+        duration_ms=whole((amount_at(sample, "total_time") or 0) * 1000) or 0,
+        input_tokens=count_at(usage, "input_tokens"),
+        output_tokens=whole(usage.get("output_tokens")),
+        tags=(task,) if task else (),
+        metadata=mapping(sample.get("metadata")),
+    )
+
+
+def _given(sample: JsonObject) -> Iterator[Given]:
+    for name, score in _scores(sample).items():
+        value, reasoning = mapping(score).get("value"), text(mapping(score).get("explanation"))
+        parts = mapping(value)
+        yield from (Given(f"{name}.{part}", each, reasoning) for part, each in parts.items())
+        if not parts:
+            yield Given(name, value, reasoning)
+
+
+def _scores(sample: JsonObject) -> JsonObject:
+    """Return the scores of a sample; old logs have a single one without a name."""
+    score = sample.get("score")
+    return mapping(sample.get("scores")) or ({"score": score} if score is not None else {})

@@ -1,0 +1,386 @@
+"""Eval files of AgentV, of 2025 and of version 4 → eval files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+from msgspec.structs import replace
+
+from agentv_ci.base.json_access import json_or_none
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.environment_references import variables_in
+from agentv_ci.contracts.source import EVAL_SCHEMA, Mark, Source
+from agentv_ci.other_tools.imports.agentv_checks import CaseContext
+from agentv_ci.other_tools.imports.agentv_evaluators import evaluators
+from agentv_ci.other_tools.imports.agentv_messages import Messages
+from agentv_ci.other_tools.imports.agentv_targets import add_missing_targets, read_targets
+from agentv_ci.other_tools.imports.agentv_workspaces import can_work, workspace
+from agentv_ci.other_tools.imports.draft import Draft, Fields, Names, Place, comments_at_start, comments_before
+from agentv_ci.other_tools.imports.yaml_text import Block, Commented, Node, yaml_text
+
+CASES = ("tests", "evalcases", "eval_cases", "cases")
+ASSERTIONS = ("assertions", "assert", "evaluators", "graders")
+ABOUT = ("version", "author", "license", "requires", "category", "metadata", "governance")
+"""Fields that only describe the file; they stay under keys that begin with `x-`."""
+NO_CONVERSATION = "each turn asks the agent again, which agentv-ci does not do"
+_STRATEGIES = {
+    "pass_at_k": "any",
+    "pass_any": "any",
+    "pass_all": "all",
+    "mean": "majority",
+    "confidence_interval": "majority",
+}
+
+
+def convert(draft: Draft, source: Source) -> None:
+    """Add the eval file of one file of AgentV, and the targets that it uses."""
+    if source.path.suffix == ".jsonl":
+        source = _settings_of(draft, source)
+    read_targets(draft, source)
+    document = _Suite(draft, source).document()
+    name = draft.evals.unique(re.sub(r"(?i)\.(eval|test)$|^eval$", "", source.path.stem) or source.path.parent.name)
+    draft.texts[f"{name}.eval.yaml"] = yaml_text(document, comments_at_start(source))
+    add_missing_targets(draft, source)
+
+
+def _settings_of(draft: Draft, source: Source) -> Source:
+    """Return the settings beside a file of cases in lines, or none, with these cases."""
+    beside = (source.path.with_suffix(suffix) for suffix in (".eval.yaml", ".yaml"))
+    found = next((each for path in beside if (each := draft.reads.document(path)) is not None), None)
+    settings = found.data if found is not None and isinstance(found.data, dict) else {}
+    return replace(found or source, data={**settings, "tests": source.path.name})
+
+
+class _Suite:
+    """One file, and what it says of all its cases."""
+
+    def __init__(self, draft: Draft, source: Source) -> None:
+        self._draft = draft
+        self._source = source
+        self._messages = Messages(draft, source)
+        self._ids = Names()
+        self._fields = draft.fields(Place(source), "")
+        self._input: list[Node] = []
+        self._shared: list[Node] = []
+        self._prompt: str | None = None
+        """The template of the question of every case, in files that have one."""
+        self._workspace: dict[str, Node] = {}
+        self._named: set[str] = set()
+        """Targets that the file and its cases name."""
+        self._each_case: list[Place] = []
+        """Assertions of the file that need to know the case."""
+
+    def document(self) -> dict[str, Node]:
+        """Return the eval file."""
+        fields = self._fields
+        made: dict[str, Node] = {"$schema": EVAL_SCHEMA}
+        fields.ignore("$schema")
+        for ours in ("name", "description"):
+            if text := fields.text(ours):
+                made["dataset" if ours == "name" else ours] = text
+        tags = fields.take("tags")
+        if isinstance(tags, list):
+            made["tags"] = [str(each) for each in tags]
+        for key in (*ABOUT, *(("tags",) if isinstance(tags, dict) else ())):
+            if (value := fields.take(key)) is not None:
+                made[f"x-{key}"] = value
+        self._input = [*self._messages.listed(fields.at("input")), *self._messages.files(fields.at("input_files"))]
+        prompts = fields.at("prompts")
+        first = prompts.items[0].value if prompts and prompts.items else None
+        self._prompt = first if isinstance(first, str) else None
+        execution = self._execution(fields)
+        fields.drop({"preprocessors"}, "files are read as they are")
+        cases = fields.at(*CASES)
+        if cases is None and (beside := self._beside()) is not None:
+            cases = beside
+        place = fields.at("workspace")
+        self._workspace = workspace(self._draft, place) if place else {}
+        fields.end()
+        listed = list(self._cases(cases)) if cases else []
+        if place and self._workspace and can_work(self._draft, place, self._named or {"default"}):
+            execution["workspace"] = self._workspace
+        if execution:
+            made["execution"] = execution
+        made["evalcases"] = listed or self._draft.without_cases(Place(self._source), "the file has no tests")
+        return made
+
+    def _beside(self) -> Place | None:
+        """Return the place of the cases of a file that has none: a file of lines of the same name."""
+        name = re.sub(r"(?i)(\.eval)?\.ya?ml$", ".jsonl", self._source.path.name)
+        lines = self._source.path.with_name(name)
+        if lines == self._source.path or not self._draft.reads.matching(lines):
+            return None
+        return Place(Source(self._source.path, self._source.root, None, [name], self._source.find_mark))
+
+    def _execution(self, fields: Fields) -> dict[str, Node]:
+        made: dict[str, Node] = {}
+        own: list[Place] = []
+        for key in ("execution", "experiment", "evaluate_options", "default_test"):
+            place = fields.at(key)
+            if place is not None and isinstance(place.value, dict):
+                inner = self._draft.fields(place, key)
+                made |= self._run_settings(inner)
+                own += [each for found in [inner.at(*ASSERTIONS)] if found for each in found.items]
+                inner.end("set by options of `agentv-ci eval`, or not needed")
+        made |= self._targets(fields)
+        assertions = fields.at(*ASSERTIONS)
+        own += assertions.items if assertions else []
+        shared = [each for each in own if not _depends_on_case(each)]
+        self._each_case = [each for each in own if _depends_on_case(each)]
+        if listed := evaluators(self._draft, shared, CaseContext()):
+            made["evaluators"] = self._shared = listed
+        return made
+
+    def _run_settings(self, fields: Fields) -> dict[str, Node]:
+        made = self._targets(fields)
+        trials = fields.at("trials", "runs", "repeat")
+        if trials is not None:
+            made["repeat"] = self._trials(trials)
+        gate: dict[str, Node] = {}
+        if (threshold := fields.take("threshold")) is not None:
+            gate = {"min_pass_rate": 0, "min_mean_score": threshold}
+        if (budget := fields.take("budget_usd", "budgetUsd")) is not None:
+            gate["max_cost_usd"] = budget
+        if gate:
+            made["gate"] = gate
+        fields.drop({"workers"}, "write --workers, or `workers` of a target")
+        return made
+
+    def _trials(self, place: Place) -> Node:
+        if not isinstance(place.value, dict):
+            return place.value
+        fields = self._draft.fields(place, "trials")
+        count, strategy = fields.take("count", "max"), fields.text("strategy") or "mean"
+        if strategy not in {"pass_at_k", "pass_any", "pass_all"}:
+            self._draft.note("approximated", place, f"trials.strategy: {strategy}", "the majority of trials must pass")
+        fields.drop({"cost_limit_usd", "costLimitUsd"}, "write --max-cost")
+        early = {"stop_when": "decided"} if fields.take("early_exit") else {}
+        fields.end()
+        return {"max": count or 1, "require": _STRATEGIES.get(strategy, "majority"), **early}
+
+    def _targets(self, fields: Fields) -> dict[str, Node]:
+        several, single = fields.at("targets"), fields.at("target")
+        names = [self._target(place) for place in (several.items if several else [])]
+        if not names and single:
+            names = [self._target(single)]
+        if len(names) > 1:
+            return {"targets": names}
+        return {"target": names[0]} if names and names[0] else {}
+
+    def _target(self, place: Place) -> str:
+        value = place.value
+        names = (
+            [value.get(key) for key in ("name", "extends", "use_target", "id")] if isinstance(value, dict) else [value]
+        )
+        name = str(next((each for each in names if each), "default"))
+        if isinstance(value, dict) and value.keys() - {"name"}:
+            self._draft.note("dropped", place, "target", "settings of a target belong into the targets file")
+        if variables_in(name):
+            name = "default"
+        self._named.add(name)
+        return self._draft.target(name, place)
+
+    # Cases
+
+    def _cases(self, place: Place) -> Iterator[Node]:
+        for item in place.items:
+            if isinstance(item.value, str):
+                yield from self._file_of_cases(item, item.value.removeprefix("file://"))
+            elif isinstance(item.value, dict) and "include" in item.value:
+                yield from self._file_of_cases(item, str(item.value["include"]))
+            else:
+                yield self._case(item)
+
+    def _file_of_cases(self, place: Place, path: str) -> Iterator[Node]:
+        file = place.source.resolve(path)
+        found = self._draft.reads.matching(file) or self._draft.reads.matching(file / "*" / "case.y*ml")
+        if not found:
+            self._draft.note("dropped", place, "tests", f"'{path}' was not found")
+        for file in found:
+            for case in _cases_in(self._draft, file):
+                yield self._case(case)
+
+    def _case(self, place: Place) -> Node:
+        fields = self._draft.fields(place, "tests")
+        context = CaseContext()
+        file = place.source.path
+        unnamed = file.parent.name if file.stem == "case" else "case"
+        made: dict[str, Node] = {"id": self._ids.unique(fields.text("id", "name") or unnamed)}
+        outcome = fields.text("criteria", "expected_outcome", "outcome")
+        made["expected_outcome"] = outcome or "The answer passes the evaluators"
+        for key in ("description", "note", "conversation_id"):
+            if text := fields.text(key):
+                made[key] = text
+        execution = self._case_execution(fields)
+        skips_defaults = execution.pop("skip_defaults", False) is True
+        messages, skip = self._question(fields, with_defaults=not skips_defaults)
+        made["input"] = _short(messages) or "(nothing)"
+        made["expected"] = self._messages.expected(
+            fields.at("expected_output", "expected_messages", "expected"), context
+        )
+        if variables := fields.take("vars"):
+            made["vars"] = [variables]
+        listed = [
+            *cast("list[Node]", execution.pop("evaluators", [])),
+            *self._evaluators(fields, context, skips_defaults),
+        ]
+        if listed:
+            made["evaluators"] = listed
+        elif context.lost:
+            skip.append(f"its checks could not be imported: {', '.join(context.lost)}")
+        self._draft.has_judges |= not (listed or context.lost or self._shared)
+        if skips_defaults:
+            made["inherit_evaluators"] = False
+        execution |= self._own_workspace(fields.at("workspace"))
+        if execution:
+            made["execution"] = execution
+        made |= _metadata(fields)
+        fields.drop({"depends_on", "on_dependency_failure"}, "cases are independent of each other")
+        fields.end()
+        made = self._without_environment(made, place, skip)
+        if skip:
+            made["skip"] = "Not imported: " + "; ".join(skip)
+        comments = comments_before(place)
+        return Commented(comments, Block(made)) if comments else Block(made)
+
+    def _own_workspace(self, place: Place | None) -> dict[str, Node]:
+        """Return the workspace of a case, which adds to that of the file."""
+        found = workspace(self._draft, place) if place else {}
+        if not place or not found or not can_work(self._draft, place, self._named or {"default"}):
+            return {}
+        return {"workspace": {**self._workspace, **found}}
+
+    def _question(self, fields: Fields, *, with_defaults: bool) -> tuple[list[Node], list[str]]:
+        """Return the messages of a case, and why it cannot run."""
+        skip: list[str] = []
+        own = self._messages.listed(fields.at("input", "input_messages", "prompt"))
+        if not own and self._prompt is not None:
+            own = self._prompted(fields)
+        own += self._messages.files(fields.at("input_files"))
+        turns = fields.at("turns")
+        if turns is not None:
+            self._draft.note("dropped", turns, "tests.turns", f"{NO_CONVERSATION}; the case is skipped")
+            skip.append("it is a conversation with several questions")
+            own += self._messages.listed(turns.items[0] / "input") if turns.items else []
+            fields.drop({"mode", "aggregation", "on_turn_failure", "window_size"}, NO_CONVERSATION)
+        messages = [*(self._input if with_defaults else []), *own]
+        if not messages:
+            skip.append("it has no input")
+        return messages, skip
+
+    def _prompted(self, fields: Fields) -> list[Node]:
+        """Return the messages of a case whose file has a template for all cases."""
+        only = re.fullmatch(r"\{\{\s*(\w+)\s*\}\}", self._prompt or "")
+        if only is not None and (place := fields.place / "vars" / only[1]).value is not None:
+            return self._messages.listed(place)
+        return [{"role": "user", "content": self._prompt}]
+
+    def _evaluators(self, fields: Fields, context: CaseContext, skips_defaults: bool) -> list[Node]:
+        assertions, rubrics = fields.at(*ASSERTIONS), fields.at("rubrics")
+        places = [*(assertions.items if assertions else []), *([] if skips_defaults else self._each_case)]
+        listed = evaluators(self._draft, places, context)
+        if rubrics is None:
+            return listed
+        criteria = Place(
+            Source(rubrics.source.path, rubrics.source.root, None, {"criteria": rubrics.value}, _mark_of(rubrics))
+        )
+        return [*listed, *evaluators(self._draft, [criteria], context)]
+
+    def _without_environment(self, made: dict[str, Node], place: Place, skip: list[str]) -> dict[str, Node]:
+        """Return a case without environment references in what the agent gets, which eval files leave as they are."""
+        text = json.dumps([made["input"], made["expected_outcome"], made["expected"]])
+        names = sorted(set(variables_in(text)))
+        if not names:
+            return made
+        self._draft.note(
+            "dropped", place, "${{ NAME }}", "eval files have no environment variables; the case is skipped"
+        )
+        skip.append(f"it needs the environment variables {', '.join(names)}")
+        return cast("dict[str, Node]", _without_references(cast("JsonObject", made)))
+
+    def _case_execution(self, fields: Fields) -> dict[str, Node]:
+        place = fields.at("execution")
+        made: dict[str, Node] = {}
+        if place is not None:
+            inner = self._draft.fields(place, "tests.execution")
+            made |= self._targets(inner)
+            if inner.take("skip_defaults") is True:
+                made["skip_defaults"] = True
+            if (trials := inner.at("trials", "runs", "repeat")) is not None:
+                made["repeat"] = self._trials(trials)
+            if (threshold := inner.take("threshold")) is not None:
+                made["threshold"] = threshold
+            if (listed := inner.at(*ASSERTIONS)) is not None:
+                made["evaluators"] = evaluators(self._draft, listed.items, CaseContext())
+            inner.end("set by options of `agentv-ci eval`, or not needed")
+        made |= self._targets(fields)
+        if (threshold := fields.take("threshold")) is not None:
+            made["threshold"] = threshold
+        return made
+
+
+def _mark_of(place: Place) -> Callable[[], Mark]:
+    line = place.line - 1
+    return lambda: Mark((line, 0), (line, 0), None)
+
+
+def _metadata(fields: Fields) -> dict[str, Node]:
+    names = ("suite", "category", "difficulty", "tags", "severity")
+    about = {name: value for name in names if (value := fields.take(name)) is not None}
+    metadata = {**_mapping(fields.take("metadata")), **about}
+    return {"metadata": metadata} if metadata else {}
+
+
+def _mapping(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _short(messages: list[Node]) -> Node:
+    """Return messages, as a text if they are one question."""
+    if len(messages) == 1 and isinstance(only := messages[0], dict) and only.keys() == {"role", "content"}:
+        content = only["content"]
+        if only["role"] == "user" and isinstance(content, str) and content:
+            return content
+    return messages
+
+
+def _depends_on_case(place: Place) -> bool:
+    """Whether an assertion of the file reads the reference answer while it is imported."""
+    value = place.value
+    kind = str(value.get("type") or "").replace("_", "-") if isinstance(value, dict) else ""
+    needs_calls = kind == "tool-trajectory" and isinstance(value, dict) and not value.keys() & {"expected", "minimums"}
+    return kind == "field-accuracy" or needs_calls
+
+
+def _without_references(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return re.sub(r"\$\{\{\s*(\w+)\s*\}\}", r"(\1)", value)
+        case list():
+            return [_without_references(each) for each in value]
+        case dict():
+            return {key: _without_references(each) for key, each in value.items()}
+        case _:
+            return value
+
+
+def _cases_in(draft: Draft, file: Path) -> Iterator[Place]:
+    """Yield the cases of another file: a list, a mapping with `tests`, or a line each."""
+    if file.suffix == ".jsonl":
+        for number, line in enumerate((draft.reads.text(file) or "").split("\n")):
+            if line.strip():
+                mark = Mark((number, 0), (number, len(line)), None)
+                yield Place(Source(file, file.parent, None, json_or_none(line), lambda mark=mark: mark))  # type: ignore[misc]
+        return
+    source = draft.reads.document(file)
+    if source is None:
+        return
+    place = Place(source)
+    if isinstance(place.value, dict):
+        key = next((key for key in CASES if key in place.value), None)
+        place = place / key if key else place
+    yield from place.items

@@ -1,0 +1,129 @@
+"""Messages of AgentV: inputs, files and expected outputs → messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from agentv_ci.base.json_access import json_or_none, objects_at
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.evals import ROLES
+from agentv_ci.contracts.source import Source
+from agentv_ci.other_tools.imports.agentv_checks import CaseContext
+from agentv_ci.other_tools.imports.draft import Draft, Place
+from agentv_ci.other_tools.imports.yaml_text import Node
+
+
+class Messages:
+    """Reads the messages of one file."""
+
+    def __init__(self, draft: Draft, source: Source) -> None:
+        """`source` is the eval file, from whose folder upwards AgentV looks for files."""
+        self._draft = draft
+        self._source = source
+
+    def listed(self, place: Place | None) -> list[Node]:
+        """Return the messages of an input: a text, content, or a list of messages."""
+        value = place.value if place else None
+        if place is None or value in (None, "", []):
+            return []
+        if isinstance(value, list) and all(isinstance(each, dict) and "role" in each for each in value):
+            return [self._message(each) for each in place.items]
+        return [{"role": "user", "content": self._content(place)}]
+
+    def _message(self, place: Place) -> dict[str, Node]:
+        fields = self._draft.fields(place, "input")
+        role = fields.text("role") or "user"
+        made: dict[str, Node] = {"role": role if role in ROLES else "user"}
+        if name := fields.text("name"):
+            made["name"] = name
+        content = fields.at("content")
+        made["content"] = self._content(content) if content else ""
+        fields.end()
+        return made
+
+    def _content(self, place: Place) -> Node:
+        value = place.value
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and all(isinstance(each, (str, dict)) for each in value):
+            return [self._block(each) for each in place.items]
+        return json.dumps(value, ensure_ascii=False)
+
+    def _block(self, place: Place) -> Node:
+        value = place.value
+        if not isinstance(value, dict):
+            return str(value)
+        kind = str(value.get("type")).removesuffix("_url")
+        content = value.get("value") or value.get("path") or value.get("text")
+        for key in value.keys() - {"type", "value", "path", "text"}:
+            self._draft.note("dropped", place / key, f"content.{key}", "blocks have no such setting")
+        if kind in {"file", "image", "document"} and isinstance(content, str):
+            return self._file(place, content, kind)
+        return str(content) if isinstance(content, str) else json.dumps(value, ensure_ascii=False)
+
+    def files(self, place: Place | None) -> list[Node]:
+        """Return the message with the files of a case."""
+        if place is None:
+            return []
+        return [{"role": "user", "content": [self._file(each, str(each.value), "file") for each in place.items]}]
+
+    def _file(self, place: Place, path: str, kind: str) -> Node:
+        if path.startswith("http"):
+            return {"type": kind, "value": path}
+        file = next((each for each in self._places(place, path) if self._draft.reads.matching(each)), None)
+        if file is None:
+            self._draft.note("dropped", place, "file", f"'{path}' was not found; its name is in the message")
+            return f"[{path}]"
+        return {"type": kind, "value": self._draft.reference(file)}
+
+    def _places(self, place: Place, path: str) -> Iterator[Path]:
+        """Yield where AgentV looks for a file: from the folder of the eval file up to the repository's."""
+        yield place.source.resolve(path)
+        for folder in self._source.path.parents:
+            yield folder / path.lstrip("/")
+            if folder == self._source.root:
+                return
+
+    def expected(self, place: Place | None, context: CaseContext) -> Node:
+        """Return the expected messages; `context` gets what evaluators need of them."""
+        value = place.value if place else None
+        if place is None or value in (None, "", [], {}):
+            return []
+        if isinstance(value, str):
+            context.reference = json_or_none(value)
+            return value
+        if isinstance(value, list) and all(isinstance(each, dict) and "role" in each for each in value):
+            return [self._expected_message(each, context) for each in place.items]
+        context.reference = value
+        return [_assistant(value)]
+
+    def _expected_message(self, place: Place, context: CaseContext) -> Node:
+        fields = self._draft.fields(place, "expected_output")
+        role = fields.text("role") or "assistant"
+        made: dict[str, Node] = {"role": role if role in ROLES else "assistant"}
+        if name := fields.text("name"):
+            made["name"] = name
+        content, calls = fields.at("content"), fields.at("tool_calls")
+        if content is not None:
+            value = content.value
+            context.reference = json_or_none(value) if isinstance(value, str) else value
+            is_data = isinstance(value, dict) and role == "assistant"
+            made["content"] = value if is_data else self._content(content)
+        for each in objects_at(calls.value) if calls else ():
+            call: JsonObject = {ours: each[ours] for ours in ("tool", "input", "output") if ours in each}
+            call.setdefault("tool", str(each.get("name") or "tool"))
+            context.calls.append(call)
+        if calls and context.calls and made["role"] == "assistant":
+            made["tool_calls"] = cast("list[Node]", context.calls[-len(calls.items) :])
+        if "content" not in made and "tool_calls" not in made:
+            made["content"] = ""
+        fields.end("not part of an expected message")
+        return made
+
+
+def _assistant(value: JsonValue) -> Node:
+    content = value if isinstance(value, (dict, str)) else json.dumps(value, ensure_ascii=False)
+    return {"role": "assistant", "content": content}

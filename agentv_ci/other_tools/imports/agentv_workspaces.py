@@ -1,0 +1,100 @@
+"""Workspaces of AgentV → workspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Fields, Place
+from agentv_ci.other_tools.imports.yaml_text import Node
+
+CAN_WORK = frozenset({"cli", "codex", "claude-code", "copilot-cli", "gemini-cli", "mock"})
+"""Providers whose targets work in a workspace."""
+FRESH = "each trial gets a fresh copy"
+GRADERS = f"{FRESH}; scripts of graders get the answer, and evaluators such as `command` and `diff` the files"
+BESIDE = "commands of AgentV run beside the eval file; write those that complete a workspace as `setup`"
+
+
+def workspace(draft: Draft, place: Place) -> dict[str, Node]:
+    """Return a workspace; empty if nothing is in it."""
+    if isinstance(place.value, str):
+        found = draft.reads.document(place.source.resolve(place.value))
+        if found is None:
+            draft.note("dropped", place, "workspace", f"'{place.value}' was not found")
+            return {}
+        place = Place(found)
+    return _made(draft, draft.fields(place, "workspace"))
+
+
+def can_work(draft: Draft, place: Place, targets: Collection[str]) -> bool:
+    """Whether targets can work in a workspace; commands then run in it, not in a folder of their own."""
+    refused = [name for name in sorted(targets) if draft.targets.get(name, STAND_IN)["provider"] not in CAN_WORK]
+    if refused:
+        draft.note("dropped", place, "workspace", f"target '{refused[0]}' is not a command, and cannot work in one")
+        return False
+    draft.note("approximated", place, "workspace", GRADERS)
+    for name in sorted(targets):
+        _without_folder(draft, place, name)
+    return True
+
+
+def _made(draft: Draft, fields: Fields) -> dict[str, Node]:
+    made: dict[str, Node] = {}
+    template, repositories, hooks = fields.at("template"), fields.at("repos"), fields.at("hooks")
+    if template is not None:
+        folder = template.source.resolve(str(template.value))
+        if draft.reads.matching(folder / "**" / "*") or draft.reads.matching(folder / "**" / ".*"):
+            made["from"] = draft.reference(folder)
+        else:
+            draft.note("dropped", template, "workspace.template", f"'{template.value}' has no files")
+    commands = [each for place in (repositories.items if repositories else []) for each in _cloned(draft, place)]
+    if commands:
+        made["setup"] = commands
+    _hooks(draft, hooks)
+    fields.drop({"docker"}, "the agent would work in the image, too: write `image` and `isolation: container` for that")
+    for key in ("isolation", "scope", "mode"):
+        fields.approximate(key, FRESH)
+    fields.drop({"path"}, "agents work in copies, never in a folder of yours")
+    fields.end("workspaces have no such setting")
+    return made
+
+
+def _cloned(draft: Draft, place: Place) -> list[Node]:
+    """Return the commands that put a repository into the workspace."""
+    fields = draft.fields(place, "workspace.repos")
+    source = _mapping(fields.take("source"))
+    checkout = _mapping(fields.take("checkout"))
+    url = fields.text("repo", "url") or source.get("url")
+    path = fields.text("path") or "."
+    reference = fields.text("commit", "ref") or checkout.get("ref")
+    fields.approximate("clone", "cloned as a whole")
+    fields.end("not a setting of git clone")
+    if not isinstance(url, str):
+        draft.note("dropped", place, "workspace.repos", "only repositories with an address are cloned")
+        return []
+    clone: list[Node] = ["git", "clone", "--quiet", url, path]
+    return [clone, ["git", "-C", path, "checkout", "--quiet", str(reference)]] if reference else [clone]
+
+
+def _hooks(draft: Draft, place: Place | None) -> None:
+    if place is None:
+        return
+    fields = draft.fields(place, "workspace.hooks")
+    for name in ("before_all", "before_each", "after_each", "after_all", "on_reuse", "on_finish"):
+        hook = fields.at(name)
+        if hook is not None:
+            inner = draft.fields(hook, f"workspace.hooks.{name}")
+            inner.approximate("reset", FRESH)
+            inner.drop({"command", "script"}, BESIDE)
+            inner.ignore("timeout_ms", "cwd")
+    fields.end("workspaces have no hooks")
+
+
+def _without_folder(draft: Draft, place: Place, name: str) -> None:
+    settings = draft.targets.get(name, STAND_IN)
+    if "cwd" in settings:
+        draft.targets[name] = {key: value for key, value in settings.items() if key != "cwd"}
+        draft.note("approximated", place, f"cwd of target '{name}'", "its command runs in the workspace")
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
