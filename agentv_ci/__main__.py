@@ -17,8 +17,8 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"agentv-ci {__version__}\n")
         return
-    # Imports and documents create many objects and few cycles: with the default threshold, garbage collection takes a
-    # fifth of the time of a long validation.
+    # Imports and documents create many objects and few cycles: with the default threshold, garbage
+    # collection takes a fifth of the time of a long validation.
     gc.set_threshold(ALLOCATIONS_BETWEEN_COLLECTIONS)
     from agentv_ci.cli import run  # imports click
 

@@ -1,4 +1,7 @@
-"""The Python API: run eval files or documents, and get results with verdicts and reasons. See docs/python.md."""
+"""The Python API: run eval files or documents, and get results with verdicts and reasons.
+
+See docs/python.md.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,10 @@ class Results(Struct, frozen=True):
 
 
 class RunKeywords(TypedDict, total=False):
-    """The options of a run, None for absent ones; those not described here mean the same as for `agentv-ci eval`."""
+    """The options of a run, None for absent ones.
+
+    Those not described here mean the same as for `agentv-ci eval`.
+    """
 
     targets: str | Path
     target: str | Sequence[str]
@@ -98,29 +104,40 @@ class RunKeywords(TypedDict, total=False):
     env: Mapping[str, str]
     """Replaces the environment."""
     cwd: str | Path
-    """What all paths are relative to, also those in documents given as mappings; default: the working directory."""
+    """What all paths are relative to, also those in documents given as mappings; default: the
+    working directory.
+    """
 
 
 def run(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
     """Run evals and return their results; prints nothing.
 
-    Raises InvalidInput with the diagnostics of invalid documents, UsageError, NothingToRun, and TargetUnavailable
-    (`agentv_ci.errors`); KeyboardInterrupt after finished rows are written; RuntimeError inside a running event loop.
+    Raises InvalidInput with the diagnostics of invalid documents, UsageError, NothingToRun, and
+    TargetUnavailable (`agentv_ci.errors`); KeyboardInterrupt after finished rows are written;
+    RuntimeError inside a running event loop.
     """
     return asyncio.run(run_async(*evals, **options))
 
 
 async def run_async(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
-    """Run evals and return their results, like `run`, in a running event loop; raises CancelledError when cancelled."""
+    """Run evals and return their results, like `run`, in a running event loop.
+
+    Raises CancelledError when cancelled.
+    """
     if not evals:
         raise UsageError("no evals are given")
     options = _checked(options)
     folder = _folder(options)
-    return await run_compiled(compile_paths(_selection(evals, options), cwd=folder), options, folder)
+    return await run_compiled(
+        compile_paths(_selection(evals, options), cwd=folder), options, folder
+    )
 
 
 async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Path) -> Results:
-    """Run a plan and return its results; raises what `run` raises, and CancelledError instead of KeyboardInterrupt."""
+    """Run a plan and return its results.
+
+    Raises what `run` raises, and CancelledError instead of KeyboardInterrupt.
+    """
     run_options = RunOptions(
         root=compiled.origin.root,
         workers=options.get("workers"),
@@ -131,7 +148,10 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
     )
     overrides = Overrides(options.get("repeat"), options.get("seed"), options.get("threshold"))
     variables = with_dotenv(options.get("env", os.environ), compiled.origin.dotenv_files)
-    warnings = [f"{each.path}:{each.line}:{each.column}: {each.message}" for each in compiled.origin.warnings]
+    warnings = [
+        f"{each.path}:{each.line}:{each.column}: {each.message}"
+        for each in compiled.origin.warnings
+    ]
     services = RunServices(system_environment(variables), warn=warnings.append)
     with TemporaryDirectory(prefix="agentv-run-") as scratch:
         results = folder / options["out"] if "out" in options else Path(scratch, "results.jsonl")
@@ -148,7 +168,10 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
 
 
 def _checked(options: RunKeywords) -> RunKeywords:
-    """Return the options that are given; raises TypeError for unknown ones, UsageError for impossible values."""
+    """Return the options that are given.
+
+    Raises TypeError for unknown ones, UsageError for impossible values.
+    """
     for name in options.keys() - RunKeywords.__annotations__.keys():
         close = did_you_mean(name, RunKeywords.__annotations__)
         raise TypeError(f"run() got an unexpected option '{name}'{close}")
@@ -168,7 +191,9 @@ def _is_number(value: object, most: float) -> bool:
 
 
 def _are_names(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(each, str) for each in value))
+    return isinstance(value, str) or (
+        isinstance(value, Sequence) and all(isinstance(each, str) for each in value)
+    )
 
 
 LIMITS: Sequence[tuple[str, Callable[[object], bool], str]] = (

@@ -57,7 +57,9 @@ __all__ = [
 ]
 
 ScenarioFunction = Callable[[Any, dict[str, Any]], Any]
-"""`fn(runner, payload)`, plain or async; `payload` is `{"params", "seed"}`. Returns the output of the run, a dict."""
+"""`fn(runner, payload)`, plain or async; `payload` is `{"params", "seed"}`. Returns the output of
+the run, a dict.
+"""
 
 MEASURES = frozenset({"score", "input_tokens", "output_tokens", "total_tokens", "cost_usd"})
 """Measured metrics, which take precedence over evaluators of the same name."""
@@ -114,7 +116,9 @@ def register_scenario(key: str, fn: ScenarioFunction) -> None:
     _scenarios[_checked_key(key, fn)] = fn
 
 
-def register_runner(key: str, fn: Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]) -> None:
+def register_runner(
+    key: str, fn: Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
+) -> None:
     """Register a runner function: `fn(messages, config)` returns a text or a dict, or an awaitable of one."""
     _runners[_checked_key(key, fn)] = fn
 
@@ -122,8 +126,9 @@ def register_runner(key: str, fn: Callable[[list[Message], JsonObject], Answer |
 def run_benchmark(config: EngineConfig, environ: Mapping[str, str] | None = None) -> EngineReport:
     """Run every scenario with every runner, and apply the validators to the runs of each scenario.
 
-    `environ` provides the values of `${{ NAME }}` in targets (default: the environment of the process). Raises
-    UsageError for an unknown scenario or runner, InvalidInput for documents with errors, and TargetUnavailable.
+    `environ` provides the values of `${{ NAME }}` in targets (default: the environment of the
+    process). Raises UsageError for an unknown scenario or runner, InvalidInput for documents with
+    errors, and TargetUnavailable.
     """
     environment = system_environment(dict(os.environ if environ is None else environ))
     benchmark = _Benchmark(config, environment, Path.cwd())
@@ -164,7 +169,9 @@ class _Benchmark:
         for spec in self._config.scenarios:
             self._require(spec)
             for runner in self._config.runners:
-                self._engine.require_runner(_runner(runner), None if spec.key in _scenarios else spec.key)
+                self._engine.require_runner(
+                    _runner(runner), None if spec.key in _scenarios else spec.key
+                )
         reports = [await self._scenario(spec) for spec in self._config.scenarios]
         return EngineReport(
             scenario_reports=reports,
@@ -180,13 +187,17 @@ class _Benchmark:
         if spec.key not in _scenarios and not os.path.isfile(self._engine.cwd / spec.key):  # noqa: PTH113
             close = did_you_mean(spec.key, _scenarios)
             known = f"; registered: {listed(sorted(_scenarios))}" if _scenarios else ""
-            raise UsageError(f"unknown scenario '{spec.key}'{close}: not a registered function or an eval file{known}")
+            raise UsageError(
+                f"unknown scenario '{spec.key}'{close}: not a registered function or an eval file{known}"
+            )
 
     async def _scenario(self, spec: ScenarioSpec) -> ScenarioReport:
         names = _names(self._config.runners)
         ran = [await self._runs(spec, runner) for runner in self._config.runners]
         named = list(zip(names, ran, strict=True))
-        runs = [run.model_copy(update={"runner_key": name}) for name, own in named for run in own.runs]
+        runs = [
+            run.model_copy(update={"runner_key": name}) for name, own in named for run in own.runs
+        ]
         validated = self._validated(spec, runs)
         errors = [*validator_errors(validated)]
         return ScenarioReport(
@@ -203,7 +214,11 @@ class _Benchmark:
         async with self._engine.open_runner(_runner(runner)) as ask:
             runs = [await self._trial(spec, runner, ask, seed) for seed in spec.trial_seeds]
         failed = [each for each in runs if each.status != "success"]
-        reasons = [f"{len(failed)} of {counted(len(runs), 'run')} failed: {failed[0].error}"] if failed else []
+        reasons = (
+            [f"{len(failed)} of {counted(len(runs), 'run')} failed: {failed[0].error}"]
+            if failed
+            else []
+        )
         return _Ran(runs, "error" if failed else "pass", reasons)
 
     async def _cases(self, spec: ScenarioSpec, runner: RunnerSpec) -> _Ran:
@@ -213,10 +228,18 @@ class _Benchmark:
         names = {name for row, _ in case_runs for name in _scores(row)}
         for name in self._config.metrics:
             if case_runs and name not in names:
-                self._engine.warn(f"{spec.key}: no scores of an evaluator '{name}'{did_you_mean(name, names)}")
-        return _Ran([self._case_result(spec, runner, row, run) for row, run in case_runs], gate.verdict, gate.reasons)
+                self._engine.warn(
+                    f"{spec.key}: no scores of an evaluator '{name}'{did_you_mean(name, names)}"
+                )
+        return _Ran(
+            [self._case_result(spec, runner, row, run) for row, run in case_runs],
+            gate.verdict,
+            gate.reasons,
+        )
 
-    def _case_result(self, spec: ScenarioSpec, runner: RunnerSpec, row: ResultRow, run: JsonObject) -> RunResult:
+    def _case_result(
+        self, spec: ScenarioSpec, runner: RunnerSpec, row: ResultRow, run: JsonObject
+    ) -> RunResult:
         scores = {
             name: score
             for name, score in _scores(row).items()
@@ -224,10 +247,17 @@ class _Benchmark:
         }
         measured = run["metrics"]
         metrics = {**scores, **measured} if isinstance(measured, dict) else scores
-        own = {"scenario_key": spec.key, "runner_key": runner.key, "metrics": metrics, "error": row.error}
+        own = {
+            "scenario_key": spec.key,
+            "runner_key": runner.key,
+            "metrics": metrics,
+            "error": row.error,
+        }
         return RunResult.model_validate({**run, **own})
 
-    async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: AskRunner, seed: int | None) -> RunResult:
+    async def _trial(
+        self, spec: ScenarioSpec, runner: RunnerSpec, ask: AskRunner, seed: int | None
+    ) -> RunResult:
         asking = AsyncRunner(runner, ask, seed)
         begun = self._environment.monotonic()
         payload = {"params": private_copy(spec.params), "seed": seed}
@@ -245,9 +275,19 @@ class _Benchmark:
         )
 
     def _validated(self, spec: ScenarioSpec, runs: Sequence[RunResult]) -> ValidatedScenario:
-        scenario: JsonObject = {"scenario_key": spec.key, "runs": [run.as_run() for run in runs], "aggregates": {}}
-        context = {**context_of(scenario, spec.seeds, spec.params), **self._config.validator_context}
-        uses = [(key, _own_context(key, self._config.validator_context)) for key in self._config.validators]
+        scenario: JsonObject = {
+            "scenario_key": spec.key,
+            "runs": [run.as_run() for run in runs],
+            "aggregates": {},
+        }
+        context = {
+            **context_of(scenario, spec.seeds, spec.params),
+            **self._config.validator_context,
+        }
+        uses = [
+            (key, _own_context(key, self._config.validator_context))
+            for key in self._config.validators
+        ]
         validated = apply_validators(uses, scenario, context)
         for each in validated.aggregates.validations:
             if isinstance(each, FailedValidation):
@@ -261,14 +301,21 @@ Status = Literal["success", "error", "timeout"]
 async def _outcome(
     function: ScenarioFunction, asking: AsyncRunner, payload: dict[str, Any]
 ) -> tuple[dict[str, Any] | None, str | None, Status]:
-    """Return output, error and status of one run; an exception of the scenario is an error of that run alone."""
+    """Return output, error and status of one run.
+
+    An exception of the scenario is an error of that run alone.
+    """
     try:
         if _is_async(function):
             output = await function(asking, payload)
         else:
-            output = await in_a_thread(function, Runner(asking, asyncio.get_running_loop()), payload)
+            output = await in_a_thread(
+                function, Runner(asking, asyncio.get_running_loop()), payload
+            )
     except (Exception, SystemExit) as error:  # noqa: BLE001  # scenarios may raise anything
-        is_timeout = isinstance(error, TimeoutError) or (isinstance(error, ProviderError) and error.kind == "timeout")
+        is_timeout = isinstance(error, TimeoutError) or (
+            isinstance(error, ProviderError) and error.kind == "timeout"
+        )
         return None, error_text(error), "timeout" if is_timeout else "error"
     if inspect.iscoroutine(output):
         output.close()
@@ -278,12 +325,18 @@ async def _outcome(
     try:
         return json_copy(output), None, "success"
     except ValueError as error:
-        return None, well_formed_text(f"the scenario returned a value that is not JSON: {error}"), "error"
+        return (
+            None,
+            well_formed_text(f"the scenario returned a value that is not JSON: {error}"),
+            "error",
+        )
 
 
 def _is_async(function: ScenarioFunction) -> bool:
     """Whether a function, or the `__call__` of an object, is async."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        type(function).__call__
+    )
 
 
 def _metrics(used: Sequence[Response | Expense]) -> dict[str, Any]:
@@ -305,7 +358,11 @@ def _scores(row: ResultRow) -> dict[str, float]:
 def _with_owners(found: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """Return the reasons of scenarios or runners, each with its owner if there are several."""
     owners = list(found)
-    return [f"{name}: {each}" if len(owners) > 1 else each for name, reasons in owners for each in reasons]
+    return [
+        f"{name}: {each}" if len(owners) > 1 else each
+        for name, reasons in owners
+        for each in reasons
+    ]
 
 
 def _names(runners: Sequence[RunnerSpec]) -> list[str]:

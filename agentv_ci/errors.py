@@ -72,11 +72,19 @@ class MissingVariables(UsageError):
         for target, fields in missing.items():
             place = "{}:{}: ".format(*places[target]) if target in places else ""
             for state in ("not set", "set but empty"):
-                of_state = {name: each for name, each in fields.items() if (name in empty) == (state != "not set")}
+                of_state = {
+                    name: each
+                    for name, each in fields.items()
+                    if (name in empty) == (state != "not set")
+                }
                 names = ", ".join(f"{name} ({', '.join(each)})" for name, each in of_state.items())
                 if names:
-                    lines.append(f"{place}target '{target}' needs environment variables that are {state}: {names}")
-        super().__init__("\n".join([*lines, *others]), hint="set them in the environment or in a .env file")
+                    lines.append(
+                        f"{place}target '{target}' needs environment variables that are {state}: {names}"
+                    )
+        super().__init__(
+            "\n".join([*lines, *others]), hint="set them in the environment or in a .env file"
+        )
         self.missing = missing
         self.others = others
         self.empty = empty
@@ -85,7 +93,11 @@ class MissingVariables(UsageError):
     @property
     def variables(self) -> Sequence[str]:
         """One variable for each need, of several that would do."""
-        return list(dict.fromkeys(name.partition(" or ")[0] for fields in self.missing.values() for name in fields))
+        return list(
+            dict.fromkeys(
+                name.partition(" or ")[0] for fields in self.missing.values() for name in fields
+            )
+        )
 
     def at(self, places: Places) -> MissingVariables:
         """Return the error with the places of targets."""
@@ -99,13 +111,21 @@ class InvalidInput(CannotGoOn):
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         errors = sum(each.severity == "error" for each in diagnostics)
-        super().__init__(f"the documents have {errors} {'error' if errors == 1 else 'errors'}; nothing ran")
+        super().__init__(
+            f"the documents have {errors} {'error' if errors == 1 else 'errors'}; nothing ran"
+        )
         self.diagnostics = tuple(diagnostics)
 
     def __str__(self) -> str:
         """Return the message and all diagnostics, for tracebacks."""
         return "\n".join(
-            [self.message, *(f"{each.path}:{each.line}:{each.column}: {each.message}" for each in self.diagnostics)]
+            [
+                self.message,
+                *(
+                    f"{each.path}:{each.line}:{each.column}: {each.message}"
+                    for each in self.diagnostics
+                ),
+            ]
         )
 
 

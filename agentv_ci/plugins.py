@@ -1,9 +1,12 @@
-"""What a package implements to add evaluators, providers and reporters. See docs/plugins.md for a worked example.
+"""What a package implements to add evaluators, providers and reporters.
 
-A plugin is a class without arguments, or an object, that a package names in an entry point of one of the groups
-`agentv_ci.evaluators`, `agentv_ci.providers` and `agentv_ci.reporters`. The name of the entry point is that of the
-plugin, with a prefix: `acme/politeness`. `settings` is a pydantic model: it checks what authors write, and its JSON
-Schema completes it in editors. One object serves a whole run, and may be called from several tasks and threads at once.
+See docs/plugins.md for a worked example.
+
+A plugin is a class without arguments, or an object, that a package names in an entry point of one
+of the groups `agentv_ci.evaluators`, `agentv_ci.providers` and `agentv_ci.reporters`. The name of
+the entry point is that of the plugin, with a prefix: `acme/politeness`. `settings` is a pydantic
+model: it checks what authors write, and its JSON Schema completes it in editors. One object serves
+a whole run, and may be called from several tasks and threads at once.
 """
 
 from __future__ import annotations
@@ -89,10 +92,12 @@ class Evaluator(Protocol[Settings]):
         ...
 
     def score(self, answer: AnsweredCase, settings: Settings, /) -> Score | Awaitable[Score]:
-        """Return the score of an answer; a plain function runs in a thread, an async one in the event loop.
+        """Return the score of an answer.
 
-        An exception is an error of this evaluator, with its message; others keep their scores. The time limit is that
-        of the case.
+        A plain function runs in a thread, an async one in the event loop.
+
+        An exception is an error of this evaluator, with its message; others keep their scores. The
+        time limit is that of the case.
         """
         ...
 
@@ -144,16 +149,20 @@ class Provider(Protocol[Settings]):
 
     @property
     def settings(self) -> type[Settings]:
-        """The model of the settings. A field with a `SecretStr` must be an environment reference, and is masked."""
+        """The model of the settings.
+
+        A field with a `SecretStr` must be an environment reference, and is masked.
+        """
         ...
 
     async def ask(self, question: Question, settings: Settings, /) -> Answer:
         """Return the answer; environment references in `settings` are replaced by their values.
 
-        Raise `ProviderError(kind, detail, retryable=…, retry_after_s=…)` when there is no answer; `kind` is one of
-        timeout, rate_limit, auth, network, server, request, malformed and process. Set `usage`, `cost_usd` and `model`
-        of the error if the question has used something. Any other exception counts as `process`. The call is cancelled
-        when the time of the question is over.
+        Raise `ProviderError(kind, detail, retryable=…, retry_after_s=…)` when there is no answer;
+        `kind` is one of timeout, rate_limit, auth, network, server, request, malformed and process.
+        Set `usage`, `cost_usd` and `model` of the error if the question has used something. Any
+        other exception counts as `process`. The call is cancelled when the time of the question is
+        over.
         """
         ...
 
@@ -164,7 +173,8 @@ class Reporter(Protocol):
     def write(self, report: RunReport, rows: Iterable[ResultRow], out: IO[bytes], /) -> None:
         """Write a report; `rows` are read from the results while they are taken, once.
 
-        It may be called again for the same run: when another report cannot be written, the verdict changes. An
-        exception fails the run like results that cannot be written; other reports are still written.
+        It may be called again for the same run: when another report cannot be written, the verdict
+        changes. An exception fails the run like results that cannot be written; other reports are
+        still written.
         """
         ...

@@ -1,4 +1,7 @@
-"""The pytest plugin: with `--agentv`, each case of an eval file is a test, for each target. See docs/pytest.md."""
+"""The pytest plugin: with `--agentv`, each case of an eval file is a test, for each target.
+
+See docs/pytest.md.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,16 @@ if TYPE_CHECKING:
 SUFFIXES = (".test.yaml", ".test.yml", ".eval.yaml", ".eval.yml")
 MAX_ANSWER = 2_000
 ACTING_MARKS = frozenset(
-    ("skip", "skipif", "xfail", "usefixtures", "parametrize", "filterwarnings", "tryfirst", "trylast")
+    (
+        "skip",
+        "skipif",
+        "xfail",
+        "usefixtures",
+        "parametrize",
+        "filterwarnings",
+        "tryfirst",
+        "trylast",
+    )
 )
 """Marks that change what pytest does; as tags of a case they are keywords alone."""
 _MARK = re.compile(r"[^\W_][\w.-]*")
@@ -28,12 +40,23 @@ _MARK = re.compile(r"[^\W_][\w.-]*")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options, which no other plugin has."""
     group = parser.getgroup("agentv", "evaluations of AI agents (agentv-ci)")
-    group.addoption("--agentv", action="store_true", help=f"Collect eval files: {', '.join(SUFFIXES)}.")
     group.addoption(
-        "--agentv-target", action="append", metavar="NAME", help="Run every case against this target; repeatable."
+        "--agentv", action="store_true", help=f"Collect eval files: {', '.join(SUFFIXES)}."
     )
-    group.addoption("--agentv-replay", metavar="DIR", help="Take every answer from DIR instead of asking.")
-    group.addoption("--agentv-dry-run", action="store_true", help="Let the mock answer for every target and judge.")
+    group.addoption(
+        "--agentv-target",
+        action="append",
+        metavar="NAME",
+        help="Run every case against this target; repeatable.",
+    )
+    group.addoption(
+        "--agentv-replay", metavar="DIR", help="Take every answer from DIR instead of asking."
+    )
+    group.addoption(
+        "--agentv-dry-run",
+        action="store_true",
+        help="Let the mock answer for every target and judge.",
+    )
     parser.addini("agentv", "Collect eval files as with --agentv.", type="bool", default=False)
 
 
@@ -61,7 +84,10 @@ class EvalFile(pytest.File):
         try:
             compiled = self._compiled()
         except InvalidInput as error:
-            lines = [f"{each.path}:{each.line}:{each.column}: {each.message}" for each in error.diagnostics]
+            lines = [
+                f"{each.path}:{each.line}:{each.column}: {each.message}"
+                for each in error.diagnostics
+            ]
             raise self.CollectError("\n".join(lines)) from error
         except CannotGoOn as error:
             raise self.CollectError(error.message) from error
@@ -85,7 +111,9 @@ class EvalFile(pytest.File):
 class EvalItem(pytest.Item):
     """A case for one target; it passes if the verdict of the case is `pass`."""
 
-    def __init__(self, *, compiled: CompiledPlan, index: int, case: CaseHead, **given: object) -> None:
+    def __init__(
+        self, *, compiled: CompiledPlan, index: int, case: CaseHead, **given: object
+    ) -> None:
         super().__init__(**given)  # type: ignore[arg-type]  # those of pytest
         self._compiled = compiled
         self._index = index
@@ -109,9 +137,14 @@ class EvalItem(pytest.Item):
         # By its place: a case of a large plan is another object whenever it is read.
         plan = with_cases(self._compiled.plan, [self._compiled.plan.cases[self._index]])
         alone = type(self._compiled)(plan, self._compiled.origin)
-        results = asyncio.run(run_compiled(alone, self._options(), self.config.invocation_params.dir))
+        results = asyncio.run(
+            run_compiled(alone, self._options(), self.config.invocation_params.dir)
+        )
         (result,) = results.cases
-        self.user_properties += [("agentv_score", result.score), ("agentv_cost_usd", results.report.cost_usd)]
+        self.user_properties += [
+            ("agentv_score", result.score),
+            ("agentv_cost_usd", results.report.cost_usd),
+        ]
         if result.verdict != "pass":
             raise CaseFailed(result)
 
@@ -121,7 +154,11 @@ class EvalItem(pytest.Item):
             options["replay"] = replay
         return options
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: str | None = None) -> str:  # noqa: ARG002
+    def repr_failure(
+        self,
+        excinfo: pytest.ExceptionInfo[BaseException],
+        style: str | None = None,  # noqa: ARG002
+    ) -> str:
         """Return why the case did not pass, and where it is."""
         error = excinfo.value
         if isinstance(error, CaseFailed):
@@ -144,4 +181,6 @@ def _explained(result: CaseResult) -> Iterator[str]:
     worst = min(result.rows, key=lambda row: row.score or 0.0, default=None)
     if worst is not None and worst.candidate_answer:
         yield "answer:"
-        yield from (f"  {line}" for line in shortened(worst.candidate_answer, MAX_ANSWER).splitlines())
+        yield from (
+            f"  {line}" for line in shortened(worst.candidate_answer, MAX_ANSWER).splitlines()
+        )

@@ -1,7 +1,8 @@
 """Measure how long the action takes before the first question: installing, and starting.
 
-Compares the ways to install, interleaved, with a bare interpreter beside them: the locked wheels, pip with the same
-lock, and the environment that the job has installed already. Needs the network. Run from the repository's root:
+Compares the ways to install, interleaved, with a bare interpreter beside them: the locked wheels,
+pip with the same lock, and the environment that the job has installed already. Needs the network.
+Run from the repository's root:
 
     python benchmarks/action_start.py [ROUNDS]
 """
@@ -54,10 +55,14 @@ def main(rounds: int) -> None:
             folder = Path(tempfile.mkdtemp())
             times[name].append(way(folder))
             shutil.rmtree(folder)
-    print(f"bare interpreter: {statistics.median(bare):.3f} s, {os.cpu_count()} CPUs, {rounds} rounds")
+    print(
+        f"bare interpreter: {statistics.median(bare):.3f} s, {os.cpu_count()} CPUs, {rounds} rounds"
+    )
     for name, measured in times.items():
         install, question = (statistics.median(each) for each in zip(*measured, strict=True))
-        print(f"{name:18}  installed after {install:.2f} s, first question after {install + question:.2f} s")
+        print(
+            f"{name:18}  installed after {install:.2f} s, first question after {install + question:.2f} s"
+        )
 
 
 def again(folder: Path) -> tuple[float, float]:
@@ -70,7 +75,10 @@ def again(folder: Path) -> tuple[float, float]:
 def started(folder: Path, env: dict[str, str]) -> tuple[float, float]:
     """Return the seconds that the installation takes, and then the run until its first question."""
     runner = {"RUNNER_TEMP": str(folder), "GITHUB_ACTIONS": "true"}
-    runner |= {name: str(folder / name.removeprefix("GITHUB_").lower()) for name in ("GITHUB_OUTPUT", "GITHUB_ENV")}
+    runner |= {
+        name: str(folder / name.removeprefix("GITHUB_").lower())
+        for name in ("GITHUB_OUTPUT", "GITHUB_ENV")
+    }
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     begun = time.time()
     subprocess.run(INSTALLER, env=kept | runner | env, check=True, stdout=subprocess.DEVNULL)
@@ -80,7 +88,9 @@ def started(folder: Path, env: dict[str, str]) -> tuple[float, float]:
     (folder / "evals/a.test.yaml").write_text(EVAL, "utf-8")
     (folder / "targets.yaml").write_text(TARGETS, "utf-8")
     variables = kept | runner | {"AGENTV_INSTALLED": str(Path(command).parents[1] / "venv")}
-    ran = subprocess.run([command, "github", "run"], cwd=folder, env=variables, check=False, capture_output=True)
+    ran = subprocess.run(
+        [command, "github", "run"], cwd=folder, env=variables, check=False, capture_output=True
+    )
     if ran.returncode:
         raise SystemExit(ran.stdout.decode() + ran.stderr.decode())
     return installed - begun, float((folder / "evals/asked").read_text("utf-8")) - installed

@@ -42,20 +42,30 @@ def main() -> None:
             start = time.monotonic()
             validate.measure(checking, [1, FILES], turn, root, checks)
             run_eval.measure(running, WORKLOADS, turn, root, server, runs)
-            print(f"round {turn + 1} of {options.rounds}: {time.monotonic() - start:.0f} s", file=sys.stderr)
+            print(
+                f"round {turn + 1} of {options.rounds}: {time.monotonic() - start:.0f} s",
+                file=sys.stderr,
+            )
     print("\n".join(_table(checking, running, checks, runs)), end="\n\n")
     print("\n".join(_notes(options.rounds)))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="how often every command runs (default: 5)")
-    parser.add_argument("--peers", type=Path, default=Path("peers"), metavar="DIR", help="made by peers.sh")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="how often every command runs (default: 5)"
+    )
+    parser.add_argument(
+        "--peers", type=Path, default=Path("peers"), metavar="DIR", help="made by peers.sh"
+    )
     return parser.parse_args()
 
 
 def _table(
-    checking: Sequence[validate.Tool], running: Sequence[run_eval.Tool], checks: validate.Runs, runs: run_eval.Runs
+    checking: Sequence[validate.Tool],
+    running: Sequence[run_eval.Tool],
+    checks: validate.Runs,
+    runs: run_eval.Runs,
 ) -> Iterator[str]:
     yield "| workload | tool | time, times ours | memory, times ours |"
     yield "|---|---|--:|--:|"
@@ -63,12 +73,16 @@ def _table(
     for files in (1, FILES):
         for tool in others:
             label = f"{tool.name} {tool.version}".strip()
-            yield _line(f"validate {files:,}", label, checks[tool.name, files], checks[ours.name, files])
+            yield _line(
+                f"validate {files:,}", label, checks[tool.name, files], checks[ours.name, files]
+            )
     us, *rest = running
     for workload in WORKLOADS:
         for other in rest:
             label = f"{other.name} {other.version}".strip()
-            yield _line(f"eval, {workload}", label, runs[other.name, workload], runs[us.name, workload])
+            yield _line(
+                f"eval, {workload}", label, runs[other.name, workload], runs[us.name, workload]
+            )
 
 
 def _line(

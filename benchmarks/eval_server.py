@@ -43,14 +43,19 @@ class Server:
 
     def __init__(self) -> None:
         command = (sys.executable, str(Path(__file__).resolve()))
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.url = f"http://127.0.0.1:{self._read()}/v1"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._process.communicate()
 
@@ -118,7 +123,9 @@ class Connection(asyncio.Protocol):
         state.asked[name] += 1
         state.waiting += 1
         state.most_at_once = max(state.most_at_once, state.waiting)
-        reply = state.replies.get(name, (NOT_FOUND, NOT_FOUND))[STREAMED.search(question) is not None]
+        reply = state.replies.get(name, (NOT_FOUND, NOT_FOUND))[
+            STREAMED.search(question) is not None
+        ]
         if state.latency_s:
             asyncio.get_running_loop().call_later(state.latency_s, self._answer, reply)
         else:
@@ -148,7 +155,9 @@ class Orders(asyncio.Protocol):
         state = self._state
         if order is not None:
             state.latency_s = order["latency_s"]
-            state.replies = {model: _replies(model, message) for model, message in order["messages"].items()}
+            state.replies = {
+                model: _replies(model, message) for model, message in order["messages"].items()
+            }
             state.asked, state.waiting, state.most_at_once = Counter(), 0, 0
         print(json.dumps({"asked": state.asked, "most_at_once": state.most_at_once}), flush=True)
 

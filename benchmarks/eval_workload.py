@@ -106,7 +106,11 @@ tests:
       - {{name: names-the-days, type: contains, value: 30 days}}
 """,
     judge="      - {name: is-polite, type: llm-grader, target: judge}\n",
-    verdict=said(json.dumps({"score": 1.0, "assertions": [{"text": "ok", "passed": True}], "reasoning": "ok"})),
+    verdict=said(
+        json.dumps(
+            {"score": 1.0, "assertions": [{"text": "ok", "passed": True}], "reasoning": "ok"}
+        )
+    ),
     files={
         # It takes models only from the environment.
         ".agentv/targets.yaml": """\
@@ -186,7 +190,9 @@ async def ask(question, model="answerer"):
     idle.append(slot)
     return reply.json()["choices"][0]["message"]["content"]
 """
-"""One client with one connection for each question that waits, which is the fastest that httpx can do."""
+"""One client with one connection for each question that waits, which is the fastest that httpx can
+do.
+"""
 SESSION = """\
 key = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
 sessions = []
@@ -329,7 +335,9 @@ def document_of(dialect: Dialect, orders: range, *, judged: bool) -> str:
     """Return one document; there is a case for every order."""
     template = dialect.case + (dialect.judge if judged else "")
     cases = (
-        template.replace("<order>", str(order)).replace("<product>", PRODUCTS[order % len(PRODUCTS)])
+        template.replace("<order>", str(order)).replace(
+            "<product>", PRODUCTS[order % len(PRODUCTS)]
+        )
         for order in orders
     )
     return dialect.head + dialect.between.join(cases) + dialect.tail

@@ -24,7 +24,9 @@ Change = Literal["none", "evens out", "drop", "skewed"]
 DROP = 0.2
 """How much half of the cases drop."""
 FEW, FALL = 0.1, 0.8
-"""The share of cases that drop by so much where effects are skewed; the others rise by as much together."""
+"""The share of cases that drop by so much where effects are skewed; the others rise by as much
+together.
+"""
 CRITERIA = 5
 """A graded score is the share of so many criteria that an answer meets."""
 WORST = 0.5
@@ -45,8 +47,10 @@ class Cell:
     """Between trials of the same case that pass or fail."""
     drifts: bool = False
     change: Change = "none"
-    """`evens out`: every case changes as much as cases differ, but not their mean. `drop`: half of the cases drop.
-    `skewed`: a few cases, drawn by lot, drop by much and the others rise by little, but not their mean."""
+    """`evens out`: every case changes as much as cases differ, but not their mean. `drop`: half of
+    the cases drop. `skewed`: a few cases, drawn by lot, drop by much and the others rise by little,
+    but not their mean.
+    """
 
     @property
     def effect(self) -> float:
@@ -91,7 +95,9 @@ def draw(cell: Cell, count: int, chance: np.random.Generator) -> Draws:
         base = np.where(falls, np.maximum(base, FALL), np.minimum(base, 1 - rise))
         head = np.where(falls, base - FALL, base + rise)
     left = _left(cell, count, chance)
-    scored = [_scores(cell, levels[:, :, None] * left[:, None, :], chance) for levels in (head, base)]
+    scored = [
+        _scores(cell, levels[:, :, None] * left[:, None, :], chance) for levels in (head, base)
+    ]
     return Draws(scored[0] - scored[1], cell.effect * left, chance.random((count, cell.cases)))
 
 
@@ -120,7 +126,12 @@ def _scores(cell: Cell, levels: Array, chance: np.random.Generator) -> Array:
 def looks(draws: Draws, every: int) -> Iterator[Look]:
     """Yield what is known after each batch of so many cases, round after round of one trial of each case."""
     count, cases, trials = draws.changes.shape
-    sums, counts, largest, is_whole = np.zeros((count, cases)), np.zeros(cases), np.zeros(count), np.full(count, True)
+    sums, counts, largest, is_whole = (
+        np.zeros((count, cases)),
+        np.zeros(cases),
+        np.zeros(count),
+        np.full(count, True),
+    )
     expected = np.zeros((count, cases))
     for trial in range(trials):
         for start in range(0, cases, every):
@@ -134,7 +145,12 @@ def looks(draws: Draws, every: int) -> Iterator[Look]:
             seen = counts > 0
             if seen.sum() > 1:
                 truth = (expected[:, seen] / counts[seen]).mean(axis=1)
-                yield look(sums[:, seen] / counts[seen], counts[seen], np.where(is_whole, 1.0, largest), truth)
+                yield look(
+                    sums[:, seen] / counts[seen],
+                    counts[seen],
+                    np.where(is_whole, 1.0, largest),
+                    truth,
+                )
 
 
 def look(means: Array, counts: Array, largest: Array, truth: Array) -> Look:
@@ -180,6 +196,10 @@ def excludes_at_all_looks(tail: Array, at: Look, alpha: float, smallest: float) 
 
 def _log_fortune(z: Array, drift: Array) -> Array:
     reach, spread = drift * z, drift * drift
-    on_plan = math.log(sequence.ON_PLAN) + reach + np.log1p(np.exp(-2 * reach)) - math.log(2) - spread / 2
-    spread_out = math.log(1 - sequence.ON_PLAN) + z * z * spread / (1 + spread) / 2 - np.log1p(spread) / 2
+    on_plan = (
+        math.log(sequence.ON_PLAN) + reach + np.log1p(np.exp(-2 * reach)) - math.log(2) - spread / 2
+    )
+    spread_out = (
+        math.log(1 - sequence.ON_PLAN) + z * z * spread / (1 + spread) / 2 - np.log1p(spread) / 2
+    )
     return np.asarray(np.logaddexp(on_plan, spread_out))

@@ -34,7 +34,10 @@ P95_TIME = Metric("p95 duration", scale="ratio", higher_is_better=False, quantil
 
 
 def check(runs: int) -> bool:
-    """Print how often comparisons are wrong, and how experiments end; return whether the bars are met."""
+    """Print how often comparisons are wrong, and how experiments end.
+
+    Return whether the bars are met.
+    """
     are_met = [_comparisons(runs), _ratios(runs)]
     _uneven(runs)
     _endings(runs // 4)
@@ -43,7 +46,9 @@ def check(runs: int) -> bool:
 
 def _comparisons(runs: int) -> bool:
     print(f"\nWrong comparisons of several metrics, {runs:,} each.\n")
-    print("| cases | equal arms | equal arms, looks | worse by the margin | worse by the margin, looks |")
+    print(
+        "| cases | equal arms | equal arms, looks | worse by the margin | worse by the margin, looks |"
+    )
     print("|--:|--:|--:|--:|--:|")
     highest = 0.0
     for cases in (20, 50, 100):
@@ -57,10 +62,15 @@ def _comparisons(runs: int) -> bool:
 
 
 def _ratios(runs: int) -> bool:
-    print("\nCoverage of 95% intervals of ratios of durations.\n\n| cases | mean | p95 |\n|--:|--:|--:|")
+    print(
+        "\nCoverage of 95% intervals of ratios of durations.\n\n| cases | mean | p95 |\n|--:|--:|--:|"
+    )
     lowest = 1.0
     for cases in (10, 20, 50, 100):
-        covered = [ratio_coverage(metric, cases, count) for metric, count in ((MEAN_TIME, runs), (P95_TIME, runs // 2))]
+        covered = [
+            ratio_coverage(metric, cases, count)
+            for metric, count in ((MEAN_TIME, runs), (P95_TIME, runs // 2))
+        ]
         lowest = min(lowest, *covered)
         print(f"| {cases} | {covered[0]:.1%} | {covered[1]:.1%} |", flush=True)
     return lowest >= 1 - ALPHA - SLACK
@@ -82,11 +92,19 @@ def _clusters(sizes: Sequence[int], chance: random.Random) -> Iterator[Pair]:
         for case in range(size):
             for trial in range(TRIALS):
                 base = chance.gauss(0.5, 0.02)
-                yield Pair(str(cluster), f"{cluster} {case}", trial, base, base + change + chance.gauss(0, 0.02))
+                yield Pair(
+                    str(cluster),
+                    f"{cluster} {case}",
+                    trial,
+                    base,
+                    base + change + chance.gauss(0, 0.02),
+                )
 
 
 def _endings(runs: int) -> None:
-    print(f"\n{CASES} cases, at most {ROUNDS} trials of each, a look after each round; {runs:,} experiments each.\n")
+    print(
+        f"\n{CASES} cases, at most {ROUNDS} trials of each, a look after each round; {runs:,} experiments each.\n"
+    )
     print("| mean change | margin | ends | trials used |\n|--:|--:|---|--:|")
     for metric, change in product((Metric("score"), SCORE), (0.0, -0.03, -0.1, 0.1)):
         found = endings(metric, CASES, ROUNDS, change, runs)
@@ -97,8 +115,8 @@ def _endings(runs: int) -> None:
 def wrong_comparisons(cases: int, runs: int, *, change: float, smallest: float | None) -> float:
     """Return how often a comparison of three metrics at 0.05 claims something wrong.
 
-    With a change of 0, it is wrong that a metric is worse or better. With a change for the worse as large as the
-    margin, it is wrong that score or cost are equivalent, not worse or better.
+    With a change of 0, it is wrong that a metric is worse or better. With a change for the worse as
+    large as the margin, it is wrong that score or cost are equivalent, not worse or better.
     """
     wrong = {"worse", "better"} if not change else {"equivalent", "not worse", "better"}
     chance = random.Random(f"{cases} {change} {smallest}")  # noqa: S311  # a lottery, and the same one every time
@@ -107,7 +125,9 @@ def wrong_comparisons(cases: int, runs: int, *, change: float, smallest: float |
     for _ in range(runs):
         by_metric = _comparison(cases, change, chance)
         effects = [effect(each, by_metric[each.name], smallest=smallest) for each in metrics]
-        found += any(each.verdict in wrong for each in claims([each for each in effects if each], 0.05))
+        found += any(
+            each.verdict in wrong for each in claims([each for each in effects if each], 0.05)
+        )
     return found / runs
 
 
@@ -135,7 +155,8 @@ def _share(level: float, chance: random.Random) -> float:
 def ratio_coverage(metric: Metric, cases: int, runs: int) -> float:
     """Return how often the 95% interval of a ratio of durations holds the truth, which is 1.
 
-    Durations vary from case to case, from trial to trial, and by a factor of e² in one of 20 trials.
+    Durations vary from case to case, from trial to trial, and by a factor of e² in one of 20
+    trials.
     """
     chance = random.Random(f"{metric.name} {cases}")  # noqa: S311  # a lottery, and the same one every time
     held = 0
@@ -151,7 +172,10 @@ def _durations(cases: int, chance: random.Random) -> Iterator[Pair]:
     for case in range(cases):
         size, uneven = chance.gauss(0, 0.5), chance.gauss(0, 0.1)
         for trial in range(TRIALS):
-            times = [math.exp(size + chance.gauss(0, 0.3) + 2 * (chance.random() < 0.05)) for _ in range(2)]
+            times = [
+                math.exp(size + chance.gauss(0, 0.3) + 2 * (chance.random() < 0.05))
+                for _ in range(2)
+            ]
             yield Pair(str(case), str(case), trial, times[0], times[1] * math.exp(uneven))
 
 
@@ -177,12 +201,21 @@ def endings(metric: Metric, cases: int, rounds: int, change: float, runs: int) -
     return Ending({verdict: count / runs for verdict, count in verdicts.most_common()}, ran)
 
 
-def _ending(metric: Metric, cases: int, rounds: int, change: float, chance: random.Random) -> tuple[str, int]:
+def _ending(
+    metric: Metric, cases: int, rounds: int, change: float, chance: random.Random
+) -> tuple[str, int]:
     pairs: list[Pair] = []
     for trial in range(1, rounds + 1):
         for case in range(cases):
             levels = LEVEL, LEVEL + 2 * change * (case % 2)
-            pairs.append(Pair(str(case), str(case), trial, *(float(chance.random() < level) for level in levels)))
+            pairs.append(
+                Pair(
+                    str(case),
+                    str(case),
+                    trial,
+                    *(float(chance.random() < level) for level in levels),
+                )
+            )
         found = effect(metric, pairs, smallest=0.1)
         assert found is not None, "there are several cases"
         claim = claims([found], 0.05)[0]

@@ -119,8 +119,12 @@ def _at_all_looks(draws: Draws, found: Iterable[Look]) -> tuple[float, float]:
     for at in found:
         tails = tail_of(at, 0.0), tail_of(at, at.truth)
         for (which, smallest), flags in excluded.items():
-            excluded[which, smallest] = flags | excludes_at_all_looks(tails[which], at, ALPHA, smallest)
-    zero, truth = (max(float(excluded[which, each].mean()) for each in SMALLEST) for which in (0, 1))
+            excluded[which, smallest] = flags | excludes_at_all_looks(
+                tails[which], at, ALPHA, smallest
+            )
+    zero, truth = (
+        max(float(excluded[which, each].mean()) for each in SMALLEST) for which in (0, 1)
+    )
     return zero, truth
 
 
@@ -130,32 +134,46 @@ def grid(cases: int) -> Iterator[Cell]:
     for scores, level, correlation, drifts, change in product(
         get_args(Scores), LEVELS, CORRELATIONS, (False, True), get_args(Change)
     ):
-        # Without differences between cases, nothing evens out. Skewed effects have a table of their own.
+        # Without differences between cases, nothing evens out. Skewed effects have a table of their
+        # own.
         if change != "skewed" and (change != "evens out" or correlation):
             yield Cell(cases, trials, scores, level, correlation, drifts, change)
 
 
 def upper_end(share: float, runs: int) -> float:
     """Return the upper end of the 95% interval of a share (Clopper and Pearson)."""
-    return float(stats.binomtest(round(share * runs), runs).proportion_ci(0.95, method="exact").high)
+    return float(
+        stats.binomtest(round(share * runs), runs).proportion_ci(0.95, method="exact").high
+    )
 
 
 def errors(runs: int) -> bool:
-    """Print false alarms and coverage in the worst cell of each number of cases; return whether the bars are met.
+    """Print false alarms and coverage in the worst cell of each number of cases.
+
+    Return whether the bars are met.
 
     The worst of many cells is worse than it is by chance, too: each is measured again.
     """
-    print(f"{runs:,} experiments per cell; the worst cell measured again with {AGAIN * runs:,} others.\n")
+    print(
+        f"{runs:,} experiments per cell; the worst cell measured again with {AGAIN * runs:,} others.\n"
+    )
     print("| cases | cells | false alarms with looks | fixed size | p ≤ 0.05 at any look |", end="")
-    print(" interval of the fixed size covers | confidence sequence covers |\n|--:|--:|--:|--:|--:|--:|--:|")
+    print(
+        " interval of the fixed size covers | confidence sequence covers |\n|--:|--:|--:|--:|--:|--:|--:|"
+    )
     is_met = True
     for cases in CASES:
         cells = [measure(each, runs) for each in grid(cases)]
         equal = [each for each in cells if each.cell.change != "drop"]
-        alarms, fixed, peeking = (_worst(equal, name, runs) for name in ("looks", "fixed", "peeking"))
+        alarms, fixed, peeking = (
+            _worst(equal, name, runs) for name in ("looks", "fixed", "peeking")
+        )
         covered = [_worst(cells, name, runs) for name in ("interval_covers", "sequence_covers")]
         end = upper_end(alarms, AGAIN * runs)
-        print(f"| {cases} | {len(cells)} | {alarms:.2%} (≤ {end:.2%}) | {fixed:.2%} | {peeking:.1%} |", end="")
+        print(
+            f"| {cases} | {len(cells)} | {alarms:.2%} (≤ {end:.2%}) | {fixed:.2%} | {peeking:.1%} |",
+            end="",
+        )
         print(f" {covered[0]:.2%} | {covered[1]:.2%} |", flush=True)
         is_met &= end <= ALPHA and min(covered) >= 1 - ALPHA - SLACK
     return is_met
@@ -163,7 +181,9 @@ def errors(runs: int) -> bool:
 
 def skewed(runs: int) -> None:
     """Print false alarms where the mean of these cases says little about others: no bar holds for them."""
-    print(f"\nEffects that are skewed: a tenth of the cases drop by {FALL:.0%}, {runs:,} experiments per cell.\n")
+    print(
+        f"\nEffects that are skewed: a tenth of the cases drop by {FALL:.0%}, {runs:,} experiments per cell.\n"
+    )
     print("| cases | false alarms with looks | fixed size |\n|--:|--:|--:|")
     for cases in CASES:
         of = measure(Cell(cases, 10 if cases <= 50 else 5, "graded", 0.9, change="skewed"), runs)
@@ -177,15 +197,25 @@ def _worst(cells: Sequence[Rates], name: str, runs: int) -> float:
 
 
 def drops(runs: int) -> bool:
-    """Print how often a drop of half of the cases is found, and with how many trials; return whether the bar is met."""
-    print(f"\nA drop of {DROP:.0%} in half of the cases, {runs:,} experiments per cell. Trials of each case.\n")
+    """Print how often a drop of half of the cases is found, and with how many trials.
+
+    Return whether the bar is met.
+    """
+    print(
+        f"\nA drop of {DROP:.0%} in half of the cases, {runs:,} experiments per cell. Trials of each case.\n"
+    )
     print(
         "| cases | scores | level | correlation | planned, with looks | found | used on average | of the planned |",
         end="",
     )
-    print(" fixed size for the same power | found | used, of the fixed size |\n" + "|--:|---" + "|--:" * 9 + "|")
+    print(
+        " fixed size for the same power | found | used, of the fixed size |\n"
+        "|--:|---" + "|--:" * 9 + "|"
+    )
     is_met = True
-    for cases, scores, level, correlation in product(CASES, get_args(Scores), (0.5, 0.8), (0.0, 0.5)):
+    for cases, scores, level, correlation in product(
+        CASES, get_args(Scores), (0.5, 0.8), (0.0, 0.5)
+    ):
         cell = Cell(cases, 1, scores, level, correlation, change="drop")
         print(f"| {cases} | {scores} | {level:g} | {correlation:g} |", end="")
         planned, fixed = (needed(cell, looks=each) for each in (True, False))
@@ -203,7 +233,10 @@ def drops(runs: int) -> bool:
 def needed(cell: Cell, *, looks: bool) -> int | None:
     """Return what a plan says that a mean change of this size needs, knowing the variance of trials."""
     within = np.concatenate(
-        [draws.changes.var(axis=2, ddof=1).ravel() for draws in chunks(replace(cell, trials=50), CHUNK // 10)]
+        [
+            draws.changes.var(axis=2, ddof=1).ravel()
+            for draws in chunks(replace(cell, trials=50), CHUNK // 10)
+        ]
     )
     spread = Spread(within=float(within.mean()))
     return trials_needed(spread, Design(ALPHA, POWER, cell.cases, looks), DROP / 2)
@@ -218,7 +251,11 @@ def sequential(cell: Cell, runs: int, *, looks_at_end: bool = False) -> tuple[fl
             if looks_at_end and at.pairs < cell.cases * cell.trials:
                 continue
             tail = tail_of(at, 0.0)
-            decided = excludes(tail, at, ALPHA) if looks_at_end else excludes_at_all_looks(tail, at, ALPHA, DROP / 2)
+            decided = (
+                excludes(tail, at, ALPHA)
+                if looks_at_end
+                else excludes_at_all_looks(tail, at, ALPHA, DROP / 2)
+            )
             decided &= undecided
             found += int((decided & (at.estimate < 0)).sum())
             pairs += float(decided.sum()) * at.pairs
@@ -236,9 +273,13 @@ def plots(runs: int, folder: Path) -> None:
         "confidence sequence": _by_look(equal, runs, DROP / 2),
     }
     found = {
-        f"{cases} cases": _by_look(replace(equal, cases=cases, change="drop"), runs, DROP / 2) for cases in CASES[2:]
+        f"{cases} cases": _by_look(replace(equal, cases=cases, change="drop"), runs, DROP / 2)
+        for cases in CASES[2:]
     }
-    for name, lines, y in (("false-alarms", alarms, "false alarms (%)"), ("found", found, "drop found (%)")):
+    for name, lines, y in (
+        ("false-alarms", alarms, "false alarms (%)"),
+        ("found", found, "drop found (%)"),
+    ):
         text = drawing(lines, "trials of each case", y)
         (folder / f"experiments-{name}.svg").write_text(text, encoding="utf-8")
 
@@ -250,14 +291,20 @@ def _by_look(cell: Cell, runs: int, smallest: float | None) -> Sequence[tuple[fl
         found: Flags = np.zeros(len(draws.changes), dtype=bool)
         for at in looks(draws, batch(cell)):
             tail = tail_of(at, 0.0)
-            found |= excludes_at_all_looks(tail, at, ALPHA, smallest) if smallest else excludes(tail, at, ALPHA)
+            found |= (
+                excludes_at_all_looks(tail, at, ALPHA, smallest)
+                if smallest
+                else excludes(tail, at, ALPHA)
+            )
             shares.setdefault(at.pairs / cell.cases, []).append(100 * float(found.mean()))
     return [(0.0, 0.0), *((trials, float(np.mean(each))) for trials, each in shares.items())]
 
 
 def main() -> None:
     """Measure, print and draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--plots", type=Path)
     given = parser.parse_args()

@@ -1,4 +1,7 @@
-"""Time commands over more and more cases, print one Markdown table, and draw it; README.md explains it."""
+"""Time commands over more and more cases, print one Markdown table, and draw it.
+
+README.md explains it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,15 @@ LINEAR = 1.2
 COMMANDS = {
     "validate": ("validate", ".", "--no-cache"),
     "compile": ("compile", ".", "--out", "plan.json"),
-    "eval of that plan": ("eval", "plan.json", "--workers", "16", "--quiet", "--out", "results.jsonl"),
+    "eval of that plan": (
+        "eval",
+        "plan.json",
+        "--workers",
+        "16",
+        "--quiet",
+        "--out",
+        "results.jsonl",
+    ),
     "report": ("report", "results.jsonl"),
 }
 
@@ -41,12 +52,16 @@ def main() -> None:
     """Measure, print and draw."""
     options = _options()
     compileall.compile_dir(str(Path(agentv_ci.__file__).parent), quiet=1)
-    runs: dict[tuple[str, int], list[Run]] = {(name, size): [] for size in options.cases for name in COMMANDS}
+    runs: dict[tuple[str, int], list[Run]] = {
+        (name, size): [] for size in options.cases for name in COMMANDS
+    }
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         (root / ".git").mkdir()
         for size in options.cases:
-            folder = folder_of(root, "agentv-ci", max(1, size // CASES_PER_FILE), cases=min(size, CASES_PER_FILE))
+            folder = folder_of(
+                root, "agentv-ci", max(1, size // CASES_PER_FILE), cases=min(size, CASES_PER_FILE)
+            )
             for _ in range(options.rounds):
                 for name, arguments in COMMANDS.items():
                     runs[name, size].append(_run(arguments, folder))
@@ -57,21 +72,27 @@ def main() -> None:
         f"\n* Median seconds and peak memory of {options.rounds} rounds; the ratio is that of the time of a case to the"
     )
     print(f"  row above. Bar: at most {LINEAR:g} from 1,000 cases on.")
-    print(f"* Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}.")
+    print(
+        f"* Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}."
+    )
     if options.plots is not None:
         _draw(runs, options.cases, options.plots)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="how often every command runs (default: 3)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="how often every command runs (default: 3)"
+    )
     parser.add_argument(
         "--cases",
         type=lambda text: [int(word) for word in text.split(",")],
         default=[1, 10, 100, 1_000, 10_000, 100_000],
         help="default: 1,10,100,1000,10000,100000",
     )
-    parser.add_argument("--plots", type=Path, help="the folder of growth-time.svg and growth-memory.svg")
+    parser.add_argument(
+        "--plots", type=Path, help="the folder of growth-time.svg and growth-memory.svg"
+    )
     return parser.parse_args()
 
 
@@ -92,7 +113,9 @@ def _run(arguments: tuple[str, ...], folder: Path) -> Run:
 
 
 def _cell(runs: dict[tuple[str, int], list[Run]], name: str, before: int, size: int) -> str:
-    seconds, memory = (median(getattr(run, what) for run in runs[name, size]) for what in ("seconds", "mebibytes"))
+    seconds, memory = (
+        median(getattr(run, what) for run in runs[name, size]) for what in ("seconds", "mebibytes")
+    )
     text = f"{seconds:.2f} s, {memory:.0f} MiB"
     if before < 1_000:
         return text
@@ -104,10 +127,14 @@ def _cell(runs: dict[tuple[str, int], list[Run]], name: str, before: int, size: 
 def _draw(runs: dict[tuple[str, int], list[Run]], sizes: list[int], folder: Path) -> None:
     for name, what, unit in (("time", "seconds", "seconds"), ("memory", "mebibytes", "MiB")):
         lines = {
-            command: [(size, median(getattr(run, what) for run in runs[command, size])) for size in sizes]
+            command: [
+                (size, median(getattr(run, what) for run in runs[command, size])) for size in sizes
+            ]
             for command in COMMANDS
         }
-        (folder / f"growth-{name}.svg").write_text(drawing(lines, "cases", unit, is_log=True), "utf-8")
+        (folder / f"growth-{name}.svg").write_text(
+            drawing(lines, "cases", unit, is_log=True), "utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -34,8 +34,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--nights", type=int, default=365)
-    parser.add_argument("--rounds", type=int, default=5, help="how often adding and reading are timed (default: 5)")
-    parser.add_argument("--seeds", type=int, default=10, help="simulations with planted states (default: 10)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="how often adding and reading are timed (default: 5)"
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=10, help="simulations with planted states (default: 10)"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         asyncio.run(_store(Path(scratch), options.cases, options.nights, options.rounds))
@@ -43,17 +47,24 @@ def main() -> None:
 
 
 async def _store(folder: Path, cases: int, nights: int, rounds: int) -> None:
-    """Add a run for each night, each in a commit of its own, as CI does; then pack the repository."""
+    """Add a run for each night, each in a commit of its own, as CI does.
+
+    Then pack the repository.
+    """
     _git(folder, "init", "--quiet")
     place, environment = LedgerPlace(folder), system_environment(os.environ)
     seconds = []
     for night, lines in enumerate(year_of(cases, nights)):
         url = f"https://github.com/acme/evals/actions/runs/{19_000_000_000 + 7_919 * night}"
-        files = dict([file_of(lines, time=night_of(night), commit=f"{night * 7_919:040x}", run_url=url)])
+        files = dict(
+            [file_of(lines, time=night_of(night), commit=f"{night * 7_919:040x}", run_url=url)]
+        )
         _, took = await _timed(lambda files=files: add_to_ledger(place, files, environment))  # type: ignore[misc]
         seconds.append(took)
     _git(folder, "gc", "--quiet")
-    packed = sum(path.stat().st_size for path in (folder / ".git" / "objects").rglob("*") if path.is_file())
+    packed = sum(
+        path.stat().st_size for path in (folder / ".git" / "objects").rglob("*") if path.is_file()
+    )
     reads = [await _timed(lambda: read_ledger(place, environment)) for _ in range(rounds)]
     ledger = reads[-1][0]
     begun = time.perf_counter()
@@ -91,7 +102,11 @@ def _states(seeds: int) -> None:
 
 def _is_alarmed(seed: int) -> bool:
     """Whether a drift is found among cases of which none drifts."""
-    healthy = [each for each in plan(1_000 + seed, nights=NIGHTS, of_each=10) if each.state in ("clean", "noisy")]
+    healthy = [
+        each
+        for each in plan(1_000 + seed, nights=NIGHTS, of_each=10)
+        if each.state in ("clean", "noisy")
+    ]
     report = health_of(ledger_of(healthy, seed, NIGHTS))
     return any(each.kind.startswith("drifting") for each in report.findings)
 

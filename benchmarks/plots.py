@@ -9,7 +9,9 @@ COLORS = ("#1f618d", "#5dade2", "#b03a2e", "#e59866", "#7d8a35", "#7d3c98")
 LEFT, TOP, WIDTH, HEIGHT = 60, 20, 480, 280
 
 
-def drawing(lines: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, *, is_log: bool = False) -> str:
+def drawing(
+    lines: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, *, is_log: bool = False
+) -> str:
     """Return lines as SVG."""
     scale = math.log10 if is_log else float
     points = [point for line in lines.values() for point in line]
@@ -34,10 +36,16 @@ def drawing(lines: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, 
         for value in ticks(low[axis], high[axis], is_log=is_log):
             at = place((value, value))[axis]
             if axis:
-                parts.append(f'<line x1="{LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" stroke="#ddd"/>')
-                parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{value:,g}</text>')
+                parts.append(
+                    f'<line x1="{LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" stroke="#ddd"/>'
+                )
+                parts.append(
+                    f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{value:,g}</text>'
+                )
             else:
-                parts.append(f'<text x="{at:.1f}" y="{bottom + 20}" text-anchor="middle">{value:,g}</text>')
+                parts.append(
+                    f'<text x="{at:.1f}" y="{bottom + 20}" text-anchor="middle">{value:,g}</text>'
+                )
     for number, (name, line) in enumerate(lines.items()):
         color, at = COLORS[number], TOP + 10 + number * 22
         path = " ".join(f"{left:.1f},{top:.1f}" for left, top in map(place, line))
@@ -51,7 +59,11 @@ def ticks(low: float, high: float, *, is_log: bool) -> list[float]:
     """Return round numbers between two ends."""
     if is_log:
         numbers = (1, 2, 5) if high - low < 2 else (1,)
-        found = (number * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for number in numbers)
+        found = (
+            number * 10.0**power
+            for power in range(math.floor(low), math.ceil(high) + 1)
+            for number in numbers
+        )
         return [each for each in found if low <= math.log10(each) <= high]
     step = 10 ** math.floor(math.log10(high))
     step = step if high / step >= 3 else step / 5

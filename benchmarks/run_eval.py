@@ -1,4 +1,7 @@
-"""Time `python -m agentv_ci eval` against its peers and print Markdown tables; README.md says how to read them."""
+"""Time `python -m agentv_ci eval` against its peers and print Markdown tables.
+
+README.md says how to read them.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,9 @@ class Run:
 
     seconds: float
     busy_s: float
-    """Computing, on all cores together: less than `seconds` where it waited, more where it used two cores."""
+    """Computing, on all cores together: less than `seconds` where it waited, more where it used two
+    cores.
+    """
     mebibytes: float
     at_once: int = 0
 
@@ -151,28 +156,83 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="how often every command runs (default: 3)")
-    parser.add_argument("--large", action="store_true", help="10,000 and 100,000 cases that a mock answers, too")
-    parser.add_argument("--peers", type=Path, default=Path("peers"), metavar="DIR", help="where peers are installed")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="how often every command runs (default: 3)"
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="10,000 and 100,000 cases that a mock answers, too"
+    )
+    parser.add_argument(
+        "--peers", type=Path, default=Path("peers"), metavar="DIR", help="where peers are installed"
+    )
     return parser.parse_args()
 
 
 def tools_of(peers: Path) -> list[Tool]:
     """Return all tools, ours first."""
-    ours = (sys.executable, "-m", "agentv_ci", "eval", "evals", "--workers", "{width}", "--out", "out/rows.jsonl")
+    ours = (
+        sys.executable,
+        "-m",
+        "agentv_ci",
+        "eval",
+        "evals",
+        "--workers",
+        "{width}",
+        "--out",
+        "out/rows.jsonl",
+    )
     counted = r"^(\d+) of \d+ passed"
     ask = ("ask.py", "{width}", "{judged}")
     modules, environment = peers / "npm" / "node_modules", peers / "venv-eval"
-    agentv = (str(modules / ".bin" / "agentv"), "eval", "shop.eval.yaml", "--workers", "{width}", "--output", "out")
+    agentv = (
+        str(modules / ".bin" / "agentv"),
+        "eval",
+        "shop.eval.yaml",
+        "--workers",
+        "{width}",
+        "--output",
+        "out",
+    )
     # Nothing in its database and no table on the terminal, but its rows in a file, as ours.
-    quiet = ("--no-cache", "--no-share", "--no-table", "--no-progress-bar", "--no-write", "-o", "rows.jsonl")
-    promptfoo = (str(modules / ".bin" / "promptfoo"), "eval", "-c", "shop.yaml", "-j", "{width}", *quiet)
+    quiet = (
+        "--no-cache",
+        "--no-share",
+        "--no-table",
+        "--no-progress-bar",
+        "--no-write",
+        "-o",
+        "rows.jsonl",
+    )
+    promptfoo = (
+        str(modules / ".bin" / "promptfoo"),
+        "eval",
+        "-c",
+        "shop.yaml",
+        "-j",
+        "{width}",
+        *quiet,
+    )
     python = str(environment / "bin" / "python")
-    inspect, evals, aiohttp = (_pypi_version(environment, name) for name in ("inspect_ai", "pydantic_evals", "aiohttp"))
+    inspect, evals, aiohttp = (
+        _pypi_version(environment, name) for name in ("inspect_ai", "pydantic_evals", "aiohttp")
+    )
     return [
         Tool(OURS, ours, r"^\d+ cases: (\d+) passed", "agentv-ci"),
-        Tool("agentv", agentv, r"\((\d+)/\d+ scored", "agentv", _npm_version(modules / "agentv"), most_workers=50),
-        Tool("promptfoo", promptfoo, r"([\d,]+) passed", "promptfoo", _npm_version(modules / "promptfoo")),
+        Tool(
+            "agentv",
+            agentv,
+            r"\((\d+)/\d+ scored",
+            "agentv",
+            _npm_version(modules / "agentv"),
+            most_workers=50,
+        ),
+        Tool(
+            "promptfoo",
+            promptfoo,
+            r"([\d,]+) passed",
+            "promptfoo",
+            _npm_version(modules / "promptfoo"),
+        ),
         Tool("inspect_ai", (python, *ask), counted, "inspect_ai", inspect),
         Tool("pydantic-evals", (python, *ask), counted, "pydantic-evals", evals),
         Tool(LOOP, (sys.executable, *ask), counted, "httpx"),
@@ -197,20 +257,34 @@ def require_wrong_answers_found(tools: Sequence[Tool], root: Path, server: Serve
 
 
 def measure(
-    tools: list[Tool], workloads: Sequence[Workload], turn: int, root: Path, server: Server, runs: Runs
+    tools: list[Tool],
+    workloads: Sequence[Workload],
+    turn: int,
+    root: Path,
+    server: Server,
+    runs: Runs,
 ) -> None:
     """Add one round to the runs; each begins with another tool."""
     first = turn % len(tools)
     for workload in workloads:
         for tool in tools[first:] + tools[:first]:
-            runs.setdefault((tool.name, workload), []).append(_ask(tool, workload, CASES, root, server))
+            runs.setdefault((tool.name, workload), []).append(
+                _ask(tool, workload, CASES, root, server)
+            )
 
 
-def _ask(tool: Tool, workload: Workload, cases: int, root: Path, server: Server, answer: str = RIGHT) -> Run:
-    """Return what a run took; exit unless it asked every question once, and passed just the right answers."""
+def _ask(
+    tool: Tool, workload: Workload, cases: int, root: Path, server: Server, answer: str = RIGHT
+) -> Run:
+    """Return what a run took.
+
+    Exit unless it asked every question once, and passed just the right answers.
+    """
     folder = folder_of(root, tool.dialect, cases, judged=workload.judged, url=server.url)
     shutil.rmtree(folder / "out", ignore_errors=True)
-    server.prepare(workload.latency_s, {ANSWERER: said(answer), JUDGE: DIALECTS[tool.dialect].verdict})
+    server.prepare(
+        workload.latency_s, {ANSWERER: said(answer), JUDGE: DIALECTS[tool.dialect].verdict}
+    )
     width = min(workload.width, tool.most_workers)
     words = {"width": str(width), "judged": "judged" if workload.judged else "plain"}
     run, status, output = _run([part.format(**words) for part in tool.command], folder)
@@ -220,9 +294,19 @@ def _ask(tool: Tool, workload: Workload, cases: int, root: Path, server: Server,
     right = cases if answer == RIGHT else 0
     wanted = {ANSWERER: cases} | ({JUDGE: cases} if workload.judged else {})
     if passed != right or counts.asked != wanted or (status != 0 and answer == RIGHT):
-        about = f"asked {counts.asked}, of {cases} right answers {passed} passed" if answer == RIGHT else counts.asked
-        sys.exit(f"{tool.name} ({workload}) ended with {status}: {about}, not {right} and {wanted}\n{output[-3_000:]}")
-    if tool.name in (OURS, LOOP, FASTEST_LOOP) and workload.latency_s and counts.most_at_once != width:
+        about = (
+            f"asked {counts.asked}, of {cases} right answers {passed} passed"
+            if answer == RIGHT
+            else counts.asked
+        )
+        sys.exit(
+            f"{tool.name} ({workload}) ended with {status}: {about}, not {right} and {wanted}\n{output[-3_000:]}"
+        )
+    if (
+        tool.name in (OURS, LOOP, FASTEST_LOOP)
+        and workload.latency_s
+        and counts.most_at_once != width
+    ):
         sys.exit(f"{tool.name} asked {counts.most_at_once} questions at once, not {width}")
     return replace(run, at_once=counts.most_at_once)
 
@@ -233,10 +317,16 @@ def _run(command: Sequence[str], folder: Path) -> tuple[Run, int, str]:
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         start = time.perf_counter()
         process = subprocess.Popen(
-            command, cwd=folder, env=os.environ | ENVIRONMENT | homes, stdout=output, stderr=subprocess.STDOUT
+            command,
+            cwd=folder,
+            env=os.environ | ENVIRONMENT | homes,
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
         _, status, usage = os.wait4(process.pid, 0)
-        run = Run(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+        run = Run(
+            time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+        )
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         return run, process.returncode, output.read()
@@ -254,7 +344,9 @@ def _table(tools: list[Tool], workload: Workload, runs: Runs) -> Iterator[str]:
             at_once = f"{max(run.at_once for run in mine)}" if workload.latency_s else "–"
             cells = [_seconds(mine), f"{busy:.2f} s", f"{memory:.0f} MiB", at_once]
         times = _ratio(runs, Bar(tool.name, OURS, workload))
-        bars = [_verdict(runs, bar) for bar in BARS if (bar.tool, bar.workload) == (tool.name, workload)]
+        bars = [
+            _verdict(runs, bar) for bar in BARS if (bar.tool, bar.workload) == (tool.name, workload)
+        ]
         yield f"| {' | '.join([label, *cells, f'{times:.2f}×' if times else '–', '; '.join(bars)])} |"
     if workload.ideal_s:
         yield f"| {IDEAL} | {workload.ideal_s:.2f} s | – | – | {workload.width} | – | |"
@@ -281,7 +373,11 @@ def _met(met: bool) -> str:
 
 def _ratio(runs: Runs, bar: Bar) -> float | None:
     """Return the median of the rounds' ratios; None if they were not measured."""
-    pairs = zip(runs.get((bar.tool, bar.workload), []), runs.get((bar.other, bar.workload), []), strict=False)
+    pairs = zip(
+        runs.get((bar.tool, bar.workload), []),
+        runs.get((bar.other, bar.workload), []),
+        strict=False,
+    )
     ratios = [getattr(mine, bar.measure) / getattr(theirs, bar.measure) for mine, theirs in pairs]
     return median(ratios) if ratios else None
 
@@ -297,7 +393,10 @@ def _start_table(rounds: int, root: Path) -> Iterator[str]:
     yield "|---|--:|--:|--:|---|"
     for words, most in bars.items():
         cells = [f"`python {words}`", f"{median(run.seconds for run in runs[words]) * 1000:.0f} ms"]
-        times = median(run.seconds / bare.seconds for run, bare in zip(runs[words], runs["-c pass"], strict=True))
+        times = median(
+            run.seconds / bare.seconds
+            for run, bare in zip(runs[words], runs["-c pass"], strict=True)
+        )
         bar = "" if most is None else f"≤ {most:g}×: {_met(times <= most)}"
         yield f"| {' | '.join([*cells, f'{_most_memory(runs[words]):.0f} MiB', f'{times:.2f}×', bar])} |"
 
@@ -319,18 +418,31 @@ def _large_table(rounds: int, root: Path) -> Iterator[str]:
     runs: list[list[Run]] = [[] for _ in steps]
     for _ in range(rounds):
         for (_, cases, command), mine in zip(steps, runs, strict=True):
-            summary = f"\n{cases} cases: {cases} passed, 0 failed, 0 errors\n" if "eval" in command else ""
+            summary = (
+                f"\n{cases} cases: {cases} passed, 0 failed, 0 errors\n"
+                if "eval" in command
+                else ""
+            )
             mine.append(_done(command, folders[cases], summary))
     base, read = median(each.seconds for each in runs[1]) / few, _most_memory(runs[3]) * 2**20
     yield "| mock | cases | wall | a case | peak memory | bars |\n|---|--:|--:|--:|--:|---|"
     for (what, cases, _), mine in zip(steps, runs, strict=True):
         memory, each_s = _most_memory(mine) * 2**20, median(each.seconds for each in mine) / cases
-        bars = [f"below 300 MB: {memory / MEGABYTE:.0f} MB, {_met(memory < 300 * MEGABYTE)}"] if cases == few else []
+        bars = (
+            [f"below 300 MB: {memory / MEGABYTE:.0f} MB, {_met(memory < 300 * MEGABYTE)}"]
+            if cases == few
+            else []
+        )
         if mine is runs[2]:
             more, times = (memory - read) / MEGABYTE, each_s / base
             bars.append(f"≤ 100 MB above the plan only read: {more:.0f} MB, {_met(more <= 100)}")
             bars.append(f"a case ≤ 1.2× one of {few:,}: {times:.2f}×, {_met(times <= 1.2)}")
-        cells = [f"{cases:,}", _seconds(mine), f"{each_s * 1000:.2f} ms", f"{memory / 2**20:,.0f} MiB"]
+        cells = [
+            f"{cases:,}",
+            _seconds(mine),
+            f"{each_s * 1000:.2f} ms",
+            f"{memory / 2**20:,.0f} MiB",
+        ]
         yield f"| {' | '.join([what, *cells, '; '.join(bars)])} |"
 
 
@@ -348,7 +460,8 @@ def _done(command: Sequence[str], folder: Path, summary: str = "") -> Run:
 
 def _notes(rounds: int) -> Iterator[str]:
     sizes = ", ".join(
-        f"{name} {len(document_of(way, range(CASES), judged=False)) / CASES:,.0f}" for name, way in DIALECTS.items()
+        f"{name} {len(document_of(way, range(CASES), judged=False)) / CASES:,.0f}"
+        for name, way in DIALECTS.items()
     )
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     yield f"* Medians of {rounds} interleaved rounds; ratios are medians of the rounds' ratios."

@@ -1,6 +1,9 @@
-"""Time `agentv-ci eval` with and without a Dask cluster on this machine; docs/scale.md has the figures.
+"""Time `agentv-ci eval` with and without a Dask cluster on this machine.
 
-Needs the extra `dask`. Every run is a process of its own that must pass. Run: python benchmarks/scale.py
+Docs/scale.md has the figures.
+
+Needs the extra `dask`. Every run is a process of its own that must pass. Run: python
+benchmarks/scale.py
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ def main() -> int:
             {"name": "default", "provider": "mock", "response": "it"},
             {"name": "heavy", "provider": "cli", "command_template": WORK, "prompt": "none"},
         ]
-        (folder / "targets.yaml").write_text(json.dumps({"$schema": "agentv-targets-v2.2", "targets": targets}))
+        (folder / "targets.yaml").write_text(
+            json.dumps({"$schema": "agentv-targets-v2.2", "targets": targets})
+        )
         for file, cases in (("one", 1), ("many", options.cases), ("heavy", HEAVY)):
             write_plan(folder, file, cases, "heavy" if file == "heavy" else "default")
         alone: list[str] = []
@@ -81,7 +86,17 @@ def write_plan(folder: Path, name: str, cases: int, target: str) -> None:
 def timed(folder: Path, plan: str, flags: Sequence[str]) -> float:
     """Return the seconds that a run takes; end the benchmark if it fails."""
     engine = ["--engine", "dask", *flags] if flags else []
-    command = [sys.executable, "-m", "agentv_ci", "eval", f"{plan}.json", "--quiet", "--out", "rows.jsonl", *engine]
+    command = [
+        sys.executable,
+        "-m",
+        "agentv_ci",
+        "eval",
+        f"{plan}.json",
+        "--quiet",
+        "--out",
+        "rows.jsonl",
+        *engine,
+    ]
     (folder / "rows.jsonl").unlink(missing_ok=True)
     begun = time.perf_counter()
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
@@ -100,7 +115,9 @@ def show(seconds: dict[str, float], cases: int, cores: int) -> int:
     print(f"| {cases:,} mock cases without a cluster | {seconds['many']:.1f} s |")
     print(f"| the same on {cores} workers | {seconds['many on a cluster']:.1f} s |")
     print(f"| more for each case | {overhead_ms:.2f} ms |")
-    print(f"| {HEAVY} cases of 0.5 s of computing: one worker, as a multiple of none | {1 / against_none:.2f} |")
+    print(
+        f"| {HEAVY} cases of 0.5 s of computing: one worker, as a multiple of none | {1 / against_none:.2f} |"
+    )
     print(f"| {cores} workers, as a multiple of one | {speed_up:.2f} |")
     return int(overhead_ms > OVERHEAD_MS or speed_up < SPEED_UP * cores)
 

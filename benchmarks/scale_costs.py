@@ -1,8 +1,8 @@
 """Measure what a case costs the machines of a cluster: CPU time, memory, and how soon rows come.
 
-Starts a scheduler and workers on this machine, and runs mock cases on them: one by one, and in the groups in which
-short cases travel. Needs Linux and the extra `dask`. `scale_simulation.py` uses the figures; docs/scale.md has them.
-Run: python benchmarks/scale_costs.py --cases 100000
+Starts a scheduler and workers on this machine, and runs mock cases on them: one by one, and in the
+groups in which short cases travel. Needs Linux and the extra `dask`. `scale_simulation.py` uses the
+figures; docs/scale.md has them. Run: python benchmarks/scale_costs.py --cases 100000
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Run:
     """CPU time of the scheduler."""
     first_row_s: float = 0.0
     rows_before_half: float = 0.0
-    """The share of rows that were there after half of the time between the first and the last row."""
+    """The share of rows that were there after half of the time between the first and the last row.
+    """
     row_bytes: float = 0.0
 
 
@@ -95,27 +96,34 @@ def measured(command: Sequence[str], folder: Path, on: Cluster | None = None) ->
     if process.returncode:
         sys.exit(f"{command} ended with {process.returncode}")
     used, wall_s = ended[2], time.perf_counter() - begun
-    run = Run(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, (on.cpu_s() if on else 0.0) - before)
+    run = Run(
+        wall_s,
+        used.ru_utime + used.ru_stime,
+        used.ru_maxrss / 1024,
+        (on.cpu_s() if on else 0.0) - before,
+    )
     if not sizes:
         return run
     final = max(sizes.values())
     first_s, last_s = min(sizes), min(at for at, size in sizes.items() if size == final)
     half = max(size for at, size in sizes.items() if at <= (first_s + last_s) / 2)
     count = rows.read_bytes().count(b"\n")
-    return Run(run.wall_s, run.cpu_s, run.memory_mb, run.scheduler_s, first_s, half / final, final / count)
+    return Run(
+        run.wall_s, run.cpu_s, run.memory_mb, run.scheduler_s, first_s, half / final, final / count
+    )
 
 
 def main() -> int:
     """Print the figures as Markdown; 1 if the bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=100_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / ".git").mkdir()
-        target = (
-            '{"$schema": "agentv-targets-v2.2", "targets": [{"name": "default", "provider": "mock", "response": "it"}]}'
-        )
+        target = '{"$schema": "agentv-targets-v2.2", "targets": [{"name": "default", "provider": "mock", "response": "it"}]}'
         (folder / "targets.yaml").write_text(target)
         for file, cases in (("one", 1), ("few", ONE_BY_ONE), ("many", options.cases)):
             write_plan(folder, file, cases, "default")
@@ -142,13 +150,25 @@ def show(cases: int, reading: Run, alone: Run, start: Run, single: Run, many: Ru
     print(f"| as a multiple of a process that reads the plan | {memory:.2f} |")
     print(f"| the same without a cluster | {alone.memory_mb / reading.memory_mb:.2f} |")
     print(f"| wall time; without a cluster | {many.wall_s:.0f} s; {alone.wall_s:.0f} s |")
-    print(f"| until the first row; without a cluster | {many.first_row_s:.1f} s; {alone.first_row_s:.1f} s |")
-    print(f"| rows after half of the time between the first and the last | {many.rows_before_half:.0%} |")
+    print(
+        f"| until the first row; without a cluster | {many.first_row_s:.1f} s; {alone.first_row_s:.1f} s |"
+    )
+    print(
+        f"| rows after half of the time between the first and the last | {many.rows_before_half:.0%} |"
+    )
     print(f"| bytes of a row | {many.row_bytes:,.0f} |")
-    print(f"| CPU time for each case, in groups: submitting | {(many.cpu_s - alone.cpu_s) / cases * 1000:+.2f} ms |")
-    print(f"| in groups: scheduler | {(many.scheduler_s - start.scheduler_s) / cases * 1000:.2f} ms |")
-    print(f"| CPU time for each case, one by one: submitting | {(single.cpu_s - start.cpu_s) * each_ms:.2f} ms |")
-    print(f"| one by one: scheduler | {(single.scheduler_s - start.scheduler_s) * each_ms:.2f} ms |")
+    print(
+        f"| CPU time for each case, in groups: submitting | {(many.cpu_s - alone.cpu_s) / cases * 1000:+.2f} ms |"
+    )
+    print(
+        f"| in groups: scheduler | {(many.scheduler_s - start.scheduler_s) / cases * 1000:.2f} ms |"
+    )
+    print(
+        f"| CPU time for each case, one by one: submitting | {(single.cpu_s - start.cpu_s) * each_ms:.2f} ms |"
+    )
+    print(
+        f"| one by one: scheduler | {(single.scheduler_s - start.scheduler_s) * each_ms:.2f} ms |"
+    )
     return int(memory > MEMORY)
 
 

@@ -27,7 +27,9 @@ import simpy
 from plots import drawing
 
 SUBMIT_S, SCHEDULE_S = 0.0021, 0.0027
-"""CPU time of a case that travels alone, on the submitting machine and the scheduler: `scale_costs.py`."""
+"""CPU time of a case that travels alone, on the submitting machine and the scheduler:
+`scale_costs.py`.
+"""
 TIME_LIMIT_S = 600.0
 LOST_S = 300.0
 """Until Dask notices a worker that vanished: `distributed.scheduler.worker-ttl`."""
@@ -118,7 +120,9 @@ class Simulation:
         self._to_begin = scenario.cases
         self._again: list[float] = []
         """Seconds of the cases that run again."""
-        self._under_way = self._done = self._answered = self._stale = self._refused = self._repeated = 0
+        self._under_way = self._done = self._answered = self._stale = self._refused = (
+            self._repeated
+        ) = 0
         self._tokens, self._filled_at = (scenario.limit_per_s or 0.0) * MINUTE_S, 0.0
         self._work_s = 0.0
         self._rows: Counter[int] = Counter()
@@ -153,7 +157,9 @@ class Simulation:
             return None
         self._to_begin -= 1
         scenario = self._scenario
-        seconds = min(TIME_LIMIT_S, scenario.median_s * math.exp(self._chance.gauss(0, scenario.spread)))
+        seconds = min(
+            TIME_LIMIT_S, scenario.median_s * math.exp(self._chance.gauss(0, scenario.spread))
+        )
         self._work_s += seconds
         return seconds
 
@@ -259,7 +265,9 @@ ONE_THREAD = Scenario("1 thread", lost_per_hour=0.01)
 SCENARIOS = (
     ONE_THREAD,
     replace(ONE_THREAD, name="1 thread, an API that takes 15/s", limit_per_s=15.0),
-    replace(ONE_THREAD, name="the same, if slots grew one by one", limit_per_s=15.0, growth=sys.maxsize),
+    replace(
+        ONE_THREAD, name="the same, if slots grew one by one", limit_per_s=15.0, growth=sys.maxsize
+    ),
     replace(ONE_THREAD, name="8 threads", threads=8),
     replace(ONE_THREAD, name="8 threads, median of 5 s", threads=8, median_s=5.0),
 )
@@ -272,20 +280,28 @@ MOST_SWEPT = 60_000
 
 def main() -> None:
     """Print the table, and draw the plots."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=28)
     parser.add_argument("--plots", type=Path, help="the folder of the plots")
     options = parser.parse_args()
-    print("| 1,000 workers | hours | ideal | rows/s, most | submitting busy | scheduler busy | 429 | run again |")
+    print(
+        "| 1,000 workers | hours | ideal | rows/s, most | submitting busy | scheduler busy | 429 | run again |"
+    )
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     over_time: dict[str, list[tuple[float, float]]] = {}
     for scenario in SCENARIOS:
         outcome = Simulation(replace(scenario, cases=options.cases), options.seed).run()
         print(row_of(scenario, outcome), flush=True)
-        over_time[scenario.name] = [(minute / 60, rows / MINUTE_S) for minute, rows in sorted(outcome.rows.items())]
+        over_time[scenario.name] = [
+            (minute / 60, rows / MINUTE_S) for minute, rows in sorted(outcome.rows.items())
+        ]
     if options.plots is not None:
-        by_workers = {f"median of {median_s:g} s": [*rates(median_s, options.seed)] for median_s in MEDIANS_S}
+        by_workers = {
+            f"median of {median_s:g} s": [*rates(median_s, options.seed)] for median_s in MEDIANS_S
+        }
         ceiling = 1 / max(SUBMIT_S, SCHEDULE_S)
         by_workers["what the scheduler can do"] = [(SIZES[0], ceiling), (SIZES[-1], ceiling)]
         (options.plots / "scale-run.svg").write_text(drawing(over_time, "hours", "rows/s"), "utf-8")

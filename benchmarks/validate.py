@@ -1,4 +1,7 @@
-"""Time `python -m agentv_ci validate` against its peers and print one Markdown table; README.md says how to read it."""
+"""Time `python -m agentv_ci validate` against its peers and print one Markdown table.
+
+README.md says how to read it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,11 @@ from workload import CASES_PER_FILE, DIALECTS, document_of, files_of, folder_of
 
 import agentv_ci
 
-QUIET = {"AGENTV_NO_UPDATE_CHECK": "1", "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
+QUIET = {
+    "AGENTV_NO_UPDATE_CHECK": "1",
+    "PROMPTFOO_DISABLE_TELEMETRY": "1",
+    "PROMPTFOO_DISABLE_UPDATE": "1",
+}
 SCHEMA = Path(__file__).resolve().parent.parent / "schemas" / "eval-v2.schema.json"
 BROKEN_FILES = 5
 LARGE = 5_000
@@ -101,13 +108,24 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="how often every command runs (default: 5)")
-    parser.add_argument("--files", type=_numbers, default=[1, 100, 1_000], help="default: 1,100,1000")
-    parser.add_argument("--large", action="store_true", help=f"agentv-ci and the floor over {LARGE:,} files too")
     parser.add_argument(
-        "--jobs", type=_numbers, default=[1, 2], help="values of --jobs (default: 1,2); '' leaves it out"
+        "--rounds", type=int, default=5, help="how often every command runs (default: 5)"
     )
-    parser.add_argument("--peers", type=Path, default=Path("peers"), metavar="DIR", help="where peers are installed")
+    parser.add_argument(
+        "--files", type=_numbers, default=[1, 100, 1_000], help="default: 1,100,1000"
+    )
+    parser.add_argument(
+        "--large", action="store_true", help=f"agentv-ci and the floor over {LARGE:,} files too"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=_numbers,
+        default=[1, 2],
+        help="values of --jobs (default: 1,2); '' leaves it out",
+    )
+    parser.add_argument(
+        "--peers", type=Path, default=Path("peers"), metavar="DIR", help="where peers are installed"
+    )
     return parser.parse_args()
 
 
@@ -117,8 +135,13 @@ def _numbers(text: str) -> list[int]:
 
 def tools_of(jobs: Sequence[int], peers: Path) -> list[Tool]:
     """Return all tools; the last of ours is the one that others are compared with."""
-    ours = Tool("agentv-ci", (sys.executable, "-m", "agentv_ci", "validate", "."), "ours", takes_files=False)
-    ways = [replace(ours, name=f"{ours.name} --jobs {n}", command=(*ours.command, "--jobs", str(n))) for n in jobs]
+    ours = Tool(
+        "agentv-ci", (sys.executable, "-m", "agentv_ci", "validate", "."), "ours", takes_files=False
+    )
+    ways = [
+        replace(ours, name=f"{ours.name} --jobs {n}", command=(*ours.command, "--jobs", str(n)))
+        for n in jobs
+    ]
     return [
         *(ways or [ours]),
         *_peers(peers / "npm" / "node_modules", peers / "venv"),
@@ -129,7 +152,9 @@ def tools_of(jobs: Sequence[int], peers: Path) -> list[Tool]:
 
 def _peers(modules: Path, environment: Path) -> Iterator[Tool]:
     agentv = (str(modules / ".bin" / "agentv"), "validate", ".")
-    yield Tool("agentv", agentv, "peer", "agentv", _npm_version(modules / "agentv"), takes_files=False)
+    yield Tool(
+        "agentv", agentv, "peer", "agentv", _npm_version(modules / "agentv"), takes_files=False
+    )
     promptfoo = (str(modules / ".bin" / "promptfoo"), "validate", "config", "-c")
     yield Tool("promptfoo", promptfoo, "peer", "promptfoo", _npm_version(modules / "promptfoo"))
     checker = (str(environment / "bin" / "check-jsonschema"), "--schemafile", str(SCHEMA))
@@ -175,7 +200,9 @@ def _see_it_find_mistakes(tool: Tool, root: Path) -> None:
     _, status, output = _run(tool, folder)
     overlooked = [name for name in files_of(folder) if name not in output]
     if status == 0 or overlooked:
-        sys.exit(f"{tool.name} ended with {status}, mistakes overlooked: {', '.join(overlooked) or 'none'}\n{output}")
+        sys.exit(
+            f"{tool.name} ended with {status}, mistakes overlooked: {', '.join(overlooked) or 'none'}\n{output}"
+        )
 
 
 def _run(tool: Tool, folder: Path) -> tuple[Run, int, str]:
@@ -185,7 +212,11 @@ def _run(tool: Tool, folder: Path) -> tuple[Run, int, str]:
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         start = time.perf_counter()
         process = subprocess.Popen(
-            command, cwd=folder, env=os.environ | QUIET | homes, stdout=output, stderr=subprocess.STDOUT
+            command,
+            cwd=folder,
+            env=os.environ | QUIET | homes,
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
         _, status, usage = os.wait4(process.pid, 0)
         run = Run(time.perf_counter() - start, usage.ru_maxrss / 1024)
@@ -196,14 +227,21 @@ def _run(tool: Tool, folder: Path) -> tuple[Run, int, str]:
 
 def _table(tools: list[Tool], ours: str, sizes: list[int], runs: Runs) -> Iterator[str]:
     compared = max((size for size in sizes if size != LARGE), default=LARGE)
-    heads = [*(f"{size:,} file{'s' if size > 1 else ''}" for size in sizes), f"times ours, {compared:,}"]
+    heads = [
+        *(f"{size:,} file{'s' if size > 1 else ''}" for size in sizes),
+        f"times ours, {compared:,}",
+    ]
     yield f"| | {' | '.join(heads)} | bars |"
     yield f"|---|{'--:|' * len(heads)}---|"
     for tool in tools:
         label = f"{tool.name} {'not installed' if tool.version is None else tool.version}".strip()
         cells = [_cell(runs.get((tool.name, size), [])) for size in sizes]
         times = _times(runs, ours, Bar(tool.name, compared, 0))
-        verdicts = [_verdict(runs, ours, bar) for bar in BARS if bar.peer == tool.name and bar.files in sizes]
+        verdicts = [
+            _verdict(runs, ours, bar)
+            for bar in BARS
+            if bar.peer == tool.name and bar.files in sizes
+        ]
         growth = _growth(runs, tool.name) if tool.kind == "ours" else ()
         yield f"| {' | '.join([label, *cells, f'{times:.2f}×' if times else '–', '; '.join([*verdicts, *growth])])} |"
 
@@ -231,7 +269,11 @@ def _times(runs: Runs, ours: str, bar: Bar) -> float | None:
 
 def _growth(runs: Runs, ours: str) -> Iterator[str]:
     """Say what 100 files' memory became with more files."""
-    memory = {size: median(run.mebibytes for run in each) for (name, size), each in runs.items() if name == ours}
+    memory = {
+        size: median(run.mebibytes for run in each)
+        for (name, size), each in runs.items()
+        if name == ours
+    }
     for size in sorted(memory):
         if size > 100 and 100 in memory:
             times = memory[size] / memory[100]
@@ -239,7 +281,10 @@ def _growth(runs: Runs, ours: str) -> Iterator[str]:
 
 
 def _notes(ours: str, rounds: int) -> Iterator[str]:
-    sizes = ", ".join(f"{name} {len(document_of(way, 99)) / CASES_PER_FILE:,.0f}" for name, way in DIALECTS.items())
+    sizes = ", ".join(
+        f"{name} {len(document_of(way, 99)) / CASES_PER_FILE:,.0f}"
+        for name, way in DIALECTS.items()
+    )
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     yield f"* Ours: `{ours}`. Medians of {rounds} interleaved rounds; ratios are medians of the rounds' ratios."
     yield f"* {CASES_PER_FILE} cases a file; bytes a case: {sizes}."

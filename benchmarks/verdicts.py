@@ -38,14 +38,18 @@ CASES = 20
 STEADY, MOODY = 0.95, 0.8
 """How often a good agent passes a case, and how often one does whose answers vary a lot."""
 BROKEN, DROPPED, WORSE = 0.1, 0.85, 0.7
-"""How often an agent passes a case that has broken, and how often all of them after a small and after a large drop."""
+"""How often an agent passes a case that has broken, and how often all of them after a small and
+after a large drop.
+"""
 REPAIRED = 6
 """Cases that get better beside one that breaks."""
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SUITE = "simulated.yaml"
 
 ALLOWED, SPREAD = 0.1, 0.4
-"""The allowed increase of costs, and how much they vary: the deviation of their logarithm, of cases and of trials."""
+"""The allowed increase of costs, and how much they vary: the deviation of their logarithm, of cases
+and of trials.
+"""
 REQUIREMENTS: Sequence[Require] = ("majority", "all", "any")
 PLANNED = 5
 """Trials of a case with `stop_when: decided`."""
@@ -65,14 +69,19 @@ TO_REPAIR: Agent = [STEADY, *[BROKEN] * REPAIRED, *[STEADY] * (CASES - 1 - REPAI
 
 def run_of(agent: Agent, repeat: int, chance: random.Random) -> list[CaseOutcome]:
     """Return what a run of an agent comes to."""
-    return [_outcome(number, [chance.random() < rate for _ in range(repeat)]) for number, rate in enumerate(agent)]
+    return [
+        _outcome(number, [chance.random() < rate for _ in range(repeat)])
+        for number, rate in enumerate(agent)
+    ]
 
 
 def _outcome(number: int, passes: Sequence[bool]) -> CaseOutcome:
     case = RowCase(f"case-{number}", SUITE, "", SUITE, number + 1, len(passes), "majority", None)
     results = [Result("pass", 1.0) if each else Result("fail", 0.0) for each in passes]
     verdict, score = verdict_of_trials(results, len(passes), "majority")
-    trials = tuple(TrialOutcome(n, each.verdict, each.score, "") for n, each in enumerate(results, 1))
+    trials = tuple(
+        TrialOutcome(n, each.verdict, each.score, "") for n, each in enumerate(results, 1)
+    )
     return FullOutcome(case, "agent", verdict, score, trials)
 
 
@@ -82,7 +91,9 @@ def gate_fails(outcomes: Sequence[CaseOutcome], min_pass_rate: float) -> bool:
     return decide_gate(settings, outcomes, Tally(), Ending(), (), None).exit_code != 0
 
 
-def compare_fails(base: Sequence[CaseOutcome], head: Sequence[CaseOutcome], confidence: float) -> bool:
+def compare_fails(
+    base: Sequence[CaseOutcome], head: Sequence[CaseOutcome], confidence: float
+) -> bool:
     """Whether a run is a regression against another."""
     sides = Side("base", base), Side("head", head)
     return bool(compare_sides(*sides, Terms(confidence), now=NOW).reasons)
@@ -98,7 +109,9 @@ class Gated:
 
     def is_wrong(self, repeat: int, chance: random.Random) -> bool:
         """Whether the gate's word over one run is wrong."""
-        return gate_fails(run_of(self.agent, repeat, chance), self.min_pass_rate) != self.should_fail
+        return (
+            gate_fails(run_of(self.agent, repeat, chance), self.min_pass_rate) != self.should_fail
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +139,11 @@ class Undecided:
     def is_wrong(self, repeat: int, chance: random.Random) -> bool:
         """Whether the comparison is undecided."""
         base, head = (run_of(agent, repeat, chance) for agent in (self.base, self.head))
-        return bool(compare_sides(Side("base", base), Side("head", head), Terms(CONFIDENCE), now=NOW).undecided)
+        return bool(
+            compare_sides(
+                Side("base", base), Side("head", head), Terms(CONFIDENCE), now=NOW
+            ).undecided
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +156,9 @@ class Called:
     def is_wrong(self, repeat: int, chance: random.Random) -> float:
         """Return the share of the cases that are called regressed and are as good as before."""
         base, head = (run_of(agent, repeat, chance) for agent in (self.base, self.head))
-        cases = compare_sides(Side("base", base), Side("head", head), Terms(CONFIDENCE), now=NOW).cases
+        cases = compare_sides(
+            Side("base", base), Side("head", head), Terms(CONFIDENCE), now=NOW
+        ).cases
         called = [each.id for each in cases if each.change == "regressed" and not each.single]
         return sum(each != "case-0" for each in called) / len(called) if called else 0.0
 
@@ -156,7 +175,9 @@ class Priced:
         """Whether the decision about the limit is the one that is counted."""
         prices = [chance.lognormvariate(0, SPREAD) for _ in range(CASES)]
         base = priced(run_of(GOOD, repeat, chance), prices, chance)
-        head = priced(run_of(GOOD, repeat, chance), [each * (1 + self.increase) for each in prices], chance)
+        head = priced(
+            run_of(GOOD, repeat, chance), [each * (1 + self.increase) for each in prices], chance
+        )
         terms = Terms(CONFIDENCE, [Limit("cost", ALLOWED)])
         statement = compare_sides(Side("base", base), Side("head", head), terms, now=NOW).statement
         assert statement is not None, "runs have cases in common"
@@ -164,11 +185,16 @@ class Priced:
         return found == self.verdict
 
 
-def priced(outcomes: Sequence[CaseOutcome], prices: Sequence[float], chance: random.Random) -> list[CaseOutcome]:
+def priced(
+    outcomes: Sequence[CaseOutcome], prices: Sequence[float], chance: random.Random
+) -> list[CaseOutcome]:
     """Return cases whose answers cost about this much."""
     found = []
     for outcome, price in zip(outcomes, prices, strict=True):
-        trials = (replace(each, cost_usd=price * chance.lognormvariate(0, SPREAD)) for each in outcome.trials)
+        trials = (
+            replace(each, cost_usd=price * chance.lognormvariate(0, SPREAD))
+            for each in outcome.trials
+        )
         found.append(replace(outcome, trials=tuple(trials)))
     return found
 
@@ -180,23 +206,44 @@ def measures() -> Iterator[tuple[str, Measure]]:
     """Yield what is measured, by name."""
     for least in (1.0, 0.9):
         yield f"gate {least:.0%}, steady agent: false alarm", Gated(GOOD, least, should_fail=False)
-        yield f"gate {least:.0%}, one case broken: missed", Gated(ONE_BROKEN, least, should_fail=True)
+        yield (
+            f"gate {least:.0%}, one case broken: missed",
+            Gated(ONE_BROKEN, least, should_fail=True),
+        )
     for confidence in CONFIDENCES:
         about = f"compare at {confidence:g}"
-        yield f"{about}, steady agent: false alarm", Compared(GOOD, GOOD, confidence, should_fail=False)
-        yield f"{about}, moody agent: false alarm", Compared(VARYING, VARYING, confidence, should_fail=False)
-        yield f"{about}, one case broken: missed", Compared(GOOD, ONE_BROKEN, confidence, should_fail=True)
+        yield (
+            f"{about}, steady agent: false alarm",
+            Compared(GOOD, GOOD, confidence, should_fail=False),
+        )
+        yield (
+            f"{about}, moody agent: false alarm",
+            Compared(VARYING, VARYING, confidence, should_fail=False),
+        )
+        yield (
+            f"{about}, one case broken: missed",
+            Compared(GOOD, ONE_BROKEN, confidence, should_fail=True),
+        )
         hidden = Compared(TO_REPAIR, ONE_BROKEN, confidence, should_fail=True)
         yield f"{about}, one broken and six repaired: missed", hidden
-        yield f"{about}, all drop to {DROPPED:.0%}: missed", Compared(GOOD, ALL_DROPPED, confidence, should_fail=True)
+        yield (
+            f"{about}, all drop to {DROPPED:.0%}: missed",
+            Compared(GOOD, ALL_DROPPED, confidence, should_fail=True),
+        )
         yield f"{about}, all worse: missed", Compared(GOOD, ALL_WORSE, confidence, should_fail=True)
         yield f"{about}, steady agent: undecided", Undecided(GOOD, GOOD)
         yield f"{about}, moody agent: undecided", Undecided(VARYING, VARYING)
         yield f"{about}, one case broken: undecided", Undecided(GOOD, ONE_BROKEN)
-    yield "moody agent, one case broken: wrong among the cases called", Called(VARYING, [BROKEN, *VARYING[1:]])
+    yield (
+        "moody agent, one case broken: wrong among the cases called",
+        Called(VARYING, [BROKEN, *VARYING[1:]]),
+    )
     yield f"cost as before, at most {ALLOWED:.0%} more: false alarm", Priced(0.0, "worse")
     yield f"cost as before, at most {ALLOWED:.0%} more: undecided", Priced(0.0, "undecided")
-    yield f"cost {ALLOWED:.0%} more, at most {ALLOWED:.0%} more: false alarm", Priced(ALLOWED, "worse")
+    yield (
+        f"cost {ALLOWED:.0%} more, at most {ALLOWED:.0%} more: false alarm",
+        Priced(ALLOWED, "worse"),
+    )
     yield f"cost 60% more, at most {ALLOWED:.0%} more: within", Priced(0.6, "within")
     yield f"cost 60% more, at most {ALLOWED:.0%} more: undecided", Priced(0.6, "undecided")
 
@@ -217,25 +264,34 @@ def trials_saved(rate: float, require: Require, runs: int) -> float:
     for _ in range(runs):
         results: list[Result] = []
         while more := needed(results, PLANNED, require):
-            results += [Result("pass", 1.0) if chance.random() < rate else Result("fail", 0.0) for _ in range(more)]
+            results += [
+                Result("pass", 1.0) if chance.random() < rate else Result("fail", 0.0)
+                for _ in range(more)
+            ]
         ran += len(results)
     return 1 - ran / (runs * PLANNED)
 
 
 def main() -> None:
     """Print the table, and draw it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
-    print(f"{CASES} cases; {given.runs} runs each. Pass rates: steady {STEADY:g}, moody {MOODY:g}, broken {BROKEN:g},")
+    print(
+        f"{CASES} cases; {given.runs} runs each. Pass rates: steady {STEADY:g}, moody {MOODY:g}, broken {BROKEN:g},"
+    )
     print(f"worse everywhere {WORSE:g}\n")
     print("| wrong verdicts |" + "".join(f" repeat {repeat} |" for repeat in REPEATS))
     print("|---|" + "---|" * len(REPEATS))
     table: dict[str, Mapping[int, float]] = {}
     for name, measure in measures():
         table[name] = rates(name, measure, given.runs)
-        print(f"| {name} |" + "".join(f" {rate:.1%} |" for rate in table[name].values()), flush=True)
+        print(
+            f"| {name} |" + "".join(f" {rate:.1%} |" for rate in table[name].values()), flush=True
+        )
     print(f"\n| of {PLANNED} trials saved |" + "".join(f" passes {rate:.0%} |" for rate in RATES))
     print("|---|" + "---|" * len(RATES))
     for require in REQUIREMENTS:
@@ -272,7 +328,10 @@ def drawing(table: Mapping[str, Mapping[int, float]]) -> str:
         parts.append(f'<line x1="{LEFT}" y1="{y:g}" x2="{right}" y2="{y:g}" stroke="#ddd"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y + 4:g}" text-anchor="end">{percent} %</text>')
     places = {repeat: LEFT + WIDTH * (repeat - 1) / (REPEATS[-1] - 1) for repeat in REPEATS}
-    parts += [f'<text x="{x:g}" y="{bottom + 20}" text-anchor="middle">{repeat}</text>' for repeat, x in places.items()]
+    parts += [
+        f'<text x="{x:g}" y="{bottom + 20}" text-anchor="middle">{repeat}</text>'
+        for repeat, x in places.items()
+    ]
     for row, (name, color) in enumerate(DRAWN.items()):
         points = [(places[repeat], bottom - HEIGHT * rate) for repeat, rate in table[name].items()]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

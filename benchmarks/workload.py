@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 CASES_PER_FILE = 10
-PRODUCTS = ("copper kettle", "desk lamp", "garden chair", "bread knife", "wall clock", "folding table", "wool blanket")
+PRODUCTS = (
+    "copper kettle",
+    "desk lamp",
+    "garden chair",
+    "bread knife",
+    "wall clock",
+    "folding table",
+    "wool blanket",
+)
 TARGETS = """\
 $schema: agentv-targets-v2.2
 targets:
@@ -122,13 +130,20 @@ def files_of(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("eval-*"))
 
 
-def folder_of(root: Path, name: str, files: int, *, cases: int = CASES_PER_FILE, broken: bool = False) -> Path:
-    """Return a folder of files of a dialect, each of so many cases; it is written when it is first asked for."""
+def folder_of(
+    root: Path, name: str, files: int, *, cases: int = CASES_PER_FILE, broken: bool = False
+) -> Path:
+    """Return a folder of files of a dialect, each of so many cases.
+
+    It is written when it is first asked for.
+    """
     folder = root / f"{name}-{files}-{cases}{'-broken' if broken else ''}"
     if folder.exists():
         return folder
     (folder / "policies").mkdir(parents=True)
-    (folder / "policies" / "returns.md").write_text("Everything but food can be returned.\n", "utf-8")
+    (folder / "policies" / "returns.md").write_text(
+        "Everything but food can be returned.\n", "utf-8"
+    )
     if name == "agentv-ci":
         (folder / "targets.yaml").write_text(TARGETS, "utf-8")
     dialect = DIALECTS[name]

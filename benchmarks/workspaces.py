@@ -29,7 +29,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 100, 1000], metavar="MB")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--folder", help="where trees are made; its file system decides (default: temporary files)")
+    parser.add_argument(
+        "--folder", help="where trees are made; its file system decides (default: temporary files)"
+    )
     options = parser.parse_args()
     tempfile.tempdir = options.folder
     with tempfile.TemporaryDirectory(prefix="benchmark-") as name:
@@ -37,12 +39,16 @@ def main() -> int:
         tempfile.tempdir = name
         shares = can_share(folder)
         print(f"copies {'share' if shares else 'do not share'} blocks with the original\n")
-        print("| repository | files | bare copy | workspace | times | changes |\n|---|--:|--:|--:|--:|--:|")
+        print(
+            "| repository | files | bare copy | workspace | times | changes |\n|---|--:|--:|--:|--:|--:|"
+        )
         shapes = [(size, has_small) for size in options.sizes for has_small in (True, False)]
         missed = [
             f"{size} MB in {'small and large' if has_small else 'large'} files"
             for size, has_small in shapes
-            if not asyncio.run(measured(folder, size, options.rounds, has_small=has_small, shares=shares))
+            if not asyncio.run(
+                measured(folder, size, options.rounds, has_small=has_small, shares=shares)
+            )
         ]
     for each in missed:
         print(f"{each}: goal missed", file=sys.stderr)
@@ -74,12 +80,16 @@ def bare_copy(tree: Path, place: Path) -> None:
     subprocess.run(["/bin/cp", "-a", str(tree), str(place)], check=True)
 
 
-async def measured(folder: Path, size_mb: int, rounds: int, *, has_small: bool, shares: bool) -> bool:
+async def measured(
+    folder: Path, size_mb: int, rounds: int, *, has_small: bool, shares: bool
+) -> bool:
     """Print a row; returns whether its goal is met."""
     repository = folder / f"repository-{size_mb}"
     repository.mkdir()
     files = write_repository(repository, size_mb, has_small=has_small)
-    plan = PlanFolder(path=repository.name, sha256=digest_of_files(repository, files_in(repository)))
+    plan = PlanFolder(
+        path=repository.name, sha256=digest_of_files(repository, files_in(repository))
+    )
     workspace = PlanWorkspace(folder=plan)
     copied: list[float] = []
     made: list[float] = []

@@ -49,7 +49,14 @@ CONFIGS = (
     *("~/.pip/pip.conf", "~/.config/pip/pip.conf", "~/Library/Application Support/pip/pip.conf"),
 )
 """Where pip looks for its settings (pip's documentation, "Configuration")."""
-OTHER_SETTINGS = {"PIP_TRUSTED_HOST", "PIP_CERT", "PIP_CLIENT_CERT", "PIP_PROXY", "PIP_CACHE_DIR", "PIP_NO_CACHE_DIR"}
+OTHER_SETTINGS = {
+    "PIP_TRUSTED_HOST",
+    "PIP_CERT",
+    "PIP_CLIENT_CERT",
+    "PIP_PROXY",
+    "PIP_CACHE_DIR",
+    "PIP_NO_CACHE_DIR",
+}
 OTHER_SETTINGS |= {"PIP_TIMEOUT", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES", "PIP_CONFIG_FILE"}
 """Further settings that apply; others, such as PIP_TARGET, would break the installation."""
 
@@ -64,14 +71,19 @@ def main() -> None:
     installed = found_environment() or new_environment(use)
     command = use / "bin" / "agentv-ci"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{interpreter(installed)}" -I -B -m agentv_ci "$@"\n', "utf-8")
+    command.write_text(
+        f'#!/bin/sh\nexec "{interpreter(installed)}" -I -B -m agentv_ci "$@"\n', "utf-8"
+    )
     command.chmod(0o555)
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
         file.write(f"command={command}\nfolder={installed}\n")
 
 
 def found_environment() -> Path | None:
-    """Return what this job has installed from the same lock; None if there is nothing, or it has changed."""
+    """Return what this job has installed from the same lock.
+
+    None if there is nothing, or it has changed.
+    """
     folder, _, digest = os.environ.get(VARIABLE, "").rpartition("=")
     return Path(folder) if folder and digest == digest_of(Path(folder)) else None
 
@@ -116,7 +128,9 @@ def pip_of_python() -> Path:
     if bundled:
         return bundled[-1]
     if VARIABLE in os.environ:
-        raise OSError("the installed agentv-ci was changed, and this Python has no pip of its own (ensurepip)")
+        raise OSError(
+            "the installed agentv-ci was changed, and this Python has no pip of its own (ensurepip)"
+        )
     return Path(sysconfig.get_path("purelib"))
 
 
@@ -129,7 +143,11 @@ def own_index() -> bool:
         # pip reads no file then.
         return False
     own = os.environ.get("XDG_CONFIG_HOME", "")
-    paths = [Path(each).expanduser() for each in (*CONFIGS, f"{own}/pip/pip.conf" if own else "", config) if each]
+    paths = [
+        Path(each).expanduser()
+        for each in (*CONFIGS, f"{own}/pip/pip.conf" if own else "", config)
+        if each
+    ]
     texts = [path.read_text("utf-8", "replace") for path in paths if path.is_file()]
     return any(name in text for text in texts for name in INDEX_SETTINGS)
 
@@ -141,7 +159,10 @@ def locked_packages() -> list[dict[str, Any]]:
 
 
 def locked_wheels() -> Iterator[dict[str, Any]]:
-    """Yield the wheel of each locked package for this interpreter; raises ValueError if there is none."""
+    """Yield the wheel of each locked package for this interpreter.
+
+    Raises ValueError if there is none.
+    """
     # Of all Pythons only that of setup-python is sure to have pip, and pip has these.
     sys.path.append(str(pip_of_python()))
     from pip._vendor.packaging.markers import Marker
@@ -162,7 +183,10 @@ def locked_wheels() -> Iterator[dict[str, Any]]:
 
 
 def install_wheel(wheel: dict[str, Any], site: Path) -> None:
-    """Download a wheel, compare it with its hash, unpack and compile it; raises OSError, ValueError."""
+    """Download a wheel, compare it with its hash, unpack and compile it.
+
+    Raises OSError, ValueError.
+    """
     with urllib.request.urlopen(wheel["url"], timeout=TIMEOUT_S, context=tls()) as response:
         content = response.read(wheel["size"] + 1)
     if hashlib.sha256(content).hexdigest() != wheel["hashes"]["sha256"]:
@@ -181,7 +205,9 @@ def tls() -> ssl.SSLContext:
 
 def copy_package(site: Path) -> None:
     """Copy agentv-ci and the published schemas."""
-    shutil.copytree(CHECKOUT / "agentv_ci", site / "agentv_ci", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        CHECKOUT / "agentv_ci", site / "agentv_ci", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copytree(CHECKOUT / "schemas", site / "agentv_ci" / "published")
     compile_files(list((site / "agentv_ci").rglob("*.py")))
 
@@ -197,7 +223,9 @@ def install_with_pip(folder: Path) -> None:
     requirements = folder / "requirements.txt"
     with requirements.open("w", encoding="utf-8") as file:
         for package in locked_packages():
-            hashes = " ".join(f"--hash=sha256:{wheel['hashes']['sha256']}" for wheel in package["wheels"])
+            hashes = " ".join(
+                f"--hash=sha256:{wheel['hashes']['sha256']}" for wheel in package["wheels"]
+            )
             marker = f" ; {package['marker']}" if "marker" in package else ""
             file.write(f"{package['name']}=={package['version']}{marker} {hashes}\n")
     allowed = INDEX_VARIABLES | OTHER_SETTINGS
@@ -210,8 +238,16 @@ def install_with_pip(folder: Path) -> None:
     }
     pip = [sys.executable, "-I", "-S", str(pip_of_python() / "pip")]
     pip += ["--python", str(interpreter(folder / "venv")), "--quiet"]
-    options = ("--no-deps", "--only-binary=:all:", "--require-hashes", "--disable-pip-version-check", "--no-color")
-    if subprocess.run([*pip, "install", *options, "-r", str(requirements)], env=environment, check=False).returncode:
+    options = (
+        "--no-deps",
+        "--only-binary=:all:",
+        "--require-hashes",
+        "--disable-pip-version-check",
+        "--no-color",
+    )
+    if subprocess.run(
+        [*pip, "install", *options, "-r", str(requirements)], env=environment, check=False
+    ).returncode:
         raise OSError("pip failed; see the log")
 
 

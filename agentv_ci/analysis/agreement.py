@@ -1,7 +1,8 @@
 """Measure how well a judge agrees with people.
 
-There are two classes: pass, and everything else. Cohen's kappa = (p − e) / (1 − e), where p is the share of judgements
-that agree and e the share expected by chance (J. Cohen 1960). Every judgement counts, also repeated ones.
+There are two classes: pass, and everything else. Cohen's kappa = (p − e) / (1 − e), where p is the
+share of judgements that agree and e the share expected by chance (J. Cohen 1960). Every judgement
+counts, also repeated ones.
 """
 
 from __future__ import annotations
@@ -75,9 +76,12 @@ class Agreement(Struct, frozen=True):
     mean_absolute_error: float | None
     """Over answers whose label is a score; None without such answers."""
     flip_rate: float | None
-    """Share of repeatedly judged answers on which the judge contradicts itself; None without repetition."""
+    """Share of repeatedly judged answers on which the judge contradicts itself; None without
+    repetition.
+    """
     broken_contracts: int
-    """Judgements that are the first verdict of a reply that contradicts itself or leaves its scale."""
+    """Judgements that are the first verdict of a reply that contradicts itself or leaves its scale.
+    """
     write_error: str | None
     """Why rows are missing, so that the figures do not cover the whole set."""
 
@@ -125,7 +129,9 @@ def measure(
         false_fails=pairs.count((True, False)),
         mean_absolute_error=_mean(distances),
         flip_rate=_mean([float(item.flips) for item in repeated]),
-        broken_contracts=sum(row.evaluator_results[0].breaks_contract for row in all_rows if row.evaluator_results),
+        broken_contracts=sum(
+            row.evaluator_results[0].breaks_contract for row in all_rows if row.evaluator_results
+        ),
         write_error=write_error,
     )
 
@@ -153,7 +159,9 @@ def judge_agreement(agreement: Agreement, demands: Demands) -> tuple[int, tuple[
     reasons = [
         *_missed("agreement", agreement.agreement, demands.min_agreement, is_least=True),
         *_missed("kappa", agreement.kappa, demands.min_kappa, is_least=True),
-        *_missed("mean absolute error", agreement.mean_absolute_error, demands.max_error, is_least=False),
+        *_missed(
+            "mean absolute error", agreement.mean_absolute_error, demands.max_error, is_least=False
+        ),
         *_missed("flip rate", agreement.flip_rate, demands.max_flip_rate, is_least=False),
     ]
     if reasons:

@@ -65,7 +65,9 @@ def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
             suite=suite.path,
             cases=cases[suite.path],
             **suite.gate.model_dump(exclude=OF_PROOFS | {"validators"}),
-            validators=tuple(ValidatorSettings(key=each.key, context=each.context) for each in suite.validators),
+            validators=tuple(
+                ValidatorSettings(key=each.key, context=each.context) for each in suite.validators
+            ),
             validator_errors=suite.gate.validators,
             seeds=tuple(sorted(seeds[suite.path])),
         )
@@ -82,7 +84,9 @@ def decide_gate(
     scenarios: Sequence[ScenarioReport],
     comparison: Comparison | None,
 ) -> GateResult:
-    """Return the gate's decision over all suites; each has its own thresholds, and the worst exit code wins.
+    """Return the gate's decision over all suites.
+
+    Each has its own thresholds, and the worst exit code wins.
 
     The quality of a shard is reported but not enforced: `report` does that for all shards together.
     """
@@ -94,7 +98,9 @@ def decide_gate(
     if not causes and (not settings or (idle is not None and ending.shard is not None)):
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
         nothing = f"all cases of the shard are {idle}" if idle is not None else nothing
-        return _result("nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], settings, ending)
+        return _result(
+            "nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], settings, ending
+        )
     if idle is not None:
         causes.append(_cause(FAILED, "nothing-graded", f"no case was graded: all are {idle}"))
     ended = {code for code, _ in causes}
@@ -120,12 +126,16 @@ def decide_gate(
 def _missing_cases(ending: Ending) -> Iterator[_Cause]:
     base = ending.against_base
     if base is not None and base.missing and base.missing_cases == "fail":
-        named = first_few([case for each in base.lowered if each.kind == "case" for case in each.cases])
+        named = first_few(
+            [case for each in base.lowered if each.kind == "case" for case in each.cases]
+        )
         message = f"{counted(base.missing, 'case')} of {base.base} missing: {named}"
         yield _cause(FAILED, "missing-cases", message)
 
 
-def _judge_experiment(found: ExperimentReport, settings: Sequence[GateSettings]) -> Iterator[_Cause]:
+def _judge_experiment(
+    found: ExperimentReport, settings: Sequence[GateSettings]
+) -> Iterator[_Cause]:
     if found.exit_code != PASSED:
         yield from (_cause(found.exit_code, "experiment", each) for each in found.reasons)
     most = min((each.max_errors for each in settings), default=0)
@@ -144,7 +154,10 @@ def _all_idle(outcomes: Sequence[CaseOutcome]) -> str | None:
 
 
 def _result(
-    verdict: GateVerdict | None, causes: Sequence[_Cause], settings: Sequence[GateSettings], ending: Ending
+    verdict: GateVerdict | None,
+    causes: Sequence[_Cause],
+    settings: Sequence[GateSettings],
+    ending: Ending,
 ) -> GateResult:
     codes = {code for code, _ in causes}
     return GateResult(
@@ -185,29 +198,42 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
     if worst in (INTERRUPTED, BUDGET):
         return worst
     counting = gating(outcomes)
-    nothing_graded = bool(counting or not outcomes) and all(outcome.verdict == "error" for outcome in counting)
+    nothing_graded = bool(counting or not outcomes) and all(
+        outcome.verdict == "error" for outcome in counting
+    )
     is_lost = ending.write_error is not None or ending.unrecorded > 0
     return INFRASTRUCTURE if nothing_graded or is_lost else PASSED
 
 
-def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], ending: Ending) -> Iterator[_Cause]:
+def _ended_badly(
+    settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], ending: Ending
+) -> Iterator[_Cause]:
     """Yield what is wrong with how a run ended, regardless of its answers."""
     yield from (_cause(FAILED, "incomplete", reason) for reason in ending.incomplete)
     if ending.write_error is not None:
-        yield _cause(INFRASTRUCTURE, "write-error", f"results could not be written: {ending.write_error}")
+        yield _cause(
+            INFRASTRUCTURE, "write-error", f"results could not be written: {ending.write_error}"
+        )
     if ending.unrecorded:
         requests = f"{counted(ending.unrecorded, 'request')} without a recording"
         yield _cause(INFRASTRUCTURE, "unrecorded", f"{requests}; run with --record to record")
     cases = max(len(outcomes), sum(each.cases for each in settings))
     left_out = cases - sum(outcome.ran > 0 for outcome in outcomes)
-    left = f"{left_out} of {cases} cases not run" if left_out else "every case ran, but not every trial"
+    left = (
+        f"{left_out} of {cases} cases not run"
+        if left_out
+        else "every case ran, but not every trial"
+    )
     match ending.stopped:
         case "interrupted":
             yield _cause(INTERRUPTED, "stopped", f"interrupted: {left}")
         case "budget":
             yield _cause(BUDGET, "stopped", f"the budget is used up: {left}")
         case "fail-fast":
-            has_failed = any(each.verdict in ("fail", "borderline") and not each.is_open for each in gating(outcomes))
+            has_failed = any(
+                each.verdict in ("fail", "borderline") and not each.is_open
+                for each in gating(outcomes)
+            )
             code = FAILED if has_failed else INFRASTRUCTURE
             yield _cause(code, "stopped", f"stopped at the first failure: {left}")
         case "decided" | None:
@@ -218,11 +244,21 @@ def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> It
     """Yield what is wrong with the cost of the whole run."""
     cost = tally.spending.cost_usd
     if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
-        yield _cause(BUDGET, "cost", f"the run cost {dollars(cost)}, at most ${ending.max_cost_usd:g} allowed")
-    is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
+        yield _cause(
+            BUDGET,
+            "cost",
+            f"the run cost {dollars(cost)}, at most ${ending.max_cost_usd:g} allowed",
+        )
+    is_bounded = ending.max_cost_usd is not None or any(
+        each.max_cost_usd is not None for each in settings
+    )
     if is_bounded and ending.unpriced_models:
         models = ", ".join(ending.unpriced_models)
-        yield _cause(FAILED, "unpriced", f"the cost is unknown: {models} without a price; set it under 'prices'")
+        yield _cause(
+            FAILED,
+            "unpriced",
+            f"the cost is unknown: {models} without a price; set it under 'prices'",
+        )
 
 
 def _judge_suites(
@@ -271,9 +307,16 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
         yield _cause(INFRASTRUCTURE, "unmeasured", f"against {comparison.base}: {nothing}")
     code = undecided_code(comparison.when_undecided)
     if code != PASSED:
-        yield from (_cause(code, "undecided", f"against {comparison.base}: {each}") for each in comparison.undecided)
+        yield from (
+            _cause(code, "undecided", f"against {comparison.base}: {each}")
+            for each in comparison.undecided
+        )
     for reason in comparison.unmeasured:
-        yield _cause(INFRASTRUCTURE, "unmeasured", f"against {comparison.base}: a limit was not checked: {reason}")
+        yield _cause(
+            INFRASTRUCTURE,
+            "unmeasured",
+            f"against {comparison.base}: a limit was not checked: {reason}",
+        )
     yield from (
         _cause(INFRASTRUCTURE, "withheld", f"against {comparison.base}: no decision: {reason}")
         for reason in _withheld(comparison)
@@ -281,7 +324,10 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
 
 
 def _withheld(comparison: Comparison) -> Iterator[str]:
-    """Yield why a comparison decides nothing, and what decides it; nothing but trials makes up for missing ones."""
+    """Yield why a comparison decides nothing, and what decides it.
+
+    Nothing but trials makes up for missing ones.
+    """
     statement = comparison.statement
     if statement is None:
         return
@@ -300,7 +346,8 @@ def _judge_suite(
     # Of cases without any row, merged results know only the number.
     errors = sum(outcome.errors for outcome in counting) + max(0, suite.cases - len(outcomes))
     if ending.stopped is not None:
-        # Cases that did not run because the run was stopped are not errors; the stop has its own reason.
+        # Cases that did not run because the run was stopped are not errors; the stop has its own
+        # reason.
         errors -= sum(outcome.missing for outcome in counting) + max(0, suite.cases - len(outcomes))
     has_too_many = errors > suite.max_errors
     run = [outcome for outcome in counting if outcome.verdict != "skipped"]
@@ -323,7 +370,12 @@ def _judge_suite(
         # Without any answer, nothing is known about quality.
         broke = has_too_many or ending.unrecorded > 0
         crashed = sum(outcome.is_graded for outcome in run)
-        yield _cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", _nothing(crashed, len(run)), suite.suite)
+        yield _cause(
+            INFRASTRUCTURE if broke else FAILED,
+            "nothing-graded",
+            _nothing(crashed, len(run)),
+            suite.suite,
+        )
 
 
 def _nothing(crashed: int, cases: int) -> str:
@@ -338,8 +390,8 @@ def _nothing(crashed: int, cases: int) -> str:
 def _is_decided(outcome: CaseOutcome, ending: Ending) -> bool:
     """Whether the outcome of a case counts for quality.
 
-    It does not when the run was stopped before the case was settled, or when a replay without all recordings has errors
-    in it.
+    It does not when the run was stopped before the case was settled, or when a replay without all
+    recordings has errors in it.
     """
     is_undecided = ending.stopped is not None and outcome.is_open
     is_unrecorded = ending.unrecorded > 0 and outcome.errors > 0
@@ -363,7 +415,9 @@ def validator_errors(scenario: ScenarioReport) -> Iterator[str]:
             yield f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
 
 
-def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome], of_crashes: int) -> Iterator[_Cause]:
+def _quality(
+    suite: GateSettings, outcomes: Sequence[CaseOutcome], of_crashes: int
+) -> Iterator[_Cause]:
     """Yield which thresholds are not reached; a case of which all trials crashed has failed.
 
     `of_crashes` is the exit code where only such cases are the reason.
@@ -375,7 +429,9 @@ def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome], of_crashes: i
     rate = _pass_rate(graded)
     if _is_below(rate, suite.min_pass_rate):
         fails_anyway = bool(answered) and _is_below(_pass_rate(answered), suite.min_pass_rate)
-        message = "pass rate {} is below {}".format(*apart(rate, suite.min_pass_rate, ".{}%", least=1))
+        message = "pass rate {} is below {}".format(
+            *apart(rate, suite.min_pass_rate, ".{}%", least=1)
+        )
         yield _cause(FAILED if fails_anyway else of_crashes, "pass-rate", message, suite.suite)
     mean, least = mean_score(graded), suite.min_mean_score
     if least is not None and mean is not None and _is_below(mean, least):

@@ -30,7 +30,8 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.stored_rows import AnyRow
 
 MANY_TRIALS = 32
-"""Trials of a case that are looked up in a set: of fewer, the tally alone knows which rows it has."""
+"""Trials of a case that are looked up in a set: of fewer, the tally alone knows which rows it has.
+"""
 
 
 class Part(Struct, frozen=True, eq=False):
@@ -60,7 +61,9 @@ def merge(
     duplicate or foreign one is a reason of the gate. Duplicate rows always are, and so are files that are named twice
     (`repeated`). A case counts once.
     """
-    targets = (each.name for part in parts if part.report is not None for each in part.report.targets)
+    targets = (
+        each.name for part in parts if part.report is not None for each in part.report.targets
+    )
     tally = Tally(targets, compares=against is not None)
     merged = _Rows(tally, has_parts=len(parts) > 1)
     for part, row in rows:
@@ -68,16 +71,30 @@ def merge(
             tally.add(row)
     reports = [part.report for part in parts if part.report is not None]
     ending = _ending(reports)
-    outcomes = in_quarantine(tally.outcomes(is_decided=ending.stopped == "decided"), ending.quarantine)
+    outcomes = in_quarantine(
+        tally.outcomes(is_decided=ending.stopped == "decided"), ending.quarantine
+    )
     settings = _settings(parts, merged, outcomes)
-    expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
+    expected = expected_shards or next(
+        (each.shard.total for each in reports if each.shard is not None), None
+    )
     scenarios = validate(settings)
     problems = [f"{name} is named twice" for name in repeated]
-    problems += [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *merged.problems(parts)]
-    problems += [*(reason for report in reports for reason in report.incomplete), *_unrepeated(reports, scenarios)]
+    problems += [
+        *_unfinished(parts),
+        *_incomplete(parts, expected),
+        *_differing(reports),
+        *merged.problems(parts),
+    ]
+    problems += [
+        *(reason for report in reports for reason in report.incomplete),
+        *_unrepeated(reports, scenarios),
+    ]
     ending = replace(ending, experiment=experiment)
     if merged.has_arms and experiment is None and all(each.experiment is None for each in reports):
-        problems.append("the rows are of an experiment: judge them with `agentv-ci experiment FILE --results RESULTS`")
+        problems.append(
+            "the rows are of an experiment: judge them with `agentv-ci experiment FILE --results RESULTS`"
+        )
     comparison = None
     if against is not None and not ending.dry_run:
         comparison = compare(against, outcomes, settings)
@@ -92,11 +109,17 @@ def merge(
         tally,
         outcomes,
         settings,
-        replace(ending, incomplete=tuple(dict.fromkeys(problems)), write_error=write_error or ending.write_error),
+        replace(
+            ending,
+            incomplete=tuple(dict.fromkeys(problems)),
+            write_error=write_error or ending.write_error,
+        ),
         plan_digest=plans.pop() if len(plans) == 1 else None,
         scenarios=scenarios,
         comparison=comparison,
-        guidelines=[*{each.path: each for report in reports for each in report.guidelines}.values()],
+        guidelines=[
+            *{each.path: each for report in reports for each in report.guidelines}.values()
+        ],
     )
     return run_report, outcomes
 
@@ -124,7 +147,9 @@ class _Rows:
         if self._has_parts:
             self._cases[part, row.suite].add(key)
         if self._is_known(key, row.trial):
-            self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
+            self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = (
+                None
+            )
             return False
         return True
 
@@ -158,7 +183,9 @@ class _Rows:
                 yield f"{part.name} has {counted(rows, 'row')}, but its run report counts {part.report.counts.rows}"
 
 
-def _settings(parts: Sequence[Part], rows: _Rows, outcomes: Sequence[CaseOutcome]) -> tuple[GateSettings, ...]:
+def _settings(
+    parts: Sequence[Part], rows: _Rows, outcomes: Sequence[CaseOutcome]
+) -> tuple[GateSettings, ...]:
     """Return the gate settings of all suites, with defaults for suites that no report has."""
     by_suite: dict[str, GateSettings] = {}
     ran = Counter(each.suite for each in outcomes)
@@ -171,7 +198,9 @@ def _settings(parts: Sequence[Part], rows: _Rows, outcomes: Sequence[CaseOutcome
             # Another run of the same shard has the same cases.
             which = report.plan_digest, report.shard
             of_suite = never_ran.setdefault(each.suite, {})
-            of_suite[which] = max(of_suite.get(which, 0), each.cases - rows.cases(part, each.suite, ran))
+            of_suite[which] = max(
+                of_suite.get(which, 0), each.cases - rows.cases(part, each.suite, ran)
+            )
     return tuple(
         by_suite.get(suite, GateSettings(suite=suite, cases=0)).model_copy(
             update={"cases": ran[suite] + sum(never_ran.get(suite, {}).values())}
@@ -184,21 +213,33 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
     stops = {each.stopped for each in reports}
     return Ending(
         dry_run=any(each.dry_run for each in reports),
-        write_error=next((each.write_error for each in reports if each.write_error is not None), None),
+        write_error=next(
+            (each.write_error for each in reports if each.write_error is not None), None
+        ),
         stopped=next((stop for stop in reversed(get_args(Stop)) if stop in stops), None),
-        max_cost_usd=next((each.gate.max_cost_usd for each in reports if each.gate.max_cost_usd is not None), None),
+        max_cost_usd=next(
+            (each.gate.max_cost_usd for each in reports if each.gate.max_cost_usd is not None), None
+        ),
         unrecorded=sum(each.unrecorded for each in reports),
         replayed=any(each.replayed for each in reports),
         filtered=any(each.filtered for each in reports),
-        again=tuple(word for word in reports[0].again if all(word in each.again for each in reports))
+        again=tuple(
+            word for word in reports[0].again if all(word in each.again for each in reports)
+        )
         if reports
         else (),
-        unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
+        unpriced_models=tuple(
+            dict.fromkeys(model for each in reports for model in each.unpriced_models)
+        ),
         concurrency=tuple(change for each in reports for change in each.concurrency),
         quarantine=quarantine_in(reports),
-        against_base=next((each.against_base for each in reports if each.against_base is not None), None),
+        against_base=next(
+            (each.against_base for each in reports if each.against_base is not None), None
+        ),
         origin=_origin([each.origin for each in reports if each.origin is not None]),
-        duration_s=max((each.duration_s for each in reports if each.duration_s is not None), default=None),
+        duration_s=max(
+            (each.duration_s for each in reports if each.duration_s is not None), default=None
+        ),
     )
 
 
@@ -272,7 +313,11 @@ def _unrepeated(reports: Iterable[RunReport], scenarios: Iterable[ScenarioReport
     }
     for scenario in (each for report in reports for each in report.scenario_reports):
         for each in scenario.aggregates.validations:
-            if isinstance(each, Validation) and each.errors and (scenario.scenario_key, each.validator) in silent:
+            if (
+                isinstance(each, Validation)
+                and each.errors
+                and (scenario.scenario_key, each.validator) in silent
+            ):
                 yield f"{scenario.scenario_key}: validator {each.validator} found errors, but cannot run here"
 
 
@@ -290,5 +335,11 @@ def _differing(reports: Sequence[RunReport]) -> Iterator[str]:
         yield "these runs had different budgets (--max-cost)"
     thresholds: dict[str, set[str]] = {}
     for each in (settings for report in reports for settings in report.gate.settings):
-        thresholds.setdefault(each.suite, set()).add(each.model_dump_json(exclude={"cases", "seeds"}))
-    yield from (f"{suite}: these runs had different gates" for suite, each in thresholds.items() if len(each) > 1)
+        thresholds.setdefault(each.suite, set()).add(
+            each.model_dump_json(exclude={"cases", "seeds"})
+        )
+    yield from (
+        f"{suite}: these runs had different gates"
+        for suite, each in thresholds.items()
+        if len(each) > 1
+    )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from agentv_ci.analysis.cases.counts import cost_per_pass, count, describe, figures_by_tag, group, repeated
+from agentv_ci.analysis.cases.counts import (
+    cost_per_pass,
+    count,
+    describe,
+    figures_by_tag,
+    group,
+    repeated,
+)
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.analysis.cases.quarantine import in_quarantine
 from agentv_ci.analysis.cases.spending import Spending
@@ -13,7 +20,14 @@ from agentv_ci.analysis.cases.tally import Tally
 from agentv_ci.analysis.gate import decide_gate, gate_settings
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Ending, GateSettings, Group, GuidelineText, RunReport, ScenarioReport
+from agentv_ci.contracts.report import (
+    Ending,
+    GateSettings,
+    Group,
+    GuidelineText,
+    RunReport,
+    ScenarioReport,
+)
 from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.jsonschema.schemas import schema_id
 
@@ -32,14 +46,15 @@ def report(
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return the run report of a plan, and the outcome of every case in the plan's order.
 
-    Those of an experiment are in the order of its files. The rows are read once, and their order does not matter.
-    `scenarios` has the results of validators.
+    Those of an experiment are in the order of its files. The rows are read once, and their order
+    does not matter. `scenarios` has the results of validators.
     """
     tally = Tally.of(plan, compares=against is not None)
     for row in rows:
         tally.add(row)
     outcomes = in_quarantine(
-        tally.outcomes(leaves_cases=ending.leaves_cases, is_decided=ending.stopped == "decided"), ending.quarantine
+        tally.outcomes(leaves_cases=ending.leaves_cases, is_decided=ending.stopped == "decided"),
+        ending.quarantine,
     )
     if ending.experiment is not None:
         outcomes = _in_order(outcomes, [each.name for each in ending.experiment.arms])
@@ -65,7 +80,15 @@ def _in_order(outcomes: Iterable[CaseOutcome], arms: Sequence[str]) -> tuple[Cas
     """Return the outcomes of an experiment, which runs in random order, in that of its files."""
     places = {name: place for place, name in enumerate(arms)}
     return tuple(
-        sorted(outcomes, key=lambda it: (it.case.suite, it.case.source.line, it.case.id, places.get(it.target, 0)))
+        sorted(
+            outcomes,
+            key=lambda it: (
+                it.case.suite,
+                it.case.source.line,
+                it.case.id,
+                places.get(it.target, 0),
+            ),
+        )
     )
 
 
@@ -129,11 +152,17 @@ def run_report_of(
 
 
 def _guidelines(plan: Plan) -> list[GuidelineText]:
-    texts = {each.path: plan.files[each.sha256].text for case in heads_of(plan) for each in case.guidelines}
+    texts = {
+        each.path: plan.files[each.sha256].text
+        for case in heads_of(plan)
+        for each in case.guidelines
+    }
     return [GuidelineText(path=path, text=texts[path]) for path in sorted(texts)]
 
 
-def _groups(what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]) -> tuple[Group, ...]:
+def _groups(
+    what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]
+) -> tuple[Group, ...]:
     by_name: dict[str, list[CaseOutcome]] = {}
     for each in outcomes:
         by_name.setdefault(each.suite if what == "suite" else each.target, []).append(each)

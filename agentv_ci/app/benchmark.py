@@ -18,7 +18,16 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.app.documents.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.documents.documents import Documents
 from agentv_ci.app.run.files import RunFiles
-from agentv_ci.app.run.runners import Answer, AnswerFunction, AskRunner, Message, call, messages_of, target_of, text_of
+from agentv_ci.app.run.runners import (
+    Answer,
+    AnswerFunction,
+    AskRunner,
+    Message,
+    call,
+    messages_of,
+    target_of,
+    text_of,
+)
 from agentv_ci.app.run.trials import run_trials
 from agentv_ci.app.run.validations import validate_runs
 from agentv_ci.base.redaction import Redactor, secrets_of
@@ -61,7 +70,10 @@ class BenchmarkEngine(Struct, frozen=True):
     warn: Warn
 
     def require_runner(self, runner: BoundRunner, eval_file: str | None) -> None:
-        """Check a runner before anything runs, for an eval file or for a function (None); raises its errors."""
+        """Check a runner before anything runs, for an eval file or for a function (None).
+
+        Raises its errors.
+        """
         if eval_file is not None:
             self._compiled(eval_file, runner)
         elif runner.function is None:
@@ -72,9 +84,11 @@ class BenchmarkEngine(Struct, frozen=True):
     ) -> tuple[list[tuple[ResultRow, JsonObject]], GateResult]:
         """Run an eval file against a runner.
 
-        Returns its trials in plan order, with the form that validators see, and the decision of its gate.
+        Returns its trials in plan order, with the form that validators see, and the decision of its
+        gate.
 
-        `seeds` has one seed per trial; None keeps the document's. Raises what compiling and running raise.
+        `seeds` has one seed per trial; None keeps the document's. Raises what compiling and running
+        raise.
         """
         compiled = self._compiled(path, runner)
         for each in compiled.origin.warnings:
@@ -84,7 +98,9 @@ class BenchmarkEngine(Struct, frozen=True):
         environment = self._with_dotenv(compiled.origin.dotenv_files)
         stored = None
         if runner.function is not None:
-            answers = [await _answered(plan, trial, runner, root, environment) for trial in _trials(plan)]
+            answers = [
+                await _answered(plan, trial, runner, root, environment) for trial in _trials(plan)
+            ]
             stored = StoredAnswers(lambda: iter(answers), len(answers))
         services = RunServices(environment, warn=self.warn)
         with TemporaryDirectory(prefix="agentv-benchmark-") as scratch:
@@ -112,13 +128,19 @@ class BenchmarkEngine(Struct, frozen=True):
             return
         async with self._opened(runner) as ask_target:
 
-            async def ask(question: str | Sequence[Message], seed: int | None) -> tuple[Answer, Response]:
-                response = await ask_target(plain_request(messages_of(question), cwd=self.cwd, seed=seed))
+            async def ask(
+                question: str | Sequence[Message], seed: int | None
+            ) -> tuple[Answer, Response]:
+                response = await ask_target(
+                    plain_request(messages_of(question), cwd=self.cwd, seed=seed)
+                )
                 return response.answer, response
 
             yield ask
 
-    def _opened(self, runner: BoundRunner) -> AbstractAsyncContextManager[Callable[[Request], Awaitable[Response]]]:
+    def _opened(
+        self, runner: BoundRunner
+    ) -> AbstractAsyncContextManager[Callable[[Request], Awaitable[Response]]]:
         """Resolve the target of a scenario function; returns what opens the connection to it."""
         beside = self.cwd / "scenario"
         documents = Documents(self.cwd, None)
@@ -149,7 +171,9 @@ class BenchmarkEngine(Struct, frozen=True):
         known = Documents(self.cwd, None).valid_context(file).target_list
         target = _target(runner, known)
         more = () if target in known else (target,)
-        return compile_paths(Selection([str(file)], target_names=(target.name,), more_targets=more), cwd=self.cwd)
+        return compile_paths(
+            Selection([str(file)], target_names=(target.name,), more_targets=more), cwd=self.cwd
+        )
 
     def _with_dotenv(self, files: Sequence[Path]) -> Environment:
         return replace(self.environment, variables=with_dotenv(self.environment.variables, files))
@@ -159,8 +183,14 @@ def _target(runner: BoundRunner, known: Sequence[Target]) -> Target:
     """Return the target that represents a runner in the plan."""
     names = [target.name for target in known]
     if runner.function is not None:
-        # A placeholder that is never run: commands do not judge their own answers, and neither do functions.
-        return CliTarget(name=_free(runner.spec.key, names), provider="cli", command_template="false", prompt="none")
+        # A placeholder that is never run: commands do not judge their own answers, and neither do
+        # functions.
+        return CliTarget(
+            name=_free(runner.spec.key, names),
+            provider="cli",
+            command_template="false",
+            prompt="none",
+        )
     target = target_of(runner.spec, known)
     if target.name == DEFAULT_TARGET:
         # As an override, that name means that each case keeps its own target.
@@ -184,31 +214,52 @@ def _for_benchmark(plan: Plan, seeds: Sequence[int | None] | None) -> Plan:
 def _trials(plan: Plan) -> list[Trial]:
     suites = {suite.path: suite for suite in plan.suites}
     return [
-        Trial(case, suites[case.suite], plan.targets[case.target], number, seed_of(case, number), dry_run=False)
+        Trial(
+            case,
+            suites[case.suite],
+            plan.targets[case.target],
+            number,
+            seed_of(case, number),
+            dry_run=False,
+        )
         for case in plan.cases
         for number in range(1, case.trials + 1)
     ]
 
 
-async def _answered(plan: Plan, trial: Trial, runner: BoundRunner, root: Path, environment: Environment) -> ResultRow:
+async def _answered(
+    plan: Plan, trial: Trial, runner: BoundRunner, root: Path, environment: Environment
+) -> ResultRow:
     """Return the unscored row of a function's answer to a case, or the row of its error."""
     assert runner.function is not None, "targets are asked by the run itself"
-    request = build_request(trial.case, plan.files, lambda reference: root / reference.path, cwd=root, seed=trial.seed)
-    messages: list[Message] = [{"role": each.role, "content": each.content} for each in request.chat]
+    request = build_request(
+        trial.case, plan.files, lambda reference: root / reference.path, cwd=root, seed=trial.seed
+    )
+    messages: list[Message] = [
+        {"role": each.role, "content": each.content} for each in request.chat
+    ]
     begun = environment.monotonic()
     try:
         answer = text_of(await call(runner.function, messages, runner.spec.config))
     except ProviderError as error:
         took_ms = round((environment.monotonic() - begun) * 1000)
-        return failed_row(trial, Effort(1, 0, took_ms, error.expenses), error, now=environment.now())
+        return failed_row(
+            trial, Effort(1, 0, took_ms, error.expenses), error, now=environment.now()
+        )
     took_ms = round((environment.monotonic() - begun) * 1000)
     return unscored_row(trial, answer, duration_ms=took_ms, now=environment.now())
 
 
 async def _ask_function(
-    function: AnswerFunction, config: JsonObject, redactor: Redactor, question: str | Sequence[Message], _: int | None
+    function: AnswerFunction,
+    config: JsonObject,
+    redactor: Redactor,
+    question: str | Sequence[Message],
+    _: int | None,
 ) -> tuple[Answer, None]:
-    messages: list[Message] = [{"role": "user", "content": question}] if isinstance(question, str) else [*question]
+    messages: list[Message] = (
+        [{"role": "user", "content": question}] if isinstance(question, str) else [*question]
+    )
     try:
         answer = await call(function, messages, config)
     except ProviderError as error:

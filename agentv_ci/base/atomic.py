@@ -16,7 +16,8 @@ from agentv_ci.errors import UsageError
 def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[bytes]]:
     """Yield a scratch file that replaces `path` when the block succeeds; raises OSError.
 
-    Links are followed and permissions kept. Each process has a scratch file of its own unless it is named.
+    Links are followed and permissions kept. Each process has a scratch file of its own unless it is
+    named.
     """
     path = path.resolve()
     scratch = path.with_name(scratch_name or f".{path.name[:100]}.{os.getpid()}.new")
@@ -34,10 +35,19 @@ def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[byt
         raise
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, is_appended: bool = False) -> None:
-    """Replace or append to a file; devices and pipes are written to directly. Raises OSError, with the file's name."""
+def write_whole(
+    path: Path, write: Callable[[IO[bytes]], object], *, is_appended: bool = False
+) -> None:
+    """Replace or append to a file; devices and pipes are written to directly.
+
+    Raises OSError, with the file's name.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    opened = path.open("ab") if is_appended or (path.exists() and not path.is_file()) else replacing(path)
+    opened = (
+        path.open("ab")
+        if is_appended or (path.exists() and not path.is_file())
+        else replacing(path)
+    )
     try:
         with opened as file:
             write(file)

@@ -28,8 +28,9 @@ MAX_LEVELS = 50
 def canonical(value: JsonValue) -> str:
     """Return the canonical JSON of a value; raises ValueError for a number that is not finite.
 
-    RFC 8785: no white space, keys ordered by UTF-16 code units (3.2.3), numbers as in ECMAScript (3.2.2.3), integers
-    from 2⁵³ on as the nearest double; integers beyond all doubles keep their digits.
+    RFC 8785: no white space, keys ordered by UTF-16 code units (3.2.3), numbers as in ECMAScript
+    (3.2.2.3), integers from 2⁵³ on as the nearest double; integers beyond all doubles keep their
+    digits.
     """
     return _text(value, _nearest)
 
@@ -56,7 +57,10 @@ def digest_of(text: str) -> str:
 
 
 def digest_of_value(value: object) -> str:
-    """Return the SHA-256 of any Python value; objects without a comparable form count by their type."""
+    """Return the SHA-256 of any Python value.
+
+    Objects without a comparable form count by their type.
+    """
     return digest_of(json.dumps(_canonical(value, MAX_LEVELS)))
 
 
@@ -71,7 +75,10 @@ def _canonical(value: object, levels: int) -> JsonValue:
         case Mapping() | set() | frozenset() | list() | tuple() if levels < 0:
             return type(value).__qualname__
         case Mapping():
-            pairs = ([_canonical(name, levels - 1), _canonical(value[name], levels - 1)] for name in value)
+            pairs = (
+                [_canonical(name, levels - 1), _canonical(value[name], levels - 1)]
+                for name in value
+            )
             return sorted(pairs, key=json.dumps)
         case set() | frozenset():
             return sorted((_canonical(each, levels - 1) for each in value), key=json.dumps)
@@ -87,7 +94,8 @@ def _text(value: JsonValue, large: Callable[[int], str]) -> str:
     if isinstance(value, dict):
         # Most values are texts, which need no call of their own.
         members = [
-            written + (encode_basestring(item) if type(item := value[key]) is str else _text(item, large))
+            written
+            + (encode_basestring(item) if type(item := value[key]) is str else _text(item, large))
             for key, written in _in_order(tuple(value))
         ]
         return f"{{{','.join(members)}}}"
@@ -113,15 +121,21 @@ def _nearest(value: int) -> str:
 
 @lru_cache(maxsize=1_000)
 def _in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the keys of an object in order, each with its JSON; cached, since many objects have the same keys."""
+    """Return the keys of an object in order, each with its JSON.
+
+    Cached, since many objects have the same keys.
+    """
     ordered = sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return tuple((key, f"{encode_basestring(key)}:") for key in ordered)
 
 
 def _rewritten(text: bytes) -> bytes | None:
-    """Return a JSON text with ordered keys and canonical numbers; None if its keys may have another order.
+    """Return a JSON text with ordered keys and canonical numbers.
 
-    msgspec orders keys by code points. Those above U+FFFF are surrogates in UTF-16, which precede U+E000 to U+FFFF.
+    None if its keys may have another order.
+
+    msgspec orders keys by code points. Those above U+FFFF are surrogates in UTF-16, which precede
+    U+E000 to U+FFFF.
     """
     written = _ORDERED.encode(_AS_WRITTEN.decode(text))
     kinds = b"" if written.isascii() else written.translate(_KINDS)
@@ -136,8 +150,12 @@ def _raw_number(text: str) -> Raw:
 _AS_WRITTEN = Decoder(float_hook=_raw_number)
 _ORDERED = Encoder(order="sorted")
 _SURROGATES, _AFTER_SURROGATES = b"\xff", b"\xfe"
-"""First bytes of the characters above U+FFFF, and of those from U+E000 on, after `translate`; UTF-8 has neither."""
-_KINDS = bytes.maketrans(b"0123456789\xf0\xf1\xf2\xf3\xf4\xee\xef", b"0" * 10 + _SURROGATES * 5 + _AFTER_SURROGATES * 2)
+"""First bytes of the characters above U+FFFF, and of those from U+E000 on, after `translate`; UTF-8
+has neither.
+"""
+_KINDS = bytes.maketrans(
+    b"0123456789\xf0\xf1\xf2\xf3\xf4\xee\xef", b"0" * 10 + _SURROGATES * 5 + _AFTER_SURROGATES * 2
+)
 _MANY_DIGITS = b"0" * len(str(EXACT))
 
 

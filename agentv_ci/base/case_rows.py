@@ -30,7 +30,18 @@ ROW_FIELDS = frozenset({"cases_from", "casesFrom", "vars"})
 """Fields of a template that say where its rows come from."""
 PROMPTS = frozenset({"prompt", "llm_judge"})
 """Keys of texts with variables of their own, which a judge's question fills in."""
-FREE = frozenset({"metadata", "config", "content", "input", "output", "reference", "schema_inline", "schemaInline"})
+FREE = frozenset(
+    {
+        "metadata",
+        "config",
+        "content",
+        "input",
+        "output",
+        "reference",
+        "schema_inline",
+        "schemaInline",
+    }
+)
 """Keys of data below which values may have any type."""
 OF_JUDGES = frozenset({*PROMPT_VARIABLES, *AGGREGATOR_VARIABLES})
 ID_DIGITS = 12
@@ -67,7 +78,9 @@ def problem_diagnostic(problem: DataProblem) -> Diagnostic:
     """Return the diagnostic of a mistake in rows."""
     point = problem.line - 1, problem.column - 1
     message, hint = (shortened(text, LONGEST) for text in (problem.message, problem.hint or ""))
-    return diagnostic_at(Mark(point, point, None), problem.rule, message, problem.path, hint=hint or None)
+    return diagnostic_at(
+        Mark(point, point, None), problem.rule, message, problem.path, hint=hint or None
+    )
 
 
 class _Missing(LookupError):
@@ -91,7 +104,9 @@ def filled_cases(
     )
     line = locate(source.mark, pointer).start[0] + 1
     place = f"{source.path.name}:{line}"
-    template = _Template({key: value for key, value in written.items() if key not in ROW_FIELDS}, place)
+    template = _Template(
+        {key: value for key, value in written.items() if key not in ROW_FIELDS}, place
+    )
     constants = (case.cases_from and case.cases_from.vars) or {}
     for row in rows:
         yield template.filled(row, constants) if isinstance(row, DataRow) else row
@@ -103,8 +118,12 @@ def _inline_rows(case: EvalCase, pointer: Pointer, source: Source) -> Iterator[D
         yield DataRow(values, source.path, line + 1, column + 1, end_line + 1)
 
 
-def _rows_from(setting: CasesFrom, source: Source, read_rows: ReadRows) -> Iterable[DataRow | DataProblem]:
-    rows = islice(read_rows(source.resolve(setting.file)), min(setting.limit or sys.maxsize, sys.maxsize))
+def _rows_from(
+    setting: CasesFrom, source: Source, read_rows: ReadRows
+) -> Iterable[DataRow | DataProblem]:
+    rows = islice(
+        read_rows(source.resolve(setting.file)), min(setting.limit or sys.maxsize, sys.maxsize)
+    )
     if setting.sample is None:
         return rows
     seed = setting.sample.seed
@@ -137,22 +156,47 @@ class _Template:
         except _Missing:
             return self._problem(row, values)
         except _Ambiguous as error:
-            message = f"the value of '{error}' has {{{{ … }}}}, which a judge's prompt would replace"
-            return DataProblem("AV332", message, row.path, row.line, row.column, "name the variable outside of prompts")
+            message = (
+                f"the value of '{error}' has {{{{ … }}}}, which a judge's prompt would replace"
+            )
+            return DataProblem(
+                "AV332",
+                message,
+                row.path,
+                row.line,
+                row.column,
+                "name the variable outside of prompts",
+            )
         assert isinstance(data, dict)
         if not self._has_own_ids:
             data = data | {"id": f"{data['id']}-{digest_of(exact(row.values))[:ID_DIGITS]}"}
         return FilledCase(data, row)
 
     def _problem(self, row: DataRow, values: JsonObject) -> DataProblem:
-        names = dict.fromkeys(name for name, is_text in self._variables if not _is_there(values, name, is_text=is_text))
-        absent = listed(f"'{name}'{did_you_mean(name, values)}" for name in names if name not in values)
+        names = dict.fromkeys(
+            name
+            for name, is_text in self._variables
+            if not _is_there(values, name, is_text=is_text)
+        )
+        absent = listed(
+            f"'{name}'{did_you_mean(name, values)}" for name in names if name not in values
+        )
         null = listed(f"'{name}'" for name in names if name in values)
         lacks = "the header has no column" if row.header else "the row has no value for"
-        parts = [f"{lacks} {absent}" if absent else "", f"the value of {null} is null, not a text" if null else ""]
+        parts = [
+            f"{lacks} {absent}" if absent else "",
+            f"the value of {null} is null, not a text" if null else "",
+        ]
         used = listed(f"'{{{{ {name} }}}}'" for name in names)
         hint = f"the case '{self._data.get('id')}' ({self._place}) has {used}; available: {listed(values)}"
-        return DataProblem("AV332", "; ".join(filter(None, parts)), row.path, row.header or row.line, row.column, hint)
+        return DataProblem(
+            "AV332",
+            "; ".join(filter(None, parts)),
+            row.path,
+            row.header or row.line,
+            row.column,
+            hint,
+        )
 
     def _filler(self, value: JsonValue, way: Pointer) -> Filler | None:
         """Return what fills a part of the template; None if it has no variables."""
@@ -160,8 +204,16 @@ class _Template:
             case str():
                 return self._text_filler(value, way)
             case dict():
-                parts = {key: found for key, item in value.items() if (found := self._filler(item, (*way, key)))}
-                return (lambda row: value | {key: fill(row) for key, fill in parts.items()}) if parts else None
+                parts = {
+                    key: found
+                    for key, item in value.items()
+                    if (found := self._filler(item, (*way, key)))
+                }
+                return (
+                    (lambda row: value | {key: fill(row) for key, fill in parts.items()})
+                    if parts
+                    else None
+                )
             case list():
                 items = [self._filler(item, (*way, index)) for index, item in enumerate(value)]
                 if not any(items):
@@ -174,7 +226,9 @@ class _Template:
     def _text_filler(self, text: str, way: Pointer) -> Filler | None:
         is_prompt = way[-1] in PROMPTS and "evaluators" in way and "config" not in way
         kept = OF_JUDGES if is_prompt else frozenset[str]()
-        names = [name for found in VARIABLE.finditer(text) if (name := found[1].strip()) not in kept]
+        names = [
+            name for found in VARIABLE.finditer(text) if (name := found[1].strip()) not in kept
+        ]
         if not names:
             return None
         if VARIABLE.fullmatch(text) and not FREE.isdisjoint(way) and self._takes_numbers(way):
@@ -209,7 +263,10 @@ def _replaced(value: JsonValue, way: Pointer, new: JsonValue) -> JsonValue:
         case dict(), str() as key:
             return value | {key: _replaced(value[key], way[1:], new)}
         case list(), int() as index:
-            return [_replaced(item, way[1:], new) if at == index else item for at, item in enumerate(value)]
+            return [
+                _replaced(item, way[1:], new) if at == index else item
+                for at, item in enumerate(value)
+            ]
         case _:
             raise AssertionError(way)
 

@@ -45,7 +45,10 @@ async def checkout_of(folder: Path, environ: Mapping[str, str]) -> Checkout | No
 
 
 async def source_of(folder: Path, environ: Mapping[str, str]) -> str:
-    """Return the `owner/name`, in lower case, that a checkout was fetched from; empty if it is unknown."""
+    """Return the `owner/name`, in lower case, that a checkout was fetched from.
+
+    Empty if it is unknown.
+    """
     found = await checkout_of(folder, environ)
     return found.source if found is not None and found.origin else ""
 
@@ -58,23 +61,37 @@ async def tracked_files(folder: Path, path: Path, environ: Mapping[str, str]) ->
 
 
 async def commit_of(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the commit of a checkout, with `-dirty` if files have changed since; None for other folders."""
+    """Return the commit of a checkout, with `-dirty` if files have changed since.
+
+    None for other folders.
+    """
     if not (folder / ".git").exists():
         return None
     return await _git(
-        folder, environ, "--no-optional-locks", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"
+        folder,
+        environ,
+        "--no-optional-locks",
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=40",
+        "--exclude=*",
     )
 
 
 async def credentials(folder: Path, environ: Mapping[str, str]) -> set[str]:
-    """Return the token that actions/checkout leaves in git's configuration; empty outside of GitHub Actions.
+    """Return the token that actions/checkout leaves in git's configuration.
+
+    Empty outside of GitHub Actions.
 
     It is in a header, `AUTHORIZATION: basic` and the user and token in base64.
     """
     if environ.get("GITHUB_ACTIONS") != "true":
         return set()
     found: set[str] = set()
-    for line in (await _git(folder, environ, "config", "--get-regexp", EXTRA_HEADER) or "").splitlines():
+    for line in (
+        await _git(folder, environ, "config", "--get-regexp", EXTRA_HEADER) or ""
+    ).splitlines():
         encoded = line.split()[-1]
         found.add(encoded)
         with suppress(ValueError):
@@ -86,7 +103,12 @@ async def _git(folder: Path, environ: Mapping[str, str], *words: str) -> str | N
     # A program on PATH could be an agent's, in the step that has the token.
     known = child_environment(environ)
     path = {"PATH": f"{os.defpath}:{known.get('PATH', '')}"}
-    env = with_credentials({name: value for name, value in known.items() if not name.startswith("GIT_")}) | path
+    env = (
+        with_credentials(
+            {name: value for name, value in known.items() if not name.startswith("GIT_")}
+        )
+        | path
+    )
     command = git_command("-C", str(folder), *words)
     try:
         done = await run(command, cwd=folder, env=env, timeout_s=GIT_TIMEOUT_S)

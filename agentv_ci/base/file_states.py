@@ -1,7 +1,8 @@
 """Tell whether files have changed, without reading them, even if someone tries to hide it.
 
-Only the kernel sets the inode of a file and the time of its last change (stat(2), `st_ctime`); only root can set the
-clock. Imports nothing but the standard library: the action's installer uses it before anything is installed.
+Only the kernel sets the inode of a file and the time of its last change (stat(2), `st_ctime`); only
+root can set the clock. Imports nothing but the standard library: the action's installer uses it
+before anything is installed.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ State = tuple[int, int, int]
 """Mode, inode and time of change; of folders only the mode: their entries are listed themselves."""
 
 
-def file_states(roots: Iterable[Path], *, without: frozenset[str] = frozenset()) -> dict[str, State]:
+def file_states(
+    roots: Iterable[Path], *, without: frozenset[str] = frozenset()
+) -> dict[str, State]:
     """Return the state of files and of everything in folders, but for those directly below with these names."""
     states: dict[str, State] = {}
     for root in roots:
-        for folder, folders, files in os.walk(root) if root.is_dir() else [(str(root.parent), [], [root.name])]:
+        for folder, folders, files in (
+            os.walk(root) if root.is_dir() else [(str(root.parent), [], [root.name])]
+        ):
             if folder == str(root):
                 folders[:] = [name for name in folders if name not in without]
             for name in (*files, *folders):

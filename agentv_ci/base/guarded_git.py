@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SETTINGS = (
-    # In a container the checkout belongs to another user, which git refuses to read by default. Files that look like a
-    # bare repository could claim any commit, and run their filters.
+    # In a container the checkout belongs to another user, which git refuses to read by default.
+    # Files that look like a bare repository could claim any commit, and run their filters.
     *("safe.directory=*", "safe.bareRepository=explicit"),
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null"),
     *("gc.auto=0", "maintenance.auto=false"),
@@ -23,8 +23,20 @@ ALWAYS = {
 }
 ELSEWHERE = frozenset(
     {
-        *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_PREFIX"),
-        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH"),
+        *(
+            "GIT_DIR",
+            "GIT_COMMON_DIR",
+            "GIT_WORK_TREE",
+            "GIT_INDEX_FILE",
+            "GIT_NAMESPACE",
+            "GIT_PREFIX",
+        ),
+        *(
+            "GIT_OBJECT_DIRECTORY",
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+            "GIT_EXTERNAL_DIFF",
+            "GIT_EXEC_PATH",
+        ),
     }
 )
 """Variables that would lead to another repository, or to other programs."""
@@ -34,7 +46,11 @@ NO_REPOSITORY = {"GIT_DIR": "/dev/null"}
 
 def git_command(*words: str, settings: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return a command of Git that executes nothing of a repository."""
-    return ("git", *(word for setting in (*SETTINGS, *settings) for word in ("-c", setting)), *words)
+    return (
+        "git",
+        *(word for setting in (*SETTINGS, *settings) for word in ("-c", setting)),
+        *words,
+    )
 
 
 def with_credentials(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""Finds and loads the plugins of installed packages. Nothing is searched before a document or an option names one."""
+"""Finds and loads the plugins of installed packages.
+
+Nothing is searched before a document or an option names one.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ def plugin_names(kind: PluginKind) -> list[str]:
 
 
 def find_plugin(kind: PluginKind, name: str, version: str | None = None) -> Plugin | UnusablePlugin:
-    """Return a plugin, loaded once, or why it cannot be used; with `version`, only that version of its package."""
+    """Return a plugin, loaded once, or why it cannot be used.
+
+    With `version`, only that version of its package.
+    """
     found = _loaded(kind, name)
     if isinstance(found, Plugin) and version not in (None, found.version):
         return UnusablePlugin(
@@ -99,12 +105,20 @@ def _entry_points(kind: PluginKind) -> Mapping[str, list[EntryPoint]]:
 def _loaded(kind: PluginKind, name: str) -> Plugin | UnusablePlugin:
     known = _entry_points(kind)
     if name not in known:
-        others = f"installed: {listed(sorted(known))}" if known else f"no package with {kind}s is installed"
-        return UnusablePlugin(f"{kind} '{name}' is not installed{did_you_mean(name, known)}; {others}", HINT)
+        others = (
+            f"installed: {listed(sorted(known))}"
+            if known
+            else f"no package with {kind}s is installed"
+        )
+        return UnusablePlugin(
+            f"{kind} '{name}' is not installed{did_you_mean(name, known)}; {others}", HINT
+        )
     packages = [_package(each) for each in known[name]]
     if len(packages) > 1:
         named = listed(sorted(" ".join(each) for each in packages))
-        return UnusablePlugin(f"{kind} '{name}' is provided by several packages: {named}", "uninstall all but one")
+        return UnusablePlugin(
+            f"{kind} '{name}' is provided by several packages: {named}", "uninstall all but one"
+        )
     plugin = Plugin(kind, name, *packages[0], None)
     try:
         loaded = known[name][0].load()
@@ -144,36 +158,46 @@ def error_line(error: BaseException) -> str:
 
 
 def refused_settings(plugin: Plugin, settings: Mapping[str, JsonValue]) -> Iterator[Refusal]:
-    """Yield what the plugin does not accept, without the values; environment references are accepted everywhere.
+    """Yield what the plugin does not accept, without the values.
 
-    The kinds of refusals that others do not have: `unknown` for a key, `literal` for a secret, `broken` for a model
-    that fails.
+    Environment references are accepted everywhere.
+
+    The kinds of refusals that others do not have: `unknown` for a key, `literal` for a secret,
+    `broken` for a model that fails.
     """
     known = known_settings(plugin)
     unknown = (
-        [] if plugin.settings.model_config.get("extra") == "allow" else [key for key in settings if key not in known]
+        []
+        if plugin.settings.model_config.get("extra") == "allow"
+        else [key for key in settings if key not in known]
     )
     for key in unknown:
         yield Refusal((key,), f"unknown field '{key}'{did_you_mean(key, known)}", "unknown")
     for place in dict.fromkeys(_literal_secrets(plugin.settings, dict(settings), ())):
         yield Refusal(place, f"'{place[-1]}' is a literal secret", "literal")
     try:
-        plugin.settings.model_validate({key: value for key, value in settings.items() if key not in unknown})
+        plugin.settings.model_validate(
+            {key: value for key, value in settings.items() if key not in unknown}
+        )
     except ValidationError as error:
         references = [*_references(dict(settings), ())]
         for each in refusals(error):
             length = len(each.place)
-            if not any(each.place == way[:length] or each.place[: len(way)] == way for way in references):
+            if not any(
+                each.place == way[:length] or each.place[: len(way)] == way for way in references
+            ):
                 yield each
     except Exception as error:  # noqa: BLE001  # validators of a package may raise anything
-        yield Refusal((), f"{plugin.label} cannot check its settings: {error_line(error)}", "broken")
+        yield Refusal(
+            (), f"{plugin.label} cannot check its settings: {error_line(error)}", "broken"
+        )
 
 
 def known_settings(plugin: Plugin) -> list[str]:
     """Return the keys that the model takes."""
-    by_name = plugin.settings.model_config.get("populate_by_name") or plugin.settings.model_config.get(
-        "validate_by_name"
-    )
+    by_name = plugin.settings.model_config.get(
+        "populate_by_name"
+    ) or plugin.settings.model_config.get("validate_by_name")
     known: list[str] = []
     for name, info in plugin.settings.model_fields.items():
         alias = info.validation_alias if isinstance(info.validation_alias, str) else info.alias

@@ -24,10 +24,13 @@ _MAY_BE_ILL_FORMED = re.compile(r"[\ud800-\udfff]|\\u[dD]")
 
 
 def read_json(text: str, *, strict: bool = False, names_constants: bool = False) -> JsonValue:
-    """Return the well-formed value of a JSON text; raises ValueError, also if it is nested too deep.
+    """Return the well-formed value of a JSON text.
 
-    NaN, Infinity and numbers beyond float become null, with `strict` they raise. With `names_constants` they
-    become their names, and a key that occurs twice raises: readers differ in which one counts.
+    Raises ValueError, also if it is nested too deep.
+
+    NaN, Infinity and numbers beyond float become null, with `strict` they raise. With
+    `names_constants` they become their names, and a key that occurs twice raises: readers differ in
+    which one counts.
     """
     if text.startswith("\ufeff"):
         raise ValueError("it begins with a byte order mark")
@@ -37,12 +40,17 @@ def read_json(text: str, *, strict: bool = False, names_constants: bool = False)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     is_flat = text.count("[") + text.count("{") < MAX_DEPTH
-    is_well_formed = (text.isascii() and "\\u" not in text) or _MAY_BE_ILL_FORMED.search(text) is None
+    is_well_formed = (text.isascii() and "\\u" not in text) or _MAY_BE_ILL_FORMED.search(
+        text
+    ) is None
     return value if is_flat and is_well_formed else well_formed(value)
 
 
 def require_text(content: bytes) -> bytes:
-    """Return JSON whose objects have names and values; raises ValueError: millions without take gigabytes."""
+    """Return JSON whose objects have names and values.
+
+    Raises ValueError: millions without take gigabytes.
+    """
     if content.count(b"{") * LEAST_BYTES > len(content) + LEAST_OBJECTS:
         raise ValueError("it has more objects than text")
     return content
@@ -57,7 +65,10 @@ def json_or_none(text: str) -> JsonValue:
 
 
 def object_at_position(text: str, start: int) -> tuple[JsonObject, int] | None:
-    """Return the JSON object that begins at a position, and where it ends; None if there is no whole one."""
+    """Return the JSON object that begins at a position, and where it ends.
+
+    None if there is no whole one.
+    """
     try:
         value, end = _LENIENT.raw_decode(text, start)
         value = well_formed(value)
@@ -98,7 +109,9 @@ def _finite_or_text(number: str) -> float | str:
 
 # Made once: `json.loads` would make one for each text.
 _STRICT = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
-_NAMING = json.JSONDecoder(parse_constant=str, parse_float=_finite_or_text, object_pairs_hook=_unique)
+_NAMING = json.JSONDecoder(
+    parse_constant=str, parse_float=_finite_or_text, object_pairs_hook=_unique
+)
 _LENIENT = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite_or_none)
 
 
@@ -107,12 +120,19 @@ def read_answer(text: str) -> JsonValue:
     try:
         return read_json(unfenced(text), strict=True)
     except ValueError as error:
-        around = "; there is text around the code fence" if "```" in text and unfenced(text) == text else ""
+        around = (
+            "; there is text around the code fence"
+            if "```" in text and unfenced(text) == text
+            else ""
+        )
         raise ValueError(f"{error}{around}") from error
 
 
 def read_unique(text: str) -> JsonValue:
-    """Read strict JSON in which no key occurs twice: readers differ in which one counts. Raises ValueError."""
+    """Read strict JSON in which no key occurs twice: readers differ in which one counts.
+
+    Raises ValueError.
+    """
     try:
         json.loads(text, object_pairs_hook=_unique, parse_int=str, parse_float=str)
     except RecursionError as error:
@@ -121,7 +141,10 @@ def read_unique(text: str) -> JsonValue:
 
 
 def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:
-    """Return JSON without lone surrogates, NaN and infinite numbers; raises ValueError for more than `levels`."""
+    """Return JSON without lone surrogates, NaN and infinite numbers.
+
+    Raises ValueError for more than `levels`.
+    """
     if levels < 0:
         raise ValueError("nested too deep")
     match value:
@@ -132,7 +155,9 @@ def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:
         case list():
             return [well_formed(item, levels - 1) for item in value]
         case dict():
-            return {well_formed_text(key): well_formed(item, levels - 1) for key, item in value.items()}
+            return {
+                well_formed_text(key): well_formed(item, levels - 1) for key, item in value.items()
+            }
         case _:
             return value
 
@@ -144,7 +169,10 @@ def value_at(value: JsonValue, *path: str | int) -> JsonValue:
 
 
 def found_at(value: JsonValue, *path: str | int) -> tuple[JsonValue, ...]:
-    """Return the value at a path in a tuple, which is empty if it does not exist; null is a value."""
+    """Return the value at a path in a tuple, which is empty if it does not exist.
+
+    Null is a value.
+    """
     for step in path:
         if isinstance(step, str):
             if not isinstance(value, dict) or step not in value:
@@ -166,13 +194,21 @@ def text_at(value: JsonValue, *path: str | int) -> str | None:
 def count_at(value: JsonValue, *path: str | int) -> int | None:
     """Return the integer at a path, or None; it must not be negative or beyond 64 bits."""
     found = value_at(value, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63 else None
+    return (
+        found
+        if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63
+        else None
+    )
 
 
 def amount_at(value: JsonValue, *path: str | int) -> float | None:
     """Return the finite number at a path, or None; it must not be negative."""
     found = value_at(value, *path)
-    is_amount = isinstance(found, (int, float)) and not isinstance(found, bool) and 0 <= found <= float_info.max
+    is_amount = (
+        isinstance(found, (int, float))
+        and not isinstance(found, bool)
+        and 0 <= found <= float_info.max
+    )
     return float(found) if is_amount else None  # type: ignore[arg-type]  # it is a number
 
 

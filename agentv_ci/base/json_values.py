@@ -15,7 +15,10 @@ MAX_EXPONENT = 10_000
 
 
 def reference_problem(field: ComparedField, reference: JsonValue) -> str | None:
-    """Return why the reference is unusable for a field: it is missing or not of the right type. None if it is fine."""
+    """Return why the reference is unusable for a field: it is missing or not of the right type.
+
+    None if it is fine.
+    """
     found = found_at(reference, *field_steps(field.path))
     if not found:
         return f"field '{field.path}' is missing"

@@ -12,7 +12,9 @@ FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_left(root: Path, name: str, most: int) -> bytes:
-    """Return the content of a file below a folder of the tool; raises OSError if it is a link, special or larger.
+    """Return the content of a file below a folder of the tool.
+
+    Raises OSError if it is a link, special or larger.
 
     No folder on the way to it may be a link, either.
     """
@@ -35,7 +37,10 @@ def open_left(root: Path, name: str) -> BufferedReader:
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """Return the content of a file that the user named, perhaps a link; raises OSError if it is special or larger."""
+    """Return the content of a file that the user named, perhaps a link.
+
+    Raises OSError if it is special or larger.
+    """
     with open_regular(path) as file:
         return _bounded(file, most)
 

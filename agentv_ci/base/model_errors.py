@@ -30,6 +30,9 @@ def refusals(error: ValidationError) -> list[Refusal]:
 def sentence(error: ValidationError, most: int = MAX_NAMED) -> str:
     """Return the first errors with their places, and the number of the rest."""
     found = refusals(error)
-    texts = [f"{'.'.join(map(str, each.place))}: {each.message}" if each.place else each.message for each in found]
+    texts = [
+        f"{'.'.join(map(str, each.place))}: {each.message}" if each.place else each.message
+        for each in found
+    ]
     more = f"; and {len(texts) - most} more" if len(texts) > most else ""
     return "; ".join(texts[:most]) + more

@@ -47,8 +47,8 @@ def occurs(pattern: Pattern[str], text: str) -> bool:
 def _as_python_reads_it(pattern: str) -> str:
     """Return a pattern whose braces and sets `regex` reads like Python.
 
-    In `regex`, `{e<=2}` allows errors in the item before it, and `[:alpha:]` in a set is a class; in Python both are
-    literal.
+    In `regex`, `{e<=2}` allows errors in the item before it, and `[:alpha:]` in a set is a class;
+    in Python both are literal.
     """
     token = _VERBOSE_TOKEN if _IS_VERBOSE.match(pattern) else _TOKEN
     return token.sub(_translated, pattern)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
 """The suffix of a dated model, which costs the same as the undated one."""
 WRITE_FACTOR = 1.25
-"""The usual price of input that is written to a cache, by the price of input; for an hour, see below."""
+"""The usual price of input that is written to a cache, by the price of input; for an hour, see
+below.
+"""
 HOUR_FACTOR = 2.0
 
 
@@ -34,7 +36,15 @@ def names_of(model: str) -> tuple[str, ...]:
 def price_of(model: str, authored: Mapping[str, Price]) -> Price | None:
     """Return a model's price; None when neither the author nor the table knows it."""
     names = names_of(model)
-    return next((price for look in (authored.get, _price) for name in names if (price := look(name)) is not None), None)
+    return next(
+        (
+            price
+            for look in (authored.get, _price)
+            for name in names
+            if (price := look(name)) is not None
+        ),
+        None,
+    )
 
 
 def prices_as_of() -> str:
@@ -47,18 +57,22 @@ def load_prices() -> None:
     _document()
 
 
-def cost_of_response(target: Target, response: Response, prices: Mapping[str, Price]) -> float | None:
+def cost_of_response(
+    target: Target, response: Response, prices: Mapping[str, Price]
+) -> float | None:
     """Return the cost of an answer in US dollars: the provider's figure, else tokens times price.
 
-    The price is that of the target's model, else that of the model that the answer names. None without a price or a
-    token count.
+    The price is that of the target's model, else that of the model that the answer names. None
+    without a price or a token count.
     """
     if response.cost_usd is not None or response.usage is None:
         return response.cost_usd
     return _cost_of_tokens(response.usage, target, response.model, prices)
 
 
-def priced(expenses: Iterable[Expense], target: Target, prices: Mapping[str, Price]) -> tuple[Expense, ...]:
+def priced(
+    expenses: Iterable[Expense], target: Target, prices: Mapping[str, Price]
+) -> tuple[Expense, ...]:
     """Return the expenses of a target with their costs: the provider's figures, else tokens times price."""
 
     def with_cost(expense: Expense) -> Expense:
@@ -70,10 +84,16 @@ def priced(expenses: Iterable[Expense], target: Target, prices: Mapping[str, Pri
     return tuple(map(with_cost, expenses))
 
 
-def _cost_of_tokens(usage: Usage, target: Target, model: str | None, prices: Mapping[str, Price]) -> float | None:
+def _cost_of_tokens(
+    usage: Usage, target: Target, model: str | None, prices: Mapping[str, Price]
+) -> float | None:
     names = [name for name in (model_name(target), model) if name]
     price = next((price for name in names if (price := price_of(name, prices)) is not None), None)
-    return None if price is None else cost_of(usage, price, is_one_request=isinstance(target, HttpTarget))
+    return (
+        None
+        if price is None
+        else cost_of(usage, price, is_one_request=isinstance(target, HttpTarget))
+    )
 
 
 def cost_of(usage: Usage, price: Price, *, is_one_request: bool = True) -> float | None:
@@ -92,7 +112,9 @@ def cost_of(usage: Usage, price: Price, *, is_one_request: bool = True) -> float
     of_hour = min(usage.cache_write_1h_tokens or 0, written)
     total = left * rates.input_per_mtok + usage.output_tokens * rates.output_per_mtok
     total += cached * _rate(rates.cached_input_per_mtok, rates.input_per_mtok)
-    total += (written - of_hour) * _rate(rates.cache_write_per_mtok, WRITE_FACTOR * rates.input_per_mtok)
+    total += (written - of_hour) * _rate(
+        rates.cache_write_per_mtok, WRITE_FACTOR * rates.input_per_mtok
+    )
     total += of_hour * _rate(rates.cache_write_1h_per_mtok, HOUR_FACTOR * rates.input_per_mtok)
     return round(total / 1e6, 9)
 
@@ -100,7 +122,11 @@ def cost_of(usage: Usage, price: Price, *, is_one_request: bool = True) -> float
 def rates_of(price: Price, input_tokens: float) -> Rates:
     """Return the prices of a request with so many input tokens."""
     long_context = price.long_context
-    return long_context if long_context is not None and input_tokens > long_context.above_tokens else price
+    return (
+        long_context
+        if long_context is not None and input_tokens > long_context.above_tokens
+        else price
+    )
 
 
 def _rate(given: float | None, default: float) -> float:
@@ -110,13 +136,17 @@ def _rate(given: float | None, default: float) -> float:
 def unpriced_name(target: Target, model: str | None, usage: Usage | None) -> str:
     """Return the name of a model without a known cost, for messages."""
     name = model_name(target) or model or target.name
-    is_counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    is_counted = (
+        usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    )
     return name if is_counted else f"{name} (does not report tokens)"
 
 
 @cache
 def _document() -> Mapping[str, object]:
-    loaded: Mapping[str, object] = json.loads((Path(__file__).parent / "prices.json").read_text("utf-8"))
+    loaded: Mapping[str, object] = json.loads(
+        (Path(__file__).parent / "prices.json").read_text("utf-8")
+    )
     return loaded
 
 

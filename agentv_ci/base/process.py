@@ -1,7 +1,7 @@
 """Child processes with limits on time and output, which cannot outlive a run.
 
-Every child leads its own session, so that everything it starts can be ended with it: TERM, a grace period, KILL. On
-Linux, processes that left the session are found through their parents (proc(5)).
+Every child leads its own session, so that everything it starts can be ended with it: TERM, a grace
+period, KILL. On Linux, processes that left the session are found through their parents (proc(5)).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ RUNNER_VARIABLES = frozenset(
         *("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"),
     }
 )
-"""Variables of a workflow's runner that agents must not get; those that begin with ACTIONS_ count too."""
+"""Variables of a workflow's runner that agents must not get; those that begin with ACTIONS_ count
+too.
+"""
 
 ProcessId = tuple[int, int]
 """Process id and start time: ids are reused."""
@@ -60,7 +62,9 @@ class ProcessTimedOut(ProcessFailed):
     """A command took too long and was killed."""
 
 
-def child_environment(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def child_environment(
+    environ: Mapping[str, str], extra: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Return the environment of a child: `environ` without the runner's variables, then `extra`."""
     return {"NO_COLOR": "1", **without_runner(environ), "TERM": "dumb", **(extra or {})}
 
@@ -94,9 +98,10 @@ async def run(  # noqa: PLR0913  # all that a process may be given
 ) -> ProcessResult:
     """Run a shell command or a list of arguments to its end; raises ProcessFailed.
 
-    When the command ends, children that still hold its output are killed, unless it is meant to start something that
-    lasts (`spares_children`). `listener` gets the output as it comes. When `watch` returns, the command is killed.
-    `before_start` changes what the command inherits from this thread.
+    When the command ends, children that still hold its output are killed, unless it is meant to
+    start something that lasts (`spares_children`). `listener` gets the output as it comes. When
+    `watch` returns, the command is killed. `before_start` changes what the command inherits from
+    this thread.
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
     transport, output = await _start(argv, cwd, env, listener, before_start, feeds=bool(stdin))
@@ -112,7 +117,9 @@ async def run(  # noqa: PLR0913  # all that a process may be given
         except TimeoutError:
             # It may have ended, and only its output is waited for.
             is_late = transport.get_returncode() is None
-        is_done = listener is not None and listener.done.is_set() and transport.get_returncode() is None
+        is_done = (
+            listener is not None and listener.done.is_set() and transport.get_returncode() is None
+        )
         if is_late or is_done:
             output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)
             await asyncio.wait((output.ended,), timeout=GRACE_S)
@@ -120,16 +127,24 @@ async def run(  # noqa: PLR0913  # all that a process may be given
         for each in (watching, settling):
             if each is not None:
                 each.cancel()
-        await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
+        await _end(
+            transport,
+            output,
+            spares_children=spares_children and transport.get_returncode() is not None,
+        )
     if watching is not None and watching.done() and not watching.cancelled():
         raise ProcessFailed(watching.result(), output.text(STDOUT), output.text(STDERR))
     if is_done:
         return ProcessResult(0, output.text(STDOUT), output.text(STDERR))
     if is_late:
-        raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR))
+        raise ProcessTimedOut(
+            f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR)
+        )
     if output.is_flooded:
         raise ProcessFailed(
-            f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB", output.text(STDOUT), output.text(STDERR)
+            f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB",
+            output.text(STDOUT),
+            output.text(STDERR),
         )
     status = transport.get_returncode()
     assert status is not None, "an ended process has a status"
@@ -157,7 +172,9 @@ class _Output(asyncio.SubprocessProtocol):
         self._size = 0
         self._open = {STDOUT, STDERR}
         self.asked_to_end: frozenset[ProcessId] = frozenset()
-        """Processes that got TERM; one that goes on cannot be found again when its parent has ended."""
+        """Processes that got TERM; one that goes on cannot be found again when its parent has
+        ended.
+        """
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
@@ -186,7 +203,8 @@ class _Output(asyncio.SubprocessProtocol):
 
     async def answered(self, *others: asyncio.Future[Any] | None) -> None:
         """Wait until the process has ended, and a moment longer for its last output, or until one of `others` ends."""
-        # Not `await self.ended`: a timeout would cancel the future, and the end would not be noticed.
+        # Not `await self.ended`: a timeout would cancel the future, and the end would not be
+        # noticed.
         any_of = [self.ended, *(each for each in others if each is not None)]
         await asyncio.wait(any_of, return_when=asyncio.FIRST_COMPLETED)
         if self.ended.done() and not self.is_flooded:
@@ -273,11 +291,14 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
     pipe.write_eof()
 
 
-async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spares_children: bool = False) -> None:
+async def _end(
+    transport: asyncio.SubprocessTransport, output: _Output, *, spares_children: bool = False
+) -> None:
     """End a process with everything it started, and close its pipes."""
     try:
         if not spares_children:
-            # If the command has ended and its output is closed, killing its group is enough, and fast.
+            # If the command has ended and its output is closed, killing its group is enough, and
+            # fast.
             if output.ended.done() and output.drained.done() and not output.asked_to_end:
                 signal_group(transport.get_pid(), signal.SIGKILL)
             else:
@@ -309,15 +330,23 @@ def signal_group(leader: int, number: signal.Signals) -> None:
         os.killpg(leader, number)
 
 
-def signal_tree(leader: int, number: signal.Signals, known: frozenset[ProcessId] = frozenset()) -> frozenset[ProcessId]:
+def signal_tree(
+    leader: int, number: signal.Signals, known: frozenset[ProcessId] = frozenset()
+) -> frozenset[ProcessId]:
     """Signal a process and all its descendants, including other groups and sessions.
 
-    `known` are signalled too, even if their parents are gone; returns the processes that were signalled.
+    `known` are signalled too, even if their parents are gone; returns the processes that were
+    signalled.
     """
     # List them first: once a parent has ended, its children cannot be found.
     processes = _processes()
-    session = [each for each in processes if each.session == leader or (each.pid, each.started) in known]
-    tree = {(each.pid, each.started) for each in (*session, *_below([each.pid for each in session], processes))}
+    session = [
+        each for each in processes if each.session == leader or (each.pid, each.started) in known
+    ]
+    tree = {
+        (each.pid, each.started)
+        for each in (*session, *_below([each.pid for each in session], processes))
+    }
     signal_group(leader, number)
     for pid, _ in tree:
         _signal(pid, number)
@@ -333,16 +362,26 @@ class Usage(NamedTuple):
 
 
 def usage_of(leader: int) -> Usage:
-    """Return what a process, its session and their descendants use; zeros where there is no /proc."""
+    """Return what a process, its session and their descendants use.
+
+    Zeros where there is no /proc.
+    """
     processes = _processes()
     session = [each for each in processes if leader in (each.session, each.pid)]
-    tree = {each.pid: each for each in (*session, *_below([each.pid for each in session], processes))}.values()
+    tree = {
+        each.pid: each for each in (*session, *_below([each.pid for each in session], processes))
+    }.values()
     ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
-    return Usage(len(tree), sum(each.ticks for each in tree) / ticks, sum(each.pages for each in tree) * page)
+    return Usage(
+        len(tree), sum(each.ticks for each in tree) / ticks, sum(each.pages for each in tree) * page
+    )
 
 
 def kill_marked(mark: str) -> int:
-    """Kill this user's processes with a text in their environment; returns how many. Only on Linux."""
+    """Kill this user's processes with a text in their environment; returns how many.
+
+    Only on Linux.
+    """
     found = 0
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -15,9 +15,12 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def proxy_for(url: httpx.URL) -> str | None:
-    """Return the address of the proxy for an address; None if it is asked directly, like all of this machine.
+    """Return the address of the proxy for an address.
 
-    The variables are those of the process: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, also in lower case.
+    None if it is asked directly, like all of this machine.
+
+    The variables are those of the process: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`,
+    also in lower case.
     """
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
@@ -33,11 +36,14 @@ def is_this_machine(host: str) -> bool:
 
 
 def is_exempt(url: httpx.URL, no_proxy: str) -> bool:
-    """Whether a list of hosts names the host of an address; an entry that cannot be read names none.
+    """Whether a list of hosts names the host of an address.
 
-    `example.com` names this host and those below it, `.example.com` and `*.example.com` only those below it, `*` all,
-    `10.0.0.0/8` and `fd00::/8` the addresses of a network. With a port, as in `[fd00::1]:8080`, only that port is
-    meant, and with a scheme, as in `https://example.com`, only that scheme.
+    An entry that cannot be read names none.
+
+    `example.com` names this host and those below it, `.example.com` and `*.example.com` only those
+    below it, `*` all, `10.0.0.0/8` and `fd00::/8` the addresses of a network. With a port, as in
+    `[fd00::1]:8080`, only that port is meant, and with a scheme, as in `https://example.com`, only
+    that scheme.
     """
     return any(_names(entry, url) for entry in re.split(r"[,\s]+", no_proxy))
 
@@ -76,7 +82,9 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 def _network(text: str) -> IPv4Network | IPv6Network | None:
     bracketed = re.fullmatch(r"\[(.+)\](/[0-9]+)?", text)
     try:
-        return ip_network(f"{bracketed[1]}{bracketed[2] or ''}" if bracketed else text, strict=False)
+        return ip_network(
+            f"{bracketed[1]}{bracketed[2] or ''}" if bracketed else text, strict=False
+        )
     except ValueError:
         return None
 

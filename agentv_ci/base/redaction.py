@@ -1,8 +1,9 @@
 """Finds the secrets of a run and masks them.
 
-Secrets are the values of secret fields (`api_key`, `headers`) and of variables, in the environment and in `env` and
-settings of plugins, whose name says so and whose value could be one: `secret_values` decides. They are found verbatim,
-JSON-escaped, URL-encoded and in base64, also within other text there and wrapped in lines.
+Secrets are the values of secret fields (`api_key`, `headers`) and of variables, in the environment
+and in `env` and settings of plugins, whose name says so and whose value could be one:
+`secret_values` decides. They are found verbatim, JSON-escaped, URL-encoded and in base64, also
+within other text there and wrapped in lines.
 """
 
 from __future__ import annotations
@@ -44,14 +45,24 @@ MAX_DETAIL = 1_000
 MAX_PRINTED = 10_000
 MAX_SETTINGS = 2_000
 MAX_CLEANED = 100_000
-FOREIGN_FIELDS = {"candidate_answer", "output_messages", "request", "printed", "error", "finish_reason", "model"}
+FOREIGN_FIELDS = {
+    "candidate_answer",
+    "output_messages",
+    "request",
+    "printed",
+    "error",
+    "finish_reason",
+    "model",
+}
 """Fields of a row with text from outside."""
 
 PARTLY_SECRET = frozenset({"env", "settings"})
 """Maps of a target in which only environment references may be secret."""
 
 
-def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], environ: Mapping[str, str]) -> set[str]:
+def secrets_of(
+    targets: Mapping[str, Target], resolved: Mapping[str, Target], environ: Mapping[str, str]
+) -> set[str]:
     """Return the secret values of a run: those of its targets and of its environment.
 
     Targets that are not asked, and so not resolved, count too: scripts see the environment.
@@ -63,7 +74,9 @@ def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], en
         for field in target.secrets:
             written, value = getattr(target, field), getattr(used, field)
             if field in PARTLY_SECRET:
-                found |= set(_secret_references(written, value, environ, is_of_plugin=field == "settings"))
+                found |= set(
+                    _secret_references(written, value, environ, is_of_plugin=field == "settings")
+                )
             else:
                 found |= set(_secret_values(written, value, environ))
     return {value for value in map(str.strip, found) if worth_hiding(value)}
@@ -103,13 +116,17 @@ def _secret_references(
     if (variable := variable_of(written)) is not None:
         value = _looked_up(str(used), environ).strip()
         named = is_secret(name, value) or is_secret(variable, value)
-        kept = is_of_plugin and ((names_secret(name) and could_be_secret(value)) or not is_plain(value))
+        kept = is_of_plugin and (
+            (names_secret(name) and could_be_secret(value)) or not is_plain(value)
+        )
         if named or looks_secret(value) or kept:
             yield value
     elif isinstance(written, dict) and isinstance(used, dict):
         for key, item in written.items():
             inner = name if is_of_plugin and names_secret(name) else key
-            yield from _secret_references(item, used.get(key), environ, is_of_plugin=is_of_plugin, name=inner)
+            yield from _secret_references(
+                item, used.get(key), environ, is_of_plugin=is_of_plugin, name=inner
+            )
     elif isinstance(written, list) and isinstance(used, list):
         for part, item in zip(written, used, strict=False):
             yield from _secret_references(part, item, environ, is_of_plugin=is_of_plugin, name=name)
@@ -120,14 +137,21 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         # Each line too: logs are written line by line, and a message may quote one line of a key.
-        parts = {part for secret in secrets for part in (secret, *filter(worth_hiding, _lines(secret)))}
+        parts = {
+            part for secret in secrets for part in (secret, *filter(worth_hiding, _lines(secret)))
+        }
         encoded = {form for part in parts for form in _in_base64(part)}
         forms = {form for part in parts for form in _forms(part)} | encoded
         # Longest first: a secret that contains another one is masked as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
-        patterns = (WRAPPED.join(map(re.escape, form)) if form in encoded else _matching(form) for form in ordered)
+        patterns = (
+            WRAPPED.join(map(re.escape, form)) if form in encoded else _matching(form)
+            for form in ordered
+        )
         self._pattern = re.compile("|".join(patterns)) if ordered else None
-        self._in_any_case = re.compile(self._pattern.pattern, re.IGNORECASE) if self._pattern is not None else None
+        self._in_any_case = (
+            re.compile(self._pattern.pattern, re.IGNORECASE) if self._pattern is not None else None
+        )
         self._secrets = sorted(parts)
         self._longest = 2 * len(ordered[0]) if ordered else 0
 
@@ -180,15 +204,24 @@ class Redactor:
         Graders of the run itself get these files as they are: a mask could break them.
         """
         changes = tuple(map(self._change, response.changes or ()))
-        return response if changes == (response.changes or ()) else replace(response, changes=changes, masked=True)
+        return (
+            response
+            if changes == (response.changes or ())
+            else replace(response, changes=changes, masked=True)
+        )
 
     def _change(self, change: Change) -> Change:
-        update: dict[str, str | None] = {"path": self.text(change.path), "link": self._text(change.link)}
+        update: dict[str, str | None] = {
+            "path": self.text(change.path),
+            "link": self._text(change.link),
+        }
         if change.base64 is not None:
             content = base64.b64decode(change.base64).decode("utf-8", "surrogateescape")
             masked = self.text(content)
             if masked != content:
-                update["base64"] = base64.b64encode(masked.encode("utf-8", "surrogateescape")).decode()
+                update["base64"] = base64.b64encode(
+                    masked.encode("utf-8", "surrogateescape")
+                ).decode()
         is_same = all(getattr(change, key) == value for key, value in update.items())
         return change if is_same else change.model_copy(update=update)
 
@@ -197,14 +230,22 @@ class Redactor:
 
         Its members' results are redacted already. Printed output is shortened afterwards.
         """
-        reasoning, raw, stderr = self.text(result.reasoning), self._text(result.raw_response), self._text(result.stderr)
+        reasoning, raw, stderr = (
+            self.text(result.reasoning),
+            self._text(result.raw_response),
+            self._text(result.stderr),
+        )
         hits, misses = tuple(map(self.text, result.hits)), tuple(map(self.text, result.misses))
         before = (result.hits, result.misses, result.reasoning, result.raw_response, result.stderr)
         update = {
             "hits": hits,
             "misses": misses,
-            "reasoning": shortened(reasoning, MAX_DETAIL if result.status == "error" else MAX_PRINTED),
-            "settings": None if result.settings is None else shortened(self.text(result.settings), MAX_SETTINGS),
+            "reasoning": shortened(
+                reasoning, MAX_DETAIL if result.status == "error" else MAX_PRINTED
+            ),
+            "settings": None
+            if result.settings is None
+            else shortened(self.text(result.settings), MAX_SETTINGS),
             "judge_prompt": self._printed(self._text(result.judge_prompt)),
             "raw_response": self._printed(raw),
             "stderr": self._printed(stderr),
@@ -259,7 +300,11 @@ class Redactor:
 
     def _message(self, message: OutputMessage) -> OutputMessage:
         calls = tuple(
-            ToolCall(tool=self.text(call.tool), input=self.value(call.input), output=self.value(call.output))
+            ToolCall(
+                tool=self.text(call.tool),
+                input=self.value(call.input),
+                output=self.value(call.output),
+            )
             for call in message.tool_calls
         )
         role, content = self.text(message.role), self.value(message.content)

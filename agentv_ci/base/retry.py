@@ -10,7 +10,13 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from msgspec import Struct
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+)
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
@@ -24,7 +30,10 @@ DEFAULT_STATUS_CODES = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class RetryPolicy(Struct, frozen=True):
-    """delay(n) = min(cap, initial · factor^n) · U(0.75, 1.25), never above the cap; n counts from 0."""
+    """delay(n) = min(cap, initial · factor^n) · U(0.75, 1.25), never above the cap.
+
+    N counts from 0.
+    """
 
     max_retries: int = 3
     initial_delay_s: float = 1.0
@@ -51,7 +60,9 @@ class wait_as_asked(wait_base):  # noqa: N801  # named like tenacity's
     def __init__(self, policy: RetryPolicy, uniform: Callable[[float, float], float]) -> None:
         self._most_s = policy.max_delay_s
         self._uniform = uniform
-        self._backoff = wait_exponential(policy.initial_delay_s, policy.max_delay_s, policy.backoff_factor)
+        self._backoff = wait_exponential(
+            policy.initial_delay_s, policy.max_delay_s, policy.backoff_factor
+        )
 
     def __call__(self, retry_state: RetryCallState) -> float:
         """Return seconds."""
@@ -85,11 +96,13 @@ async def with_retries(
     pause: Callable[[ProviderError, float], Awaitable[None]],
     timeout_s: float,
 ) -> tuple[T, int]:
-    """Return what `call` returns and how many tries it took; raises its last ProviderError, `requests` set.
+    """Return what `call` returns and how many tries it took.
 
-    All tries and waits together take at most `timeout_s`; a wait that would exceed it is not begun. `on_retry` gets the
-    error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. If it takes longer, to let
-    other questions run, that time does not count.
+    Raises its last ProviderError, `requests` set.
+
+    All tries and waits together take at most `timeout_s`; a wait that would exceed it is not begun.
+    `on_retry` gets the error, the number of the retry (from 1) and the wait in seconds; `pause`
+    then waits. If it takes longer, to let other questions run, that time does not count.
     """
     last: ProviderError | None = None
     tries = 0
@@ -137,9 +150,12 @@ async def with_attempts(
     stops: Callable[[ProviderError], bool],
     max_retries: int,
 ) -> T:
-    """Return what `call` returns in the first attempt (from 0) that does not fail; raises its last ProviderError.
+    """Return what `call` returns in the first attempt (from 0) that does not fail.
 
-    After an error that `repeats`, the next attempt begins at once, unless it was the last one or the error `stops`.
+    Raises its last ProviderError.
+
+    After an error that `repeats`, the next attempt begins at once, unless it was the last one or
+    the error `stops`.
     """
     has_no_retries_left = stop_after_attempt(max_retries + 1)
 

@@ -19,9 +19,35 @@ _PASSWORDS = frozenset({"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIA
 _ALL_WORDS = SECRET_WORDS | _PASSWORDS | {"APIKEY", "AUTH", "PAT", "AUTHORIZATION", "COOKIE"}
 _OF_DATA = frozenset(
     {
-        *("S", "OBJECT", "FILE", "SORT", "PRIMARY", "FOREIGN", "PARTITION", "GROUP", "CACHE", "ROUTING", "HASH"),
+        *(
+            "S",
+            "OBJECT",
+            "FILE",
+            "SORT",
+            "PRIMARY",
+            "FOREIGN",
+            "PARTITION",
+            "GROUP",
+            "CACHE",
+            "ROUTING",
+            "HASH",
+        ),
         *("RANGE", "MAP", "LOOKUP", "JOIN", "INDEX", "COLUMN", "FIELD", "MODEL", "REGION"),
-        *("EOS", "BOS", "PAD", "STOP", "END", "START", "MASK", "UNK", "SEP", "CLS", "SPECIAL", "NEXT", "PAGE"),
+        *(
+            "EOS",
+            "BOS",
+            "PAD",
+            "STOP",
+            "END",
+            "START",
+            "MASK",
+            "UNK",
+            "SEP",
+            "CLS",
+            "SPECIAL",
+            "NEXT",
+            "PAGE",
+        ),
     }
 )
 """Words before `KEY` and `TOKEN` in the names of what is usually not a secret."""
@@ -32,8 +58,12 @@ _SECRET_SHAPE = re.compile(
     r"|(?:AKIA|ASIA)[A-Z0-9]{12}|AIza\S|eyJ\S|ya29\.|SG\.|-----BEGIN |(?:Bearer|Basic|Token) \S"
     r"|\S{0,40}://[^\s/@]{1,200}:[^\s/@]{1,200}@|(?i:.{0,200}\b(?:password|pwd|accountkey|sharedaccesskey)=)"
 )
-"""Prefixes of vendors' keys, JSON Web Tokens, private keys, credentials in URLs and connection strings."""
-_REGION = re.compile(r"[a-z]{2,12}-?(?:[a-z]{2,12}-?){0,2}(?:north|south|east|west|central)[a-z]*-?\d{0,2}[a-z]?")
+"""Prefixes of vendors' keys, JSON Web Tokens, private keys, credentials in URLs and connection
+strings.
+"""
+_REGION = re.compile(
+    r"[a-z]{2,12}-?(?:[a-z]{2,12}-?){0,2}(?:north|south|east|west|central)[a-z]*-?\d{0,2}[a-z]?"
+)
 _MODEL = re.compile(
     r"(?:[\w.-]{1,40}[/.])?(?:gpt|o\d|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|codestral|qwen|deepseek|grok"
     r"|command|phi|nova|titan|text-embedding)[\w.:-]{0,60}",
@@ -96,7 +126,9 @@ def is_plain(value: str) -> bool:
     mixed = [part for part in parts if not part.isalpha() and not part.isdigit()]
     if _SECRET_SHAPE.match(value) or len(words) > MAX_PARTS or len(mixed) > min(2, len(words)):
         return False
-    if len(digits) > (12 if words else 8) or not all(len(part) <= 4 and part.isalnum() for part in mixed):
+    if len(digits) > (12 if words else 8) or not all(
+        len(part) <= 4 and part.isalnum() for part in mixed
+    ):
         return False
     return all(_is_word(hump) for word in words for hump in _humps(word))
 

@@ -26,7 +26,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word nearest to a misspelled one, never its opposite."""
     import difflib  # most documents have no mistake
 
-    by_lower = {each.lower(): each for each in known if not _are_opposites(word.lower(), each.lower())}
+    by_lower = {
+        each.lower(): each for each in known if not _are_opposites(word.lower(), each.lower())
+    }
     close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
     # In a short word, two swapped letters are most of it.
     swapped = (each for each in by_lower if sorted(each) == sorted(word.lower()))
@@ -112,7 +114,11 @@ def shortened(text: str, limit: int) -> str:
 
 def well_formed_text(text: str) -> str:
     """Return a text with U+FFFD in place of lone surrogates."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 def first_few(names: Sequence[str]) -> str:

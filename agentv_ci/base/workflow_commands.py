@@ -17,7 +17,9 @@ _IN_PROPERTIES = (*_IN_MESSAGES, (":", "%3A"), (",", "%2C"))
 def workflow_command(name: str, message: str, properties: Mapping[str, str | int | None]) -> str:
     """Return one command as a line; properties that are None or empty are left out."""
     given = ",".join(
-        f"{key}={_escaped(str(value), _IN_PROPERTIES)}" for key, value in properties.items() if value not in (None, "")
+        f"{key}={_escaped(str(value), _IN_PROPERTIES)}"
+        for key, value in properties.items()
+        if value not in (None, "")
     )
     return f"::{name}{' ' if given else ''}{given}::{_escaped(message, _IN_MESSAGES)}"
 

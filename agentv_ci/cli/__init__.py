@@ -1,4 +1,7 @@
-"""The command line: the only place that prints and reads the environment. Commands load when they are called."""
+"""The command line: the only place that prints and reads the environment.
+
+Commands load when they are called.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,9 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise click.UsageError(error.message.rstrip(".") + did_you_mean(args[0], COMMANDS), ctx) from error
+            raise click.UsageError(
+                error.message.rstrip(".") + did_you_mean(args[0], COMMANDS), ctx
+            ) from error
 
 
 COLOR = click.Choice(["auto", "always", "never"])
@@ -88,7 +93,9 @@ COLOR = click.Choice(["auto", "always", "never"])
     "5 budget exhausted, 6 undecided, 70 a bug in agentv-ci, 130 interrupted. See README.md for documentation.",
 )
 @click.version_option(__version__, prog_name="agentv-ci", message="%(prog)s %(version)s")
-@click.option("--color", type=COLOR, default="auto", help="Control colored output; NO_COLOR is respected.")
+@click.option(
+    "--color", type=COLOR, default="auto", help="Control colored output; NO_COLOR is respected."
+)
 @click.pass_context
 def cli(ctx: click.Context, color: str) -> None:
     """Check, compile and run evaluations of AI agents described in YAML.
@@ -116,7 +123,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     _leave_out_pydantic_plugins()
     with interruptible():
-        ended = end(lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False))
+        ended = end(
+            lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False)
+        )
     if ended.reason is not None and list(arguments[:1]) == ["github"]:
         from agentv_ci.cli.console import show_annotation
 

@@ -1,12 +1,13 @@
 """Keep the agents of a step away from the runner and from the steps that follow.
 
-The step runs in a child process. This one only waits: it imports nothing once agents run, and its memory and output
-are closed to other processes of the same user. When the child ends, or is killed, it ends all processes that are left,
-restores what the runner reads, and compares the installed tool with its state before. If that fails, or this process is
-killed, the step fails, and the action gives the publishing step no token.
+The step runs in a child process. This one only waits: it imports nothing once agents run, and its
+memory and output are closed to other processes of the same user. When the child ends, or is killed,
+it ends all processes that are left, restores what the runner reads, and compares the installed tool
+with its state before. If that fails, or this process is killed, the step fails, and the action
+gives the publishing step no token.
 
-On Linux, processes are adopted (`PR_SET_CHILD_SUBREAPER`) and memory is closed (`PR_SET_DUMPABLE`), see prctl(2). Other
-systems have neither.
+On Linux, processes are adopted (`PR_SET_CHILD_SUBREAPER`) and memory is closed (`PR_SET_DUMPABLE`),
+see prctl(2). Other systems have neither.
 """
 
 from __future__ import annotations
@@ -37,26 +38,33 @@ END_S = 10.0
 """How long to try to end processes that keep starting new ones."""
 STDOUT, STDERR = 1, 2
 MATCHER = "::remove-matcher owner=python::"
-"""actions/setup-python has the runner turn tracebacks in a log into annotations; agents could print them."""
+"""actions/setup-python has the runner turn tracebacks in a log into annotations; agents could print
+them.
+"""
 
 INSTALLER = (".github/actions", "pylock.toml", "agentv_ci", "schemas")
 """What a later use of the action runs or installs, in the action's folder."""
 UNSAFE = "agentv-ci.unsafe"
-"""A file in RUNNER_TEMP while agents run, and after them if they may have changed what later steps use."""
+"""A file in RUNNER_TEMP while agents run, and after them if they may have changed what later steps
+use.
+"""
 
 
 class Kept(Struct, frozen=True):
     """What must be the same after agents ran."""
 
     runner_files: Mapping[Path, bytes]
-    """Restored if they change: the content of each file through which a step commands the runner."""
+    """Restored if they change: the content of each file through which a step commands the runner.
+    """
     watched: Watched
     """What must not change."""
     states: Mapping[str, State]
     """The state of each of its files."""
 
 
-def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mapping[str, str]) -> int:
+def guarded(
+    work: Callable[[], int], runner_files: Sequence[str], environ: Mapping[str, str]
+) -> int:
     """Do the work of a step in a child process and return its exit code.
 
     Raises NotContained if agents have changed what later steps use, or cannot be ended.
@@ -69,7 +77,8 @@ def guarded(work: Callable[[], int], runner_files: Sequence[str], environ: Mappi
         unsafe.touch()
     child, ready = _start(work)
     with _no_imports():
-        # The child has no copy of the token: agents may read its memory where that cannot be closed.
+        # The child has no copy of the token: agents may read its memory where that cannot be
+        # closed.
         token = secrets.token_hex(16)
         click.echo(f"{MATCHER}\n::stop-commands::{token}")
         os.close(ready)
@@ -140,7 +149,8 @@ def _work_and_exit(work: Callable[[], int], held: int) -> NoReturn:
         # A terminal sends Ctrl-C to the whole group, and the parent forwards it.
         os.setpgid(0, 0)
         os.read(held, 1)
-        # Keeps the order of both streams, and standard error between the commands that enclose this output.
+        # Keeps the order of both streams, and standard error between the commands that enclose this
+        # output.
         os.dup2(STDOUT, STDERR)
         # The files of the tool must stay as they are.
         sys.dont_write_bytecode = True
@@ -151,7 +161,10 @@ def _work_and_exit(work: Callable[[], int], held: int) -> NoReturn:
 
 
 def _wait(child: int) -> int:
-    """Wait for a child, reap adopted processes meanwhile, and return its exit code; a killed one is a bug."""
+    """Wait for a child, reap adopted processes meanwhile, and return its exit code.
+
+    A killed one is a bug.
+    """
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -161,8 +174,8 @@ def _wait(child: int) -> int:
 def _end_descendants() -> None:
     """Kill all descendants; raises NotContained if there are still some after a while.
 
-    They are children of this process as soon as their parents end, so none is left when there are no children. Listing
-    processes would miss one that ends and leaves another at that moment.
+    They are children of this process as soon as their parents end, so none is left when there are
+    no children. Listing processes would miss one that ends and leaves another at that moment.
     """
     if sys.platform != "linux":
         return
@@ -199,25 +212,34 @@ def _restore(path: Path, content: bytes) -> None:
         with path.open("xb") as file:
             file.write(content)
     except OSError as error:
-        raise NotContained(f"an agent changed '{path}', and it cannot be restored: {error.strerror}") from error
+        raise NotContained(
+            f"an agent changed '{path}', and it cannot be restored: {error.strerror}"
+        ) from error
 
 
 def _watched(environ: Mapping[str, str]) -> Watched:
     """Return what later steps trust.
 
-    That is the event and, where the action has installed the tool, it and all that its Python loads, and what installs
-    it again. The rest of the action's folder is left out: in its own repository (`uses: ./`) it is the workspace.
+    That is the event and, where the action has installed the tool, it and all that its Python
+    loads, and what installs it again. The rest of the action's folder is left out: in its own
+    repository (`uses: ./`) it is the workspace.
     """
     named = [environ.get("GITHUB_EVENT_PATH")]
     if not (installed := environ.get("AGENTV_INSTALLED")):
         return Watched(tuple(Path(path) for path in named if path), ())
     named += [installed, environ.get("AGENTV_CI")]
-    named += [f"{action}/{each}" for each in INSTALLER] if (action := environ.get("GITHUB_ACTION_PATH")) else []
+    named += (
+        [f"{action}/{each}" for each in INSTALLER]
+        if (action := environ.get("GITHUB_ACTION_PATH"))
+        else []
+    )
     loaded = loaded_files(environ)
     return Watched((*(Path(path) for path in named if path), *loaded.paths), loaded.folders)
 
 
 def _compare(before: Mapping[str, State], after: Mapping[str, State]) -> None:
-    changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    changed = sorted(
+        path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+    )
     if changed:
         raise NotContained(f"an agent changed '{changed[0]}', which the next step uses")

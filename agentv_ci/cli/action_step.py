@@ -27,7 +27,15 @@ from agentv_ci.contracts.action import HTML, JUNIT, PROOF, RESULTS, ActionRun, P
 from agentv_ci.contracts.diagnostics import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.github.fork_code import refuse_fork_code
-from agentv_ci.github.run import FILES, action_run, by_file, prepare, this_use, write_plan, write_run
+from agentv_ci.github.run import (
+    FILES,
+    action_run,
+    by_file,
+    prepare,
+    this_use,
+    write_plan,
+    write_run,
+)
 from agentv_ci.github.workflow import Workflow, read_workflow
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.files import with_dotenv
@@ -51,7 +59,8 @@ NO_SECRETS = "GitHub provides no secrets to pull requests from forks and Dependa
 def run_step(options: StepOptions) -> int:
     """Run, record in the results folder how it ended, and return the exit code.
 
-    Raises OSError when nothing can be written, UsageError for a folder that does not belong to the action.
+    Raises OSError when nothing can be written, UsageError for a folder that does not belong to the
+    action.
     """
     cwd = Path.cwd()
     workflow = read_workflow(os.environ)
@@ -63,7 +72,8 @@ def run_step(options: StepOptions) -> int:
     folder = cwd / options.results_dir
     named = _named_paths(options, context)
     use = this_use(os.environ)
-    # If this fails, the files in the folder are not of this run and must not be published as if they were.
+    # If this fails, the files in the folder are not of this run and must not be published as if
+    # they were.
     prepare(folder, named, use)
     root = (_root_of(cwd / options.paths[0]) if options.paths else None) or cwd
     files: list[FileDiagnostics] = []
@@ -82,7 +92,9 @@ def run_step(options: StepOptions) -> int:
 
     def work() -> int:
         if not options.paths:
-            raise UsageError("evals is empty", hint="list eval files, folders or globs, one per line")
+            raise UsageError(
+                "evals is empty", hint="list eval files, folders or globs, one per line"
+            )
         # Files outside of any repository, such as a .env file, are not the code of a fork.
         others = (_root_of(path) for path in (cwd, *named))
         roots = {root.resolve(), *(each for each in others if each is not None)}
@@ -101,7 +113,11 @@ def run_step(options: StepOptions) -> int:
         files = by_file(ended.error.diagnostics, root)
     ran = _action_run(ended, workflow, root, validate_only=options.validate_only)
     run_id = workflow.run_id if workflow is not None else 0
-    known = {"run_id": run_id, "use": use, "narrowed": context is not None and _is_narrowed(context)}
+    known = {
+        "run_id": run_id,
+        "use": use,
+        "narrowed": context is not None and _is_narrowed(context),
+    }
     write_run(folder, ran.model_copy(update=known), files)
     return ran.exit_code
 
@@ -128,17 +144,32 @@ def _parse(options: StepOptions) -> click.Context:
 
 def _is_narrowed(context: click.Context) -> bool:
     """Whether options leave cases out."""
-    return any(map(context.params.get, ("eval_ids", "tags", "not_tags", "expression", "old_plan", "failed")))
+    return any(
+        map(
+            context.params.get, ("eval_ids", "tags", "not_tags", "expression", "old_plan", "failed")
+        )
+    )
 
 
 def _is_experiment(options: StepOptions) -> bool:
     """Whether `evals` names an experiment, and nothing else."""
-    return not options.adopts and len(options.paths) == 1 and compiling.is_experiment(Path.cwd() / options.paths[0])
+    return (
+        not options.adopts
+        and len(options.paths) == 1
+        and compiling.is_experiment(Path.cwd() / options.paths[0])
+    )
 
 
 def _named_paths(options: StepOptions, context: click.Context | None) -> set[Path]:
-    """Return all files and folders named by inputs; `context` is None if the options are invalid."""
-    values = [value for value in context.params.values() if isinstance(value, str)] if context is not None else []
+    """Return all files and folders named by inputs.
+
+    `context` is None if the options are invalid.
+    """
+    values = (
+        [value for value in context.params.values() if isinstance(value, str)]
+        if context is not None
+        else []
+    )
     paths: set[Path] = set()
     for each in (*options.paths, *values, *filter(None, [options.env_file])):
         # The path may be too long or contain a NUL.
@@ -156,7 +187,9 @@ def _root_of(path: Path) -> Path | None:
     return root if (root / ".git").exists() else None
 
 
-def _action_run(ended: Ended, workflow: Workflow | None, root: Path, *, validate_only: bool) -> ActionRun:
+def _action_run(
+    ended: Ended, workflow: Workflow | None, root: Path, *, validate_only: bool
+) -> ActionRun:
     error = ended.error
     if isinstance(error, MissingVariables) and workflow is not None and workflow.lacks_secrets:
         show_line(f"nothing ran: {NO_SECRETS}", "warn")
@@ -170,9 +203,13 @@ def _action_run(ended: Ended, workflow: Workflow | None, root: Path, *, validate
     hint = error.hint if isinstance(error, CannotGoOn) else None
     place = None
     if isinstance(error, MissingVariables):
-        hint = "env:\n" + "\n".join(f"  {name}: ${{{{ secrets.{name} }}}}" for name in error.variables)
+        hint = "env:\n" + "\n".join(
+            f"  {name}: ${{{{ secrets.{name} }}}}" for name in error.variables
+        )
         place = next(iter(error.places.values()), None)
-    ran = action_run(ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint)
+    ran = action_run(
+        ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint
+    )
     return ran if place is None else ran.model_copy(update={"path": place[0], "line": place[1]})
 
 
@@ -217,7 +254,9 @@ def _evaluate(
     if proves:
         own["proof"] = str(folder / PROOF)
         options = record_of(eval_command.EvalOptions, {**context.params, **own})
-    compiled, against_base = hold(options, compiling.compile_paths(options.selection.of(options.paths), cwd=cwd), cwd)
+    compiled, against_base = hold(
+        options, compiling.compile_paths(options.selection.of(options.paths), cwd=cwd), cwd
+    )
     changes = None
     if options.old_plan is not None:
         changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.selection.only())
@@ -241,7 +280,10 @@ def _held_to_base(
     compiled: compiling.CompiledPlan,
     cwd: Path,
 ) -> Held:
-    """Return the plan of a change held to the test of its base branch; that of another run as it is."""
+    """Return the plan of a change held to the test of its base branch.
+
+    That of another run as it is.
+    """
     if workflow is None or not workflow.is_of_change:
         return compiled, None
     from agentv_ci.github.against_base import Terms, against_base  # many runs are not of changes
@@ -258,7 +300,9 @@ def _held_to_base(
         today=datetime.now(UTC).date(),
     )
     selection = options.selection.of(options.paths)
-    return asyncio.run(against_base(compiled, selection, terms, workflow, cwd=cwd, variables=os.environ))
+    return asyncio.run(
+        against_base(compiled, selection, terms, workflow, cwd=cwd, variables=os.environ)
+    )
 
 
 def _quarantine(
@@ -271,15 +315,22 @@ def _quarantine(
 ) -> ReadQuarantine:
     """Return the quarantine of the work tree, or for a change that of its base branch."""
     if options.quarantine is not None:
-        raise UsageError("args: --quarantine is set by the action", hint="write .agentv/quarantine.yaml")
+        raise UsageError(
+            "args: --quarantine is set by the action", hint="write .agentv/quarantine.yaml"
+        )
     if options.no_quarantine or options.dry_run or (is_of_change and not of_base):
         return NO_QUARANTINE
     if not of_base:
         return options.read_quarantine(compiled, cwd)
     try:
-        return read_base_quarantine(cwd / of_base, compiled.plan, cwd=cwd, today=datetime.now(UTC).date())
+        return read_base_quarantine(
+            cwd / of_base, compiled.plan, cwd=cwd, today=datetime.now(UTC).date()
+        )
     except UsageError as error:
-        show_line(f"nothing is in quarantine, since that of the base branch is invalid: {error.message}", "warn")
+        show_line(
+            f"nothing is in quarantine, since that of the base branch is invalid: {error.message}",
+            "warn",
+        )
         return NO_QUARANTINE
 
 
@@ -300,10 +351,14 @@ def _adopt(folder: Path, context: click.Context, _: list[FileDiagnostics]) -> in
     """Judge the results of another tool; there are no documents with diagnostics."""
     _refuse_own_files(folder, context, Path.cwd())
     own = {name: str(folder / file) for name, file in OWN_FILES.items()}
-    return adopt_command.adopt(record_of(adopt_command.AdoptOptions, {**context.params, **own}), Path.cwd())
+    return adopt_command.adopt(
+        record_of(adopt_command.AdoptOptions, {**context.params, **own}), Path.cwd()
+    )
 
 
-def _proven(options: eval_command.EvalOptions, compiled: compiling.CompiledPlan, folder: Path, cwd: Path) -> Proof:
+def _proven(
+    options: eval_command.EvalOptions, compiled: compiling.CompiledPlan, folder: Path, cwd: Path
+) -> Proof:
     """Prove the cases that run, and write the proof into the folder."""
     from agentv_ci.app.prove import prove as proving  # few workflows prove anything
     from agentv_ci.app.prove.proof_file import write_proof
@@ -328,7 +383,10 @@ def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
     """Raise UsageError for options that name a file the action writes itself."""
     for name in OWN_FILES:
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
-            raise UsageError(f"args: --{name} is set by the action", hint="use results-dir to choose where files go")
+            raise UsageError(
+                f"args: --{name} is set by the action",
+                hint="use results-dir to choose where files go",
+            )
     if context.params.get("wants_list"):
         raise UsageError("args: --list is not supported")
     own = {folder.resolve() / each for each in FILES}
@@ -351,7 +409,9 @@ def _validate(folder: Path, context: click.Context, files: list[FileDiagnostics]
     if code != PASSED:
         return code
     try:
-        compiled = compiling.compile_paths(compiling.Selection(options.paths, options.targets), cwd=cwd)
+        compiled = compiling.compile_paths(
+            compiling.Selection(options.paths, options.targets), cwd=cwd
+        )
         write_plan(folder, compiled, None)
     except InvalidInput as error:
         # The errors are in other documents that these are read with, such as targets.

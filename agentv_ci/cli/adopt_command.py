@@ -33,9 +33,16 @@ class AdoptOptions:
     """Options of `adopt`."""
 
     results: tuple[str, ...] = argument(nargs=-1, required=True, type=FILE, metavar="RESULTS...")
-    kind: str = option("--from", type=click.Choice(KINDS), required=True, help="Name the tool that wrote them.")
+    kind: str = option(
+        "--from", type=click.Choice(KINDS), required=True, help="Name the tool that wrote them."
+    )
     out: str = option(
-        "--out", "-o", type=FILE, default="results.jsonl", show_default=True, help="Write the rows to FILE."
+        "--out",
+        "-o",
+        type=FILE,
+        default="results.jsonl",
+        show_default=True,
+        help="Write the rows to FILE.",
     )
     maps: tuple[str, ...] = option(
         "--map",
@@ -63,7 +70,10 @@ class AdoptOptions:
         help="Set the score that passes where the tool has only scores.",
     )
     min_pass_rate: float | None = gate_option(
-        "--min-pass-rate", type=SHARE, metavar="X", help="Require this share of graded cases to pass (default: 1)."
+        "--min-pass-rate",
+        type=SHARE,
+        metavar="X",
+        help="Require this share of graded cases to pass (default: 1).",
     )
     baseline: str | None = gate_option("--baseline", type=FILE, help=BASELINE_HELP)
     reports: ReportOptions = field(metadata=part(ReportOptions))
@@ -101,7 +111,9 @@ def adopt(options: AdoptOptions, cwd: Path) -> int:
         options.min_pass_rate,
     )
     baseline = cwd / options.baseline if options.baseline else None
-    outcome, files = adopted(wish, options.reports.at(cwd), baseline=baseline, cwd=cwd, now=datetime.now(UTC))
+    outcome, files = adopted(
+        wish, options.reports.at(cwd), baseline=baseline, cwd=cwd, now=datetime.now(UTC)
+    )
     show_outcome(outcome, files.written, cwd)
     return outcome.report.gate.exit_code
 
@@ -138,14 +150,18 @@ def _unusable(written: str, name: str, kind: str) -> UsageError:
         message = f"--map {written}: expected TEXT=SCORE, with a score from 0 to 1"
         return UsageError(message, hint="only jsonl has columns to map")
     message = f"--map {written}: unknown field '{name}'{did_you_mean(name, COLUMNS)}"
-    return UsageError(message, hint=f"fields: {listed(COLUMNS)}; or TEXT=SCORE, with a score from 0 to 1")
+    return UsageError(
+        message, hint=f"fields: {listed(COLUMNS)}; or TEXT=SCORE, with a score from 0 to 1"
+    )
 
 
 def _scale(written: str) -> tuple[str, Scale]:
     name, _, limits = written.rpartition("=")
     worst, best = map(_number, limits.partition(":")[::2])
     if worst is None or best is None or worst == best:
-        raise UsageError(f"--scale {written}: expected WORST:BEST or NAME=WORST:BEST, such as 1:5 or risk=10:0")
+        raise UsageError(
+            f"--scale {written}: expected WORST:BEST or NAME=WORST:BEST, such as 1:5 or risk=10:0"
+        )
     return name, Scale(worst, best)
 
 

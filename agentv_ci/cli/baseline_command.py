@@ -47,5 +47,8 @@ def accept(results: str | None, out: str | None) -> int:
     baseline, warnings = accept_baseline(cwd / (results or require_latest(cwd)), path)
     for warning in warnings:
         show_warning(warning)
-    show_line(f"baseline with {counted(len(baseline.cases), 'case')} written to {short(path, cwd)}", "good")
+    show_line(
+        f"baseline with {counted(len(baseline.cases), 'case')} written to {short(path, cwd)}",
+        "good",
+    )
     return 0

@@ -14,7 +14,10 @@ from agentv_ci.execute.stores import CACHE, Contents, Store
 from agentv_ci.load.discover import find_root
 
 folder_option = click.option(
-    "--cache-dir", type=FILE, metavar="DIR", help=f"Use the cache in DIR (default: {CACHE} of the repository)."
+    "--cache-dir",
+    type=FILE,
+    metavar="DIR",
+    help=f"Use the cache in DIR (default: {CACHE} of the repository).",
 )
 
 

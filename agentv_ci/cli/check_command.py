@@ -23,8 +23,16 @@ from agentv_ci.validators.builtin import BUILT_IN
 
 @click.command("check")
 @click.argument("results", nargs=-1, type=FILE, metavar="[RESULTS…]")
-@click.option("--validator", "keys", metavar="KEY", multiple=True, help="Run this validator; repeatable, required.")
-@click.option("--context", metavar="JSON", help="Pass these settings, a JSON object, to the validators.")
+@click.option(
+    "--validator",
+    "keys",
+    metavar="KEY",
+    multiple=True,
+    help="Run this validator; repeatable, required.",
+)
+@click.option(
+    "--context", metavar="JSON", help="Pass these settings, a JSON object, to the validators."
+)
 @click.option("--format", "form", **TEXT_OR_JSON)
 @color_option
 def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None, form: str) -> int:
@@ -43,10 +51,15 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
     if not keys:
         raise UsageError("missing option '--validator'", hint=f"one of {listed(sorted(BUILT_IN))}")
     settings = _settings(context)
-    scenarios = check_results([cwd / each for each in results or (require_latest(cwd),)], keys, settings)
+    scenarios = check_results(
+        [cwd / each for each in results or (require_latest(cwd),)], keys, settings
+    )
     code = _exit_code([each for scenario in scenarios for each in scenario.aggregates.validations])
     if form == "json":
-        document = {"scenario_reports": [each.model_dump() for each in scenarios], "exit_code": code}
+        document = {
+            "scenario_reports": [each.model_dump() for each in scenarios],
+            "exit_code": code,
+        }
         click.echo(json.dumps(document, indent=2))
         return code
     show_summary(scenario_lines(scenarios))
@@ -68,4 +81,8 @@ def _settings(text: str | None) -> JsonObject:
 def _exit_code(validations: Sequence[Validation | FailedValidation]) -> int:
     if any(isinstance(each, Validation) and each.errors for each in validations):
         return FAILED
-    return INFRASTRUCTURE if any(isinstance(each, FailedValidation) for each in validations) else PASSED
+    return (
+        INFRASTRUCTURE
+        if any(isinstance(each, FailedValidation) for each in validations)
+        else PASSED
+    )

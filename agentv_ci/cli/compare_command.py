@@ -49,7 +49,9 @@ class CompareOptions:
     base: str | None = argument(required=False, metavar="[BASE]")
     head: str | None = argument(required=False, metavar="[HEAD]")
     by: str | None = option(
-        "--by", type=click.Choice(["target"]), help="Compare the targets of one results file with each other."
+        "--by",
+        type=click.Choice(["target"]),
+        help="Compare the targets of one results file with each other.",
     )
     base_target: str | None = option(
         "--base", metavar="NAME", help="Compare with this target (default: the first of the run)."
@@ -77,7 +79,12 @@ class CompareOptions:
     def terms(self) -> Terms:
         """Return what the comparison is asked for."""
         limits = tuple(Limit(metric, share) for metric, share in self.increases.limits().items())
-        return Terms(self.confidence, limits, allows_changes=self.allow_changes, when_undecided=self.undecided)
+        return Terms(
+            self.confidence,
+            limits,
+            allows_changes=self.allow_changes,
+            when_undecided=self.undecided,
+        )
 
 
 @click.command("compare", cls=Command)
@@ -115,7 +122,10 @@ def command(options: CompareOptions) -> int:
         if options.ledger is not None:
             raise UsageError("--ledger is about two runs, not about the targets of one")
         name = base or require_latest(cwd)
-        return _show_all(compare_by_target(cwd / name, options.base_target, terms, name=name, now=now), options.form)
+        return _show_all(
+            compare_by_target(cwd / name, options.base_target, terms, name=name, now=now),
+            options.form,
+        )
     if options.base_target is not None:
         raise UsageError("--base requires --by target")
     base = base or str(short(repository(cwd) / BASELINE, cwd))
@@ -140,19 +150,30 @@ def _correlation_in(place: str, cwd: Path, now: datetime) -> float | None:
     folder = cwd / place
     ledger = LedgerPlace(folder, None) if folder.is_dir() else LedgerPlace(repository(cwd), place)
     correlation = asyncio.run(
-        correlation_in(ledger, system_environment(os.environ), since=now.date() - timedelta(days=DAYS))
+        correlation_in(
+            ledger, system_environment(os.environ), since=now.date() - timedelta(days=DAYS)
+        )
     )
     if correlation is None:
-        show_warning(f"too few runs in the ledger '{place}' to estimate how alike the trials of one run are")
+        show_warning(
+            f"too few runs in the ledger '{place}' to estimate how alike the trials of one run are"
+        )
     return correlation
 
 
 def _show_all(comparisons: Sequence[Comparison], form: str) -> int:
     """Show the comparisons of targets, and return the worst exit code."""
     codes = {_code(each) for each in comparisons}
-    code = next(each for each in (FAILED, INFRASTRUCTURE, errors.UNDECIDED, PASSED) if each in codes)
+    code = next(
+        each for each in (FAILED, INFRASTRUCTURE, errors.UNDECIDED, PASSED) if each in codes
+    )
     if form == "json":
-        click.echo(json.dumps({"comparisons": [_document(each) for each in comparisons], "exit_code": code}, indent=2))
+        click.echo(
+            json.dumps(
+                {"comparisons": [_document(each) for each in comparisons], "exit_code": code},
+                indent=2,
+            )
+        )
     else:
         for each in comparisons:
             _show(each)
@@ -199,7 +220,9 @@ def _conclusion(comparison: Comparison) -> tuple[str, Style, Sequence[str]]:
     if comparison.reasons:
         return "worse", "bad", comparison.reasons
     if withheld := _withheld(comparison):
-        why = "the sides cannot be compared" if _is_incomparable(comparison) else "trials are missing"
+        why = (
+            "the sides cannot be compared" if _is_incomparable(comparison) else "trials are missing"
+        )
         return f"no decision, since {why}", "bad", withheld
     if comparison.unmeasured:
         return "a limit was not checked", "bad", comparison.unmeasured

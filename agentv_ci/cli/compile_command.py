@@ -85,8 +85,12 @@ class CompileOptions:
         help="Set the output format of --diff, --estimate, --power and --list.",
     )
     wants_list: bool = list_option()
-    wants_estimate: bool = option("--estimate", is_flag=True, help="Print requests, tokens, cost and time of a run.")
-    workers: int | None = option("--workers", type=Count(min=1), help="Estimate a run with N cases in parallel.")
+    wants_estimate: bool = option(
+        "--estimate", is_flag=True, help="Print requests, tokens, cost and time of a run."
+    )
+    workers: int | None = option(
+        "--workers", type=Count(min=1), help="Estimate a run with N cases in parallel."
+    )
 
     def require_consistency(self) -> None:
         """Raise UsageError for options that cannot be combined."""
@@ -100,9 +104,13 @@ class CompileOptions:
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} cannot be combined")
         if self.form != "text" and not given:
-            raise UsageError("--format requires --diff, --estimate, --power or --list; a plan is always JSON")
+            raise UsageError(
+                "--format requires --diff, --estimate, --power or --list; a plan is always JSON"
+            )
         if self.workers is not None and not self.wants_estimate and self.power is None:
-            raise UsageError("--workers requires --estimate or --power; for a run, use `eval --workers`")
+            raise UsageError(
+                "--workers requires --estimate or --power; for a run, use `eval --workers`"
+            )
 
 
 @click.command("compile", cls=Command)
@@ -148,7 +156,9 @@ def _experiment(options: CompileOptions) -> CompiledPlan | None:
 
 def _answer(options: CompileOptions) -> None:
     """Print a diff, a list or an estimate; write the plan only if a file is named."""
-    compiled = _experiment(options) or compile_paths(options.selection.of(options.paths or (EVALS,)), cwd=Path.cwd())
+    compiled = _experiment(options) or compile_paths(
+        options.selection.of(options.paths or (EVALS,)), cwd=Path.cwd()
+    )
     show_warnings_of(compiled.origin)
     if options.out != "-":
         refuse_to_overwrite([Path.cwd() / options.out], compiled.origin.sources)
@@ -239,7 +249,9 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     if form == "json":
         click.echo(estimate.model_dump_json(indent=2))
         return
-    table: list[tuple[str, ...]] = [("target", "model", "requests", "tokens in", "tokens out", "cost")]
+    table: list[tuple[str, ...]] = [
+        ("target", "model", "requests", "tokens in", "tokens out", "cost")
+    ]
     for each in estimate.targets:
         figures = (each.answers + each.judgements, each.input_tokens, each.output_tokens)
         asked = each.model or f"({each.provider})"
@@ -248,12 +260,19 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     table.append(("total", "", *(f"{number:,}" for number in figures), dollars(estimate.cost_usd)))
     show_table(table, left=2)
     trials, cases = counted(estimate.trials, "trial"), counted(estimate.cases, "case")
-    click.echo(f"{trials} of {cases}, about {time_text(estimate.seconds)} with {counted(estimate.workers, 'worker')}")
+    click.echo(
+        f"{trials} of {cases}, about {time_text(estimate.seconds)} with {counted(estimate.workers, 'worker')}"
+    )
     for each in estimate.targets:
         if each.target in estimate.unpriced:
-            what = f"model '{each.model}' of target '{each.target}'" if each.model else f"target '{each.target}'"
+            what = (
+                f"model '{each.model}' of target '{each.target}'"
+                if each.model
+                else f"target '{each.target}'"
+            )
             show_line(
-                f"unknown price of {one_line(what)}, not in the cost: set `prices` in .agentv/config.yaml", "warn"
+                f"unknown price of {one_line(what)}, not in the cost: set `prices` in .agentv/config.yaml",
+                "warn",
             )
     click.echo(
         f"approximate, without retries, at public prices of {estimate.prices_as_of}; see `prices` in config.yaml"

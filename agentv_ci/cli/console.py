@@ -97,7 +97,9 @@ def show_warning(sentence: str) -> None:
 def show_annotation(reason: str, *, level: Literal["error", "warning"] = "error") -> None:
     """Print why a step on GitHub failed, or may mislead, as an annotation: it shows outside the log too."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from agentv_ci.base.workflow_commands import workflow_command  # contracts take long to build
+        from agentv_ci.base.workflow_commands import (
+            workflow_command,
+        )  # contracts take long to build
 
         click.echo(workflow_command(level, without_commands(reason), {"title": "agentv-ci"}))
 
@@ -109,11 +111,16 @@ def show_summary(lines: Iterable[Line]) -> None:
     solid = out is not None and out.encoding.lower() == "utf-8"
     for line in lines:
         parts = line.parts or ((line.text, line.style),)
-        bars = ((text.replace("#", "█") if solid and style == "bar" else text, style) for text, style in parts)
+        bars = (
+            (text.replace("#", "█") if solid and style == "bar" else text, style)
+            for text, style in parts
+        )
         click.echo("".join(_styled(without_commands(text), style) for text, style in bars).rstrip())
 
 
-def show_outcome(outcome: RunOutcome, written: Mapping[str, Path], cwd: Path, *, quiet: bool = False) -> None:
+def show_outcome(
+    outcome: RunOutcome, written: Mapping[str, Path], cwd: Path, *, quiet: bool = False
+) -> None:
     """Print the summary and the paths of all files written; with `quiet`, only the verdict."""
     from agentv_ci.report.renderers import terminal
     from agentv_ci.report.view import RunView

@@ -22,7 +22,10 @@ def require_latest(cwd: Path) -> str:
     latest = latest_results(repository(cwd))
     if latest is None:
         folder = short(repository(cwd) / RESULTS, cwd)
-        raise UsageError(f"there are no results in '{folder}'", hint="run `agentv-ci eval`, or name a results file")
+        raise UsageError(
+            f"there are no results in '{folder}'",
+            hint="run `agentv-ci eval`, or name a results file",
+        )
     name = str(short(latest, cwd))
     with ignoring_lost_output():
         show_line(f"latest results: {name}", "plain", err=True)

@@ -15,7 +15,12 @@ import click
 from msgspec.structs import replace
 
 from agentv_ci.app.documents.compile import CompiledPlan, Origin, compile_paths, only_changed
-from agentv_ci.app.documents.quarantine import NO_QUARANTINE, ReadQuarantine, find_quarantine, read_quarantine
+from agentv_ci.app.documents.quarantine import (
+    NO_QUARANTINE,
+    ReadQuarantine,
+    find_quarantine,
+    read_quarantine,
+)
 from agentv_ci.app.run.failed_cases import only_failed
 from agentv_ci.app.run.files import RunFiles
 from agentv_ci.app.run.latest import LATEST, RESULTS, latest_results, new_results
@@ -80,7 +85,9 @@ class ShardType(click.ParamType[Shard]):
 
     name = "I/N"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Shard:
         """Return the shard; fail on anything else."""
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", str(value))
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
@@ -117,7 +124,9 @@ class EvalOptions:
         "--shard", type=ShardType(), help="Run only shard I of N; merge the results with `report`."
     )
     balance: str | None = selection_option(
-        "--balance", type=FILE, help="Make shards take equally long, by the durations in these results."
+        "--balance",
+        type=FILE,
+        help="Make shards take equally long, by the durations in these results.",
     )
     wants_list: bool = list_option()
     list_form: Literal["text", "json"] = selection_option(
@@ -136,13 +145,21 @@ class EvalOptions:
         help="Run cases on this machine, or on the workers of a Dask cluster.",
     )
     scheduler: str | None = run_option(
-        "--scheduler", metavar="ADDRESS", help="Use the cluster of this Dask scheduler, such as tcp://HOST:8786."
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Use the cluster of this Dask scheduler, such as tcp://HOST:8786.",
     )
     local_cluster: int | None = run_option(
-        "--local-cluster", type=Count(min=1), help="Start a Dask cluster of N workers on this machine."
+        "--local-cluster",
+        type=Count(min=1),
+        help="Start a Dask cluster of N workers on this machine.",
     )
-    repeat: int | None = run_option("--repeat", type=Count(min=1), help="Run N trials of every case.")
-    seed: int | None = run_option("--seed", type=int, metavar="N", help="Set the seed of trial 1; trial n gets N+n-1.")
+    repeat: int | None = run_option(
+        "--repeat", type=Count(min=1), help="Run N trials of every case."
+    )
+    seed: int | None = run_option(
+        "--seed", type=int, metavar="N", help="Set the seed of trial 1; trial n gets N+n-1."
+    )
     agent_timeout: float | None = run_option(
         "--agent-timeout",
         type=Range(min=0, min_open=True),
@@ -150,16 +167,22 @@ class EvalOptions:
         help="Stop an attempt after S seconds (default: 600).",
     )
     max_retries: int | None = run_option(
-        "--max-retries", type=Count(min=0), help="Retry N times after a timeout or a failed command (default: 2)."
+        "--max-retries",
+        type=Count(min=0),
+        help="Retry N times after a timeout or a failed command (default: 2).",
     )
-    fail_fast: bool = run_option("--fail-fast", is_flag=True, help="Stop after the first failed or errored case.")
+    fail_fast: bool = run_option(
+        "--fail-fast", is_flag=True, help="Stop after the first failed or errored case."
+    )
     dry_run: bool = run_option(
         "--dry-run",
         is_flag=True,
         help="Score the reference answers instead of asking; judges are mocked; skip the gate.",
     )
     out: str | None = results_option(
-        "--out", type=FILE, help="Write the results to FILE (default: .agentv/results/eval_<timestamp>.<format>)."
+        "--out",
+        type=FILE,
+        help="Write the results to FILE (default: .agentv/results/eval_<timestamp>.<format>).",
     )
     form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
     resume: str | None = results_option(
@@ -174,13 +197,20 @@ class EvalOptions:
         default=True,
         help="Keep messages, tool calls and questions to judges in the results (default).",
     )
-    wants_cache: bool = answer_option("--cache/--no-cache", help="Reuse answers to the same questions (default: off).")
+    wants_cache: bool = answer_option(
+        "--cache/--no-cache", help="Reuse answers to the same questions (default: off)."
+    )
     cache_dir: str | None = answer_option(
         "--cache-dir", type=FILE, metavar="DIR", help=f"Store the cache in DIR (default: {CACHE})."
     )
-    record: str | None = answer_option("--record", type=FILE, metavar="DIR", help="Record answers in DIR for --replay.")
+    record: str | None = answer_option(
+        "--record", type=FILE, metavar="DIR", help="Record answers in DIR for --replay."
+    )
     replay: str | None = answer_option(
-        "--replay", type=FILE, metavar="DIR", help="Take every answer from DIR instead of asking; requires no keys."
+        "--replay",
+        type=FILE,
+        metavar="DIR",
+        help="Take every answer from DIR instead of asking; requires no keys.",
     )
     keep_workspaces: Keep = debug_option(  # noqa: RUF009  # a declaration
         "--keep-workspaces",
@@ -210,34 +240,52 @@ class EvalOptions:
         help="Run N more trials of the cases that leave the comparison with the baseline undecided.",
     )
     reports: ReportOptions = field(metadata=part(ReportOptions))
-    dump_prompts: bool = debug_option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
-    dump_traces: bool = debug_option("--dump-traces", is_flag=True, help="Write all messages to .agentv/traces/.")
+    dump_prompts: bool = debug_option(
+        "--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/."
+    )
+    dump_traces: bool = debug_option(
+        "--dump-traces", is_flag=True, help="Write all messages to .agentv/traces/."
+    )
     dump_dir: str | None = debug_option(
-        "--dump-dir", type=FILE, metavar="DIR", help="Write prompts/ and traces/ to DIR instead of .agentv/."
+        "--dump-dir",
+        type=FILE,
+        metavar="DIR",
+        help="Write prompts/ and traces/ to DIR instead of .agentv/.",
     )
     verbosity: Verbosity = field(metadata=part(Verbosity))
 
     def require_consistency(self, cwd: Path) -> None:
         """Raise UsageError for options that cannot be combined."""
-        _refuse_together(("--record", self.record), ("--replay", self.replay), ("--dry-run", self.dry_run))
+        _refuse_together(
+            ("--record", self.record), ("--replay", self.replay), ("--dry-run", self.dry_run)
+        )
         _refuse_together(("--replay", self.replay), ("--cache", self.wants_cache))
         _refuse_together(("--quarantine", self.quarantine), ("--no-quarantine", self.no_quarantine))
         _refuse_alone("--cache-dir", self.cache_dir, "--cache", wants=self.wants_cache)
-        _refuse_alone("--format", self.list_form, "--list", wants=self.wants_list or self.list_form == "text")
+        _refuse_alone(
+            "--format", self.list_form, "--list", wants=self.wants_list or self.list_form == "text"
+        )
         _refuse_alone("--confirm", self.confirm, "--baseline", wants=self.against.baseline)
         _refuse_alone("--balance", self.balance, "--shard", wants=self.shard)
         for metric in self.increases.limits():
             # The limits of shards hold when `report` merges them and compares the whole.
             wants = self.against.baseline or self.shard
-            _refuse_alone(f"--{setting_of(metric).replace('_', '-')}", metric, "--baseline", wants=wants)
+            _refuse_alone(
+                f"--{setting_of(metric).replace('_', '-')}", metric, "--baseline", wants=wants
+            )
         self._require_cluster()
         dumps = self.dump_prompts or self.dump_traces
         _refuse_alone("--dump-dir", self.dump_dir, "--dump-prompts or --dump-traces", wants=dumps)
         _refuse_together(("--cache", self.wants_cache), ("--dry-run", self.dry_run))
         if self.resume is not None and (cwd / self.resume).is_dir():
-            raise UsageError(f"--resume: '{self.resume}' is a directory", hint="put --resume last, or name a file")
+            raise UsageError(
+                f"--resume: '{self.resume}' is a directory",
+                hint="put --resume last, or name a file",
+            )
         if self.replay is not None and not (cwd / self.replay).is_dir():
-            raise UsageError(f"--replay: '{self.replay}' is not a directory", hint="create it with --record")
+            raise UsageError(
+                f"--replay: '{self.replay}' is not a directory", hint="create it with --record"
+            )
 
     def _require_cluster(self) -> None:
         if self.engine == "local":
@@ -253,7 +301,8 @@ class EvalOptions:
             )
         if self.replay is not None:
             raise UsageError(
-                "--engine dask and --replay cannot be combined", hint="a replay asks nothing; run it on this machine"
+                "--engine dask and --replay cannot be combined",
+                hint="a replay asks nothing; run it on this machine",
             )
         files = {
             "--dump-prompts": self.dump_prompts,
@@ -295,7 +344,9 @@ class EvalOptions:
             prompts=dumps / "prompts" if self.dump_prompts else None,
             traces=dumps / "traces" if self.dump_traces else None,
             keep_workspaces=self.keep_workspaces,
-            cluster=ClusterOptions(self.scheduler, self.local_cluster) if self.engine == "dask" else None,
+            cluster=ClusterOptions(self.scheduler, self.local_cluster)
+            if self.engine == "dask"
+            else None,
             shard=self.shard,
             balance=cwd / self.balance if self.balance else None,
             resume=self._earlier(root, cwd),
@@ -317,7 +368,9 @@ class EvalOptions:
                 },
                 dry_run=self.dry_run,
             ),
-            is_filtered=bool(self.selection.only() or self.old_plan or self.failed or origin.left_out),
+            is_filtered=bool(
+                self.selection.only() or self.old_plan or self.failed or origin.left_out
+            ),
         )
 
     def read_quarantine(self, compiled: CompiledPlan, cwd: Path) -> ReadQuarantine:
@@ -334,7 +387,10 @@ class EvalOptions:
         return cwd / self.resume if self.resume else None
 
     def files(self, root: Path, cwd: Path) -> RunFiles:
-        """Return where results and reports go; raises UsageError for names that contradict the format."""
+        """Return where results and reports go.
+
+        Raises UsageError for names that contradict the format.
+        """
         earlier = self._earlier(root, cwd)
         # Without latest results there is nothing to append to.
         resumed = earlier if earlier != root / LATEST else None
@@ -346,7 +402,12 @@ class EvalOptions:
             raise UsageError("--resume cannot change the format of the results", hint=hint)
         folder = root / RESULTS
         results = named or new_results(root, datetime.now(UTC), form=form)
-        return RunFiles(results, form, self.reports.at(cwd), is_latest=results.parent == folder and not self.dry_run)
+        return RunFiles(
+            results,
+            form,
+            self.reports.at(cwd),
+            is_latest=results.parent == folder and not self.dry_run,
+        )
 
 
 @click.command("eval", cls=Command)
@@ -374,7 +435,11 @@ def command(options: EvalOptions) -> int:
     cwd = Path.cwd()
     options.require_consistency(cwd)
     compiled = compile_paths(options.selection.of(options.paths), cwd=cwd)
-    return list_compiled(options, compiled, cwd) if options.wants_list else run_compiled(options, compiled, cwd)
+    return (
+        list_compiled(options, compiled, cwd)
+        if options.wants_list
+        else run_compiled(options, compiled, cwd)
+    )
 
 
 def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
@@ -384,7 +449,9 @@ def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> in
     run_options = options.run_options(compiled.origin, cwd)
     files = options.files(run_options.root, cwd)
     variables = with_dotenv(os.environ, compiled.origin.dotenv_files)
-    show_cases(list_run(compiled, options.overrides(), run_options, files, variables), options.list_form)
+    show_cases(
+        list_run(compiled, options.overrides(), run_options, files, variables), options.list_form
+    )
     return PASSED
 
 
@@ -398,8 +465,8 @@ def run_compiled(
 ) -> int:
     """Run a compiled plan with these options, report, and return the exit code.
 
-    `quarantine` is that of a base branch; without it, that of the work tree counts. `experiment` judges the arms.
-    `against_base` is what a change does to its own test.
+    `quarantine` is that of a base branch; without it, that of the work tree counts. `experiment`
+    judges the arms. `against_base` is what a change does to its own test.
     """
     if quarantine is None:
         quarantine = options.read_quarantine(compiled, cwd)
@@ -411,8 +478,12 @@ def run_compiled(
     run_options = options.run_options(compiled.origin, cwd)
     run_options = replace(run_options, quarantine=quarantine.entries, against_base=against_base)
     files = options.files(run_options.root, cwd)
-    work = partial(run_plan, compiled, options.overrides(), run_options, files, experiment=experiment)
-    outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity)
+    work = partial(
+        run_plan, compiled, options.overrides(), run_options, files, experiment=experiment
+    )
+    outcome = run(
+        work, files, dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity
+    )
     show_outcome(outcome, files.written, cwd, quiet=quiet)
     if outcome.report.stopped not in (None, "decided") and not quiet:
         resumed = Path(options.out or options.resume or short(files.results, cwd))
@@ -433,7 +504,10 @@ def _has_unchecked_limits(options: EvalOptions, gate: GateResult) -> bool:
 
 
 def _show_leftovers(left_out: int, environ: Mapping[str, str], *, quiet: bool) -> None:
-    """Say how many cases `only` left out; a CI job has it even if it is quiet, as an annotation where it can."""
+    """Say how many cases `only` left out.
+
+    A CI job has it even if it is quiet, as an annotation where it can.
+    """
     is_ci = bool(environ.get("CI"))
     if not left_out or (quiet and not is_ci):
         return
@@ -443,13 +517,17 @@ def _show_leftovers(left_out: int, environ: Mapping[str, str], *, quiet: bool) -
         show_annotation(sentence, level="warning")
 
 
-def _narrowed(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> tuple[CompiledPlan, list[str]]:
+def _narrowed(
+    options: EvalOptions, compiled: CompiledPlan, cwd: Path
+) -> tuple[CompiledPlan, list[str]]:
     """Return the plan without the cases that need not run, and sentences about them."""
     left_out: list[str] = []
 
     def leave_out(narrowed: CompiledPlan, why: str) -> CompiledPlan:
         total = len(compiled.plan.cases)
-        left_out.append(f"{total - len(narrowed.plan.cases)} of {counted(total, 'case')} skipped: {why}")
+        left_out.append(
+            f"{total - len(narrowed.plan.cases)} of {counted(total, 'case')} skipped: {why}"
+        )
         return narrowed
 
     if options.old_plan is not None:
@@ -460,7 +538,9 @@ def _narrowed(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> tuple[
         narrowed, elsewhere = only_failed(compiled, cwd / results)
         compiled = leave_out(narrowed, f"passed, or not in {results}")
         if elsewhere and not (options.selection.target or options.verbosity.quiet):
-            show_warning(f"in {results} these cases failed for {listed(sorted(elsewhere))}; name it with --target")
+            show_warning(
+                f"in {results} these cases failed for {listed(sorted(elsewhere))}; name it with --target"
+            )
     return compiled, left_out
 
 

@@ -56,8 +56,15 @@ def end(work: Callable[[], object]) -> Ended:
         return Ended(INVALID, error)
     except click.ClickException as error:
         message = error.format_message()
-        path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else None
-        show_error(message[:1].lower() + message[1:].rstrip("."), f"see `{path} --help`" if path is not None else None)
+        path = (
+            error.ctx.command_path
+            if isinstance(error, click.UsageError) and error.ctx is not None
+            else None
+        )
+        show_error(
+            message[:1].lower() + message[1:].rstrip("."),
+            f"see `{path} --help`" if path is not None else None,
+        )
         return Ended(INVALID, error)
     except InvalidInput as error:
         show_diagnostics(error.diagnostics, err=True)
@@ -89,7 +96,10 @@ def end(work: Callable[[], object]) -> Ended:
 def interruptible() -> Iterator[None]:
     """Treat SIGTERM like Ctrl-C, unless it is ignored; does nothing outside the main thread."""
     before = signal.getsignal(signal.SIGTERM)
-    if before in (signal.SIG_IGN, None) or threading.current_thread() is not threading.main_thread():
+    if (
+        before in (signal.SIG_IGN, None)
+        or threading.current_thread() is not threading.main_thread()
+    ):
         yield
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -100,6 +110,9 @@ def interruptible() -> Iterator[None]:
 
 
 def _give_up_stdout() -> None:
-    """Discard buffered output; otherwise the interpreter retries at exit and changes the exit code."""
+    """Discard buffered output.
+
+    Otherwise the interpreter retries at exit and changes the exit code.
+    """
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

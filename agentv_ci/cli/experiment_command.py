@@ -75,10 +75,15 @@ class ExperimentOptions(EvalOptions):
     no_quarantine: bool = True
     confirm: int | None = None
     results: tuple[str, ...] = results_option(
-        "--results", type=FILE, multiple=True, help="Judge these results, or shards, and run nothing; repeatable."
+        "--results",
+        type=FILE,
+        multiple=True,
+        help="Judge these results, or shards, and run nothing; repeatable.",
     )
     allow_undecided: bool = gate_option(
-        "--allow-undecided", is_flag=True, help="Exit with 0 instead of 6 if the verdict is undecided or withheld."
+        "--allow-undecided",
+        is_flag=True,
+        help="Exit with 0 instead of 6 if the verdict is undecided or withheld.",
     )
     regardless: bool = gate_option(ALLOW_CHANGES, is_flag=True, help=ALLOW_CHANGES_HELP)
 
@@ -107,8 +112,13 @@ def command(options: ExperimentOptions) -> int:
     return run_experiment(options, Path.cwd())
 
 
-def run_experiment(options: ExperimentOptions, cwd: Path, take: Callable[[CompiledPlan], None] = lambda _: None) -> int:
-    """Compile an experiment, run or judge it, and return the exit code; `take` gets the plan before anything runs."""
+def run_experiment(
+    options: ExperimentOptions, cwd: Path, take: Callable[[CompiledPlan], None] = lambda _: None
+) -> int:
+    """Compile an experiment, run or judge it, and return the exit code.
+
+    `take` gets the plan before anything runs.
+    """
     options.require_consistency(cwd)
     (file,) = options.paths
     with CommitTrees(os.environ) as trees:
@@ -116,14 +126,20 @@ def run_experiment(options: ExperimentOptions, cwd: Path, take: Callable[[Compil
         take(experiment.compiled)
         if options.wants_list:
             return list_compiled(options, experiment.compiled, cwd)
-        code = _judge(options, experiment, cwd) if options.results else _run(options, experiment, cwd)
+        code = (
+            _judge(options, experiment, cwd) if options.results else _run(options, experiment, cwd)
+        )
     return PASSED if code == UNDECIDED and options.allow_undecided else code
 
 
 def _run(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path) -> int:
     if options.engine == "dask" and any(arm.ref is not None for arm in experiment.document.arms):
-        raise UsageError("--engine dask does not support arms with 'ref': workers have no other commits")
-    limits = [each for each in (options.max_cost, experiment.document.max_cost_usd) if each is not None]
+        raise UsageError(
+            "--engine dask does not support arms with 'ref': workers have no other commits"
+        )
+    limits = [
+        each for each in (options.max_cost, experiment.document.max_cost_usd) if each is not None
+    ]
     options = replace(options, max_cost=min(limits, default=None))
     judged = partial(experiment.judgement, regardless=options.regardless)
     return run_compiled(options, experiment.compiled, cwd, experiment=judged)
@@ -136,7 +152,11 @@ def _judge(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path
         raise UsageError(f"--results and {named[0]} cannot be combined")
     reports = options.reports.at(cwd)
     out = cwd / options.out if options.out else None
-    files = RunFiles(out, form_and_name(options.form, options.out), reports) if out is not None else None
+    files = (
+        RunFiles(out, form_and_name(options.form, options.out), reports)
+        if out is not None
+        else None
+    )
     plan = override(experiment.compiled.plan, options.overrides())
     outcome = report_results(
         options.results,
@@ -146,5 +166,10 @@ def _judge(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path
         expected_shards=None,
         judge=experiment.judgement(plan, regardless=options.regardless).report,
     )
-    show_outcome(outcome, files.written if files is not None else reports.named, cwd, quiet=options.verbosity.quiet)
+    show_outcome(
+        outcome,
+        files.written if files is not None else reports.named,
+        cwd,
+        quiet=options.verbosity.quiet,
+    )
     return outcome.report.gate.exit_code

@@ -20,8 +20,12 @@ class FmtOptions:
     """Options of `fmt`."""
 
     paths: tuple[str, ...] = paths_argument()
-    check: bool = option("--check", is_flag=True, help="Write nothing; list the files that would change and fail.")
-    diff: bool = option("--diff", is_flag=True, help="Write nothing; print what would change and fail.")
+    check: bool = option(
+        "--check", is_flag=True, help="Write nothing; list the files that would change and fail."
+    )
+    diff: bool = option(
+        "--diff", is_flag=True, help="Write nothing; print what would change and fail."
+    )
 
 
 @click.command("fmt")
@@ -45,7 +49,9 @@ def command(options: FmtOptions) -> int:
     cwd = Path.cwd()
     files = list(format_paths(options.paths, cwd=cwd))
     if not files:
-        raise NothingToRun(f"no eval, targets or config document in {listed(options.paths)}", NO_EVALS_HINT)
+        raise NothingToRun(
+            f"no eval, targets or config document in {listed(options.paths)}", NO_EVALS_HINT
+        )
     changed = [each for each in files if each.is_changed]
     refused = [each for each in files if each.refusals]
     for each in files:
@@ -54,9 +60,16 @@ def command(options: FmtOptions) -> int:
     for each in changed:
         _show(each, options, cwd)
     done = "formatted" if writes else "would change"
-    counts = [f"{counted(len(changed), 'file')} {done}", f"{len(files) - len(changed) - len(refused)} unchanged"]
+    counts = [
+        f"{counted(len(changed), 'file')} {done}",
+        f"{len(files) - len(changed) - len(refused)} unchanged",
+    ]
     counts += [f"{len(refused)} refused"] if refused else []
-    show_line(", ".join(counts), "bad" if refused or (changed and not writes) else "good", err=options.diff)
+    show_line(
+        ", ".join(counts),
+        "bad" if refused or (changed and not writes) else "good",
+        err=options.diff,
+    )
     if refused:
         return INVALID
     return FAILED if changed and not writes else PASSED

@@ -1,6 +1,7 @@
 """`agentv-ci github`: the two steps of the GitHub Action.
 
-Every option can be set by an environment variable. The action passes its inputs that way, so that they are never code.
+Every option can be set by an environment variable. The action passes its inputs that way, so that
+they are never code.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ from agentv_ci.base.process import without_runner
 from agentv_ci.base.text import on_one_line
 from agentv_ci.cli.console import show_line
 from agentv_ci.cli.options import FILE, Command, argument, option, part, takes
-from agentv_ci.cli.step_options import FILE_OPTION, Modes, StepOptions, action_input, publish_input, results_dir_option
+from agentv_ci.cli.step_options import (
+    FILE_OPTION,
+    Modes,
+    StepOptions,
+    action_input,
+    publish_input,
+    results_dir_option,
+)
 from agentv_ci.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +44,9 @@ RUNNER_FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "G
 class BaseOptions:
     """Options of `github base`."""
 
-    baseline: str | None = action_input("--baseline", metavar="FILE", help="Read this baseline, too.")
+    baseline: str | None = action_input(
+        "--baseline", metavar="FILE", help="Read this baseline, too."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +67,9 @@ class PublishCommandOptions:
         show_default=True,
         help="Compare a pull request with the newest artifact of this name on its base branch; empty to skip.",
     )
-    run_outcome: str = option("--run-outcome", envvar="AGENTV_RUN_OUTCOME", default="success", hidden=True)
+    run_outcome: str = option(
+        "--run-outcome", envvar="AGENTV_RUN_OUTCOME", default="success", hidden=True
+    )
 
     def comment_name(self, workflow: str, job: str) -> str:
         """Return what identifies the comment: the workflow, and its key, or the job with the values of its matrix.
@@ -98,7 +110,9 @@ def command() -> None:
     """
 
 
-@command.command("base", cls=Command, short_help="Read what counts from a pull request's base branch.")
+@command.command(
+    "base", cls=Command, short_help="Read what counts from a pull request's base branch."
+)
 @takes(BaseOptions)
 def base_command(options: BaseOptions) -> int:
     """Read the quarantine, the baseline and the tests of the base branch, for `github run` of a pull request.
@@ -120,10 +134,14 @@ def base_command(options: BaseOptions) -> int:
 
     workflow = read_workflow(os.environ)
     if workflow is None or not workflow.is_of_change:
-        show_line("not a pull request: the quarantine and the baseline of the checkout count", "plain")
+        show_line(
+            "not a pull request: the quarantine and the baseline of the checkout count", "plain"
+        )
         found: Mapping[str, str] = {"baseline": options.baseline} if options.baseline else {}
     else:
-        folder = Path(tempfile.mkdtemp(prefix="agentv-base-", dir=os.environ.get("RUNNER_TEMP") or None))
+        folder = Path(
+            tempfile.mkdtemp(prefix="agentv-base-", dir=os.environ.get("RUNNER_TEMP") or None)
+        )
         reading = read_base_files(
             folder,
             workflow,
@@ -157,7 +175,8 @@ def run_command(options: StepOptions) -> int:
     from agentv_ci.cli.action_guard import guarded
     from agentv_ci.cli.action_step import run_step
 
-    # In GitHub Actions the runner reads the output and has files; elsewhere there is nothing to guard.
+    # In GitHub Actions the runner reads the output and has files; elsewhere there is nothing to
+    # guard.
     if options.runner_files and os.environ.get("GITHUB_ACTIONS") == "true":
         code = guarded(lambda: run_step(options), options.runner_files, os.environ)
     else:
@@ -228,7 +247,9 @@ def publish_command(options: PublishCommandOptions) -> int:
     return published.exit_code
 
 
-@command.command("issue", cls=Command, short_help="Keep one issue about shifts, as long as there are any.")
+@command.command(
+    "issue", cls=Command, short_help="Keep one issue about shifts, as long as there are any."
+)
 @takes(IssueOptions)
 def issue_command(options: IssueOptions) -> int:
     """Open an issue when evaluations have shifted, keep it up to date, and close it when that is over.
@@ -250,11 +271,17 @@ def issue_command(options: IssueOptions) -> int:
 
     workflow = _workflow()
     try:
-        kept = asyncio.run(report_shifts(Path.cwd() / options.health, workflow, system_environment(os.environ)))
+        kept = asyncio.run(
+            report_shifts(Path.cwd() / options.health, workflow, system_environment(os.environ))
+        )
     except NotPublished as problem:
         click.echo(annotation_command(Annotation("notice", "No issue about shifts", str(problem))))
         return PASSED
-    said = "no new shift, and no open issue" if kept.did == "nothing" else f"issue {kept.did}: {kept.url}"
+    said = (
+        "no new shift, and no open issue"
+        if kept.did == "nothing"
+        else f"issue {kept.did}: {kept.url}"
+    )
     show_line(said, "plain")
     return PASSED
 

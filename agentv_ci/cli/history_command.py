@@ -11,7 +11,14 @@ from typing import Literal, assert_never
 
 import click
 
-from agentv_ci.app.results.history import DAYS, Added, add_results, health, import_results, results_named
+from agentv_ci.app.results.history import (
+    DAYS,
+    Added,
+    add_results,
+    health,
+    import_results,
+    results_named,
+)
 from agentv_ci.app.results.site import write_site
 from agentv_ci.app.run.environment import system_environment
 from agentv_ci.base.text import counted
@@ -32,9 +39,13 @@ class PlaceOptions:
     """Where the ledger is."""
 
     branch: str | None = option(
-        "--branch", metavar="NAME", help=f"Name the branch of git that holds the ledger (default: {BRANCH})."
+        "--branch",
+        metavar="NAME",
+        help=f"Name the branch of git that holds the ledger (default: {BRANCH}).",
     )
-    folder: str | None = option("--dir", type=FILE, help="Keep the ledger in a folder instead of a branch.")
+    folder: str | None = option(
+        "--dir", type=FILE, help="Keep the ledger in a folder instead of a branch."
+    )
 
     def at(self, cwd: Path) -> LedgerPlace:
         """Return the place; raises UsageError."""
@@ -52,7 +63,9 @@ class AddOptions:
     place: PlaceOptions = field(metadata=part(PlaceOptions))
     results: tuple[str, ...] = argument(nargs=-1, type=FILE, metavar="[RESULTS...]")
     run_url: str | None = option(
-        "--run-url", metavar="URL", help="Link to this address of the run (default: that of the GitHub workflow)."
+        "--run-url",
+        metavar="URL",
+        help="Link to this address of the run (default: that of the GitHub workflow).",
     )
 
 
@@ -78,7 +91,9 @@ class LookOptions:
         help="Look at the last N days.",
     )
     proof: str | None = option(
-        "--proof", type=FILE, help="Say by this proof of `prove` whether null agents pass saturated cases, too."
+        "--proof",
+        type=FILE,
+        help="Say by this proof of `prove` whether null agents pass saturated cases, too.",
     )
 
     def since(self, environment: Environment) -> date:
@@ -109,7 +124,9 @@ class SiteOptions:
     """Options of `history site`."""
 
     look: LookOptions = field(metadata=part(LookOptions))
-    out: str = option("--out", type=FILE, required=True, metavar="DIR", help="Write the pages into this folder.")
+    out: str = option(
+        "--out", type=FILE, required=True, metavar="DIR", help="Write the pages into this folder."
+    )
 
 
 @click.group("history")
@@ -189,7 +206,9 @@ def health_(options: HealthOptions) -> int:
     cwd = Path.cwd()
     environment = system_environment(os.environ)
     look = options.look
-    report = asyncio.run(health(look.place.at(cwd), look.proof_in(cwd), environment, since=look.since(environment)))
+    report = asyncio.run(
+        health(look.place.at(cwd), look.proof_in(cwd), environment, since=look.since(environment))
+    )
     match options.form:
         case "text":
             show_summary(health_lines(report))
@@ -233,4 +252,7 @@ def _show(added: Added, place: LedgerPlace) -> None:
         show_warning(f"left out: {reason}")
     where = f"branch {place.branch}" if place.branch is not None else str(place.folder)
     known = f"; {counted(added.known, 'run was', 'runs were')} in it already" if added.known else ""
-    show_line(f"{counted(len(added.new), 'run')} added to {where}{known}", "good" if added.new else "plain")
+    show_line(
+        f"{counted(len(added.new), 'run')} added to {where}{known}",
+        "good" if added.new else "plain",
+    )

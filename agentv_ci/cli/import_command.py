@@ -21,11 +21,19 @@ class ImportOptions:
 
     files: tuple[str, ...] = argument(nargs=-1, required=True, type=FILE, metavar="FILE...")
     kind: str = option(
-        "--from", type=click.Choice(["auto", *KINDS]), default="auto", help="Name the tool (default: recognize it)."
+        "--from",
+        type=click.Choice(["auto", *KINDS]),
+        default="auto",
+        help="Name the tool (default: recognize it).",
     )
-    out: str = option("--out", "-o", type=FILE, metavar="DIR", required=True, help="Set the folder to write to.")
+    out: str = option(
+        "--out", "-o", type=FILE, metavar="DIR", required=True, help="Set the folder to write to."
+    )
     columns: tuple[str, ...] = option(
-        "--map", multiple=True, metavar="FIELD=COLUMN", help="Name a column of a data set: input, expected or id."
+        "--map",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Name a column of a data set: input, expected or id.",
     )
     strict: bool = option("--strict", is_flag=True, help="Exit with 1 if anything was dropped.")
     overwrite: bool = option("--overwrite", is_flag=True, help="Replace files in DIR.")
@@ -65,13 +73,20 @@ def command(options: ImportOptions) -> int:
     if dropped or counts["approximated"]:
         click.echo(f"read {short(Path.cwd() / options.out / REPORT, Path.cwd())} first")
     if written.errors:
-        show_line(f"`agentv-ci validate` finds {counted(written.errors, 'error')} in it; {REPORT} lists them", "bad")
-    click.echo(f"next:\n  agentv-ci validate {options.out} --strict\n  agentv-ci eval {options.out} --dry-run")
+        show_line(
+            f"`agentv-ci validate` finds {counted(written.errors, 'error')} in it; {REPORT} lists them",
+            "bad",
+        )
+    click.echo(
+        f"next:\n  agentv-ci validate {options.out} --strict\n  agentv-ci eval {options.out} --dry-run"
+    )
     return FAILED if written.errors or (options.strict and dropped) else PASSED
 
 
 def _pair(text: str) -> tuple[str, str]:
     field, equals, column = text.partition("=")
     if field not in {"input", "expected", "id"} or not equals or not column:
-        raise UsageError(f"--map {text}: expected FIELD=COLUMN, with the field input, expected or id")
+        raise UsageError(
+            f"--map {text}: expected FIELD=COLUMN, with the field input, expected or id"
+        )
     return field, column

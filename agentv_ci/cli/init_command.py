@@ -24,12 +24,22 @@ class InitOptions:
 
     folder: str = argument(default=".", type=FILE, metavar="[FOLDER]")
     provider: str | None = option(
-        "--provider", type=click.Choice([*STARTERS]), help="Choose what answers (default: mock, which requires no key)."
+        "--provider",
+        type=click.Choice([*STARTERS]),
+        help="Choose what answers (default: mock, which requires no key).",
     )
-    model: str | None = option("--model", metavar="NAME", help="Set the model; at Azure, the deployment.")
-    template: str | None = option("--command", metavar="TEXT", help="Set the command for --provider cli.")
-    workflow: bool | None = option("--workflow/--no-workflow", default=None, help="Write a workflow (default: yes).")
-    editor: bool | None = option("--editor/--no-editor", default=None, help="Write editor settings (default: yes).")
+    model: str | None = option(
+        "--model", metavar="NAME", help="Set the model; at Azure, the deployment."
+    )
+    template: str | None = option(
+        "--command", metavar="TEXT", help="Set the command for --provider cli."
+    )
+    workflow: bool | None = option(
+        "--workflow/--no-workflow", default=None, help="Write a workflow (default: yes)."
+    )
+    editor: bool | None = option(
+        "--editor/--no-editor", default=None, help="Write editor settings (default: yes)."
+    )
     silent: bool = option("--yes", "-y", is_flag=True, help="Use the defaults without asking.")
 
 
@@ -76,7 +86,9 @@ def _prompt_choices() -> Choices:
     if provider == "cli":
         choices = click.prompt("Command", AGENT_COMMAND, value_proc=_fitting(_with_command))
     elif (suggested := STARTERS[provider].model) is not None:
-        choices = click.prompt("Model", suggested, value_proc=_fitting(lambda name: replace(choices, model=name)))
+        choices = click.prompt(
+            "Model", suggested, value_proc=_fitting(lambda name: replace(choices, model=name))
+        )
     return replace(
         choices,
         workflow=click.confirm("Write a GitHub workflow?", default=True),
@@ -112,19 +124,27 @@ def _show(start: Start) -> None:
     _list("written:", written)
     _list("unchanged:", kept if written else tuple(step for step in kept if step.note))
     for step in pasted:
-        what = "exists; add these lines to it:" if step.path.exists() else "is outside of FOLDER; create it with:"
+        what = (
+            "exists; add these lines to it:"
+            if step.path.exists()
+            else "is outside of FOLDER; create it with:"
+        )
         show_line(f"{short(step.path, Path.cwd())} {what}", "warn")
         click.echo(step.text, nl=False)
     _show_next(start)
     if written and start.choices.editor:
-        click.echo("editors require a YAML language server; in VS Code, install the extension redhat.vscode-yaml")
+        click.echo(
+            "editors require a YAML language server; in VS Code, install the extension redhat.vscode-yaml"
+        )
 
 
 def _list(title: str, steps: tuple[Step, ...]) -> None:
     if steps:
         click.echo(title)
     for step in steps:
-        show_line(f"  {short(step.path, Path.cwd())}" + (f" ({step.note})" if step.note else ""), "plain")
+        show_line(
+            f"  {short(step.path, Path.cwd())}" + (f" ({step.note})" if step.note else ""), "plain"
+        )
 
 
 def _show_next(start: Start) -> None:

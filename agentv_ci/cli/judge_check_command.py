@@ -52,7 +52,9 @@ class JudgeCheckOptions:
 
     file: str = argument(metavar="FILE")
     targets: str | None = targets_option()
-    judge_target: str | None = selection_option("--judge-target", metavar="NAME", help="Use this judge target.")
+    judge_target: str | None = selection_option(
+        "--judge-target", metavar="NAME", help="Use this judge target."
+    )
     repeat: int = option(
         "--repeat",
         type=Count(min=1),
@@ -62,7 +64,10 @@ class JudgeCheckOptions:
         help="Judge every answer N times.",
     )
     threshold: float | None = requirement(
-        "--threshold", type=SHARE, metavar="X", help="Pass an answer that scores at least X (default: 0.8)."
+        "--threshold",
+        type=SHARE,
+        metavar="X",
+        help="Pass an answer that scores at least X (default: 0.8).",
     )
     workers: int | None = workers_option()
     min_agreement: float = requirement(
@@ -73,9 +78,14 @@ class JudgeCheckOptions:
         metavar="X",
         help="Require this share of judgements to agree with the labels.",
     )
-    min_kappa: float | None = requirement("--min-kappa", type=Range(-1, 1), metavar="X", help="Require a kappa of X.")
+    min_kappa: float | None = requirement(
+        "--min-kappa", type=Range(-1, 1), metavar="X", help="Require a kappa of X."
+    )
     max_error: float | None = requirement(
-        "--max-error", type=SHARE, metavar="X", help="Allow at most this mean absolute error of scores."
+        "--max-error",
+        type=SHARE,
+        metavar="X",
+        help="Allow at most this mean absolute error of scores.",
     )
     max_flip_rate: float | None = requirement(
         "--max-flip-rate",
@@ -84,19 +94,30 @@ class JudgeCheckOptions:
         help="Allow the judge to contradict itself on at most this share of answers.",
     )
     max_errors: int = requirement(
-        "--max-errors", type=Count(min=0), default=0, show_default=True, help="Allow at most N failed judgements."
+        "--max-errors",
+        type=Count(min=0),
+        default=0,
+        show_default=True,
+        help="Allow at most N failed judgements.",
     )
     out: str | None = results_option(
-        "--out", type=FILE, help="Write the results to FILE (default: .agentv/results/judge-check_<timestamp>.jsonl)."
+        "--out",
+        type=FILE,
+        help="Write the results to FILE (default: .agentv/results/judge-check_<timestamp>.jsonl).",
     )
     form: str = option("--format", **TEXT_OR_JSON)
     verbose: bool = verbose_option()
 
     def demands(self) -> Demands:
-        """Return the requirements; raises UsageError for a flip rate with a single judgement per answer."""
+        """Return the requirements.
+
+        Raises UsageError for a flip rate with a single judgement per answer.
+        """
         if self.max_flip_rate is not None and self.repeat == 1:
             raise UsageError("--max-flip-rate requires --repeat 2 or more")
-        return Demands(self.min_agreement, self.min_kappa, self.max_error, self.max_flip_rate, self.max_errors)
+        return Demands(
+            self.min_agreement, self.min_kappa, self.max_error, self.max_flip_rate, self.max_errors
+        )
 
 
 @click.command("judge-check", cls=Command)
@@ -115,15 +136,23 @@ def command(options: JudgeCheckOptions) -> int:
     """
     cwd = Path.cwd()
     demands = options.demands()
-    check = prepare_judge_check(options.file, targets=options.targets, judge_target=options.judge_target, cwd=cwd)
+    check = prepare_judge_check(
+        options.file, targets=options.targets, judge_target=options.judge_target, cwd=cwd
+    )
     if demands.max_error is not None and all(item.score is None for item in check.items):
         raise UsageError("--max-error requires labels with a score; the judge set has none")
     origin = check.compiled.origin
     show_diagnostics(origin.warnings, err=True)
-    results = cwd / options.out if options.out else new_results(origin.root, datetime.now(UTC), kind="judge-check")
+    results = (
+        cwd / options.out
+        if options.out
+        else new_results(origin.root, datetime.now(UTC), kind="judge-check")
+    )
     files = RunFiles(results, form_and_name(None, options.out))
     overrides = Overrides(repeat=options.repeat, threshold=options.threshold)
-    work = partial(check_judge, check, overrides, RunOptions(root=origin.root, workers=options.workers), files)
+    work = partial(
+        check_judge, check, overrides, RunOptions(root=origin.root, workers=options.workers), files
+    )
     agreement = run(
         work,
         files,
@@ -143,16 +172,22 @@ def command(options: JudgeCheckOptions) -> int:
     return code
 
 
-def _as_json(check: JudgeCheck, found: Agreement, demands: Demands, code: int, reasons: Sequence[str]) -> str:
+def _as_json(
+    check: JudgeCheck, found: Agreement, demands: Demands, code: int, reasons: Sequence[str]
+) -> str:
     judge = {"target": check.judge.name, "provider": check.judge.provider}
     verdict = {"passed": code == 0, "exit_code": code, "reasons": list(reasons)}
-    return json.dumps({"judge": judge, **to_builtins(found), "demands": to_builtins(demands), **verdict}, indent=2)
+    return json.dumps(
+        {"judge": judge, **to_builtins(found), "demands": to_builtins(demands), **verdict}, indent=2
+    )
 
 
 def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:
     times = "once" if repeat == 1 else f"{repeat} times each"
     answers = counted(len(found.items), "answer")
-    show_line(f"{answers}, judged {times} by '{check.judge.name}' ({check.judge.provider})", "plain")
+    show_line(
+        f"{answers}, judged {times} by '{check.judge.name}' ({check.judge.provider})", "plain"
+    )
     _show_section("errors", [each for each in found.items if each.errors], file, "bad")
     _show_section("disagreements", [each for each in found.items if each.wrong], file, "warn")
     show_line(
@@ -167,7 +202,10 @@ def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:
     )
     if found.broken_contracts:
         broken = counted(found.broken_contracts, "judgement")
-        show_line(f"first verdict of a reply that contradicts itself or leaves its scale: {broken}", "warn")
+        show_line(
+            f"first verdict of a reply that contradicts itself or leaves its scale: {broken}",
+            "warn",
+        )
     if flipping := [one_line(each.id) for each in found.items if each.flips]:
         show_line(f"contradictory judgements of: {', '.join(flipping[:MAX_SHOWN])}", "warn")
 
@@ -178,7 +216,10 @@ def _show_section(title: str, items: Sequence[JudgedItem], file: str, style: str
     show_line(f"{title}:", "plain")
     for item in items[:MAX_SHOWN]:
         judged = "error" if title == "errors" else _judged(item)
-        show_line(f"  {one_line(item.id)}  ({file}:{item.line})  expected {item.expected}: {judged}", style)
+        show_line(
+            f"  {one_line(item.id)}  ({file}:{item.line})  expected {item.expected}: {judged}",
+            style,
+        )
         reason = item.errors[0] if title == "errors" else _reason(item)
         if reason:
             show_line(f"    {one_line(shortened(' '.join(reason.split()), MAX_REASON))}", "plain")

@@ -21,7 +21,12 @@ def show_cases(planned: PlannedCases, form: Literal["text", "json"]) -> None:
         click.echo(planned.model_dump_json(indent=2, exclude_none=True))
         return
     rows = [
-        (f"{each.path}:{each.line}", each.id, each.target, str(each.trials) if each.skip is None else "skipped")
+        (
+            f"{each.path}:{each.line}",
+            each.id,
+            each.target,
+            str(each.trials) if each.skip is None else "skipped",
+        )
         for each in planned.cases
     ]
     show_table([("place", "case", "target", "trials"), *rows], left=3)

@@ -1,7 +1,8 @@
 """What a later start of this interpreter would load, as far as agents can change it.
 
-That is more than its files: some places are searched before the standard library and are empty by default. See the
-search for the standard library (Modules/getpath.py of CPython) and for libraries (ld.so(8)).
+That is more than its files: some places are searched before the standard library and are empty by
+default. See the search for the standard library (Modules/getpath.py of CPython) and for libraries
+(ld.so(8)).
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def loaded_files(environ: Mapping[str, str]) -> Watched:
     folders = dict.fromkeys(_with_links([*searched, *(each.parent for each in mapped)]))
     return Watched(
         tuple(filter(_may_change, paths)),
-        tuple(each for each in folders if not str(each).startswith(OF_PACKAGES) and _may_change(each)),
+        tuple(
+            each for each in folders if not str(each).startswith(OF_PACKAGES) and _may_change(each)
+        ),
     )
 
 

@@ -35,7 +35,9 @@ def command(run_budget: float | None) -> int:
     try:
         from agentv_ci.mcp_server.server import build_server
     except ModuleNotFoundError as error:
-        raise UsageError(f"the server needs the package '{error.name}'", hint="pip install 'agentv-ci[mcp]'") from error
+        raise UsageError(
+            f"the server needs the package '{error.name}'", hint="pip install 'agentv-ci[mcp]'"
+        ) from error
     from agentv_ci.mcp_server.repository import Repository
 
     served = Repository(repository(Path.cwd()), dict(os.environ))

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from agentv_ci.cli.console import wants_color
-from agentv_ci.contracts.gate import METRICS, PERCENTAGE, Increases, WhenUndecided, setting_of, share_of
+from agentv_ci.contracts.gate import (
+    METRICS,
+    PERCENTAGE,
+    Increases,
+    WhenUndecided,
+    setting_of,
+    share_of,
+)
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +56,9 @@ class FileName(click.ParamType[str]):
             self.fail("the name is empty", param, ctx)
         return value
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
         """See complete_files."""
         return complete_files(ctx, param, incomplete)
 
@@ -74,7 +83,9 @@ TYPED = "agentv_ci.typed"
 def typed_command() -> str:
     """Return the command that runs, as it was typed."""
     context = click.get_current_context()
-    return shlex.join(["agentv-ci", *context.command_path.split()[1:], *context.meta.get(TYPED, ())])
+    return shlex.join(
+        ["agentv-ci", *context.command_path.split()[1:], *context.meta.get(TYPED, ())]
+    )
 
 
 class Command(click.Command):
@@ -89,7 +100,10 @@ class Command(click.Command):
         """Write the options, ungrouped ones last."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
+            if (
+                isinstance(parameter, click.Option)
+                and (record := parameter.get_help_record(ctx)) is not None
+            ):
                 groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
         for title in sorted(groups, key=lambda title: title == "Options"):
             with formatter.section(title):
@@ -102,10 +116,15 @@ def _declared(declare: Callable[..., object], *names: str, **settings: Any) -> A
 
 
 option = partial(_declared, click.option, cls=Option)
-"""Declares a field as an option of the command; accepts what `click.option` accepts, and `group`."""
+"""Declares a field as an option of the command; accepts what `click.option` accepts, and `group`.
+"""
 argument = partial(_declared, click.argument, shell_complete=complete_files)
-"""Declares a field as an argument of the command, by default a file; accepts what `click.argument` accepts."""
-paths_argument = partial(argument, nargs=-1, metavar="[PATH…]", callback=lambda _, __, paths: paths or (EVALS,))
+"""Declares a field as an argument of the command, by default a file; accepts what `click.argument`
+accepts.
+"""
+paths_argument = partial(
+    argument, nargs=-1, metavar="[PATH…]", callback=lambda _, __, paths: paths or (EVALS,)
+)
 """Declares a field for eval files, folders and globs; without any, those of the default folder."""
 selection_option = partial(option, group="Selection")
 results_option = partial(option, group="Results")
@@ -143,9 +162,14 @@ def _declarations(record: type[Any]) -> Iterator[Callable[[F], F]]:
 
 
 def record_of(record: type[Options], given: Mapping[str, object]) -> Options:
-    """Return a record of options from click's parameters; a field that declares nothing has its default."""
+    """Return a record of options from click's parameters.
+
+    A field that declares nothing has its default.
+    """
     values = {
-        each.name: record_of(each.metadata["record"], given) if "record" in each.metadata else given[each.name]
+        each.name: record_of(each.metadata["record"], given)
+        if "record" in each.metadata
+        else given[each.name]
         for each in fields(record)  # type: ignore[arg-type]  # records are dataclasses
         if each.metadata
     }
@@ -170,7 +194,9 @@ class Count(click.IntRange):
 class Range(click.FloatRange):
     """A range of finite numbers, without NaN."""
 
-    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         """Return the number; `value` may be any text."""
         try:
             float(str(value))
@@ -191,7 +217,9 @@ class PercentageType(click.ParamType[float]):
 
     name = "percentage"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         """Return the share; fail on anything else, such as a number, which may mean 1% or 100%."""
         text = str(value)
         if re.fullmatch(PERCENTAGE, text) is None:
@@ -206,7 +234,9 @@ TEXT_OR_JSON: Mapping[str, Any] = {
     "help": "Print text for people or JSON for programs.",
 }
 UNDECIDED = "--undecided"
-UNDECIDED_HELP = "Exit with 0 (pass) or 1 (fail) instead of 6 if too few trials leave the comparison open."
+UNDECIDED_HELP = (
+    "Exit with 0 (pass) or 1 (fail) instead of 6 if too few trials leave the comparison open."
+)
 BASELINE_HELP = "Fail on regressions against FILE, a baseline or earlier results."
 ALLOW_CHANGES = "--allow-changes"
 ALLOW_CHANGES_HELP = "Compare although judges, models, questions or evaluators differ."
@@ -223,10 +253,17 @@ form_option = partial(
     help="Set the format of the results (default: by the suffix of --out, else jsonl).",
 )
 list_option = partial(
-    selection_option, "--list", is_flag=True, help="Print what would run: suite, case, target and trials."
+    selection_option,
+    "--list",
+    is_flag=True,
+    help="Print what would run: suite, case, target and trials.",
 )
 verbose_option = partial(
-    option, "--verbose", "-v", is_flag=True, help="Log questions, retries and verdicts to standard error."
+    option,
+    "--verbose",
+    "-v",
+    is_flag=True,
+    help="Log questions, retries and verdicts to standard error.",
 )
 workers_option = partial(
     option,
@@ -250,14 +287,23 @@ class SelectionOptions:
         help="Run every case against this target; repeatable. The name 'default' changes nothing.",
     )
     eval_ids: tuple[str, ...] = selection_option(
-        "--eval-id", metavar="ID", multiple=True, help="Run only cases with this id or glob; repeatable."
+        "--eval-id",
+        metavar="ID",
+        multiple=True,
+        help="Run only cases with this id or glob; repeatable.",
     )
 
     tags: tuple[str, ...] = selection_option(
-        "--tag", metavar="TAG", multiple=True, help="Run only cases with this tag or glob; repeatable, one is enough."
+        "--tag",
+        metavar="TAG",
+        multiple=True,
+        help="Run only cases with this tag or glob; repeatable, one is enough.",
     )
     not_tags: tuple[str, ...] = selection_option(
-        "--not-tag", metavar="TAG", multiple=True, help="Skip cases with this tag or glob; repeatable."
+        "--not-tag",
+        metavar="TAG",
+        multiple=True,
+        help="Skip cases with this tag or glob; repeatable.",
     )
     expression: str | None = selection_option(
         "--filter",
@@ -303,7 +349,9 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
     if form is not None or out is None:
         return form or "jsonl"
     if Path(out).suffix not in RESULTS_SUFFIXES:
-        raise UsageError(f"'{out}' is not a name for results", hint="use a file name in .jsonl or .yaml")
+        raise UsageError(
+            f"'{out}' is not a name for results", hint="use a file name in .jsonl or .yaml"
+        )
     return form_named(Path(out))
 
 
@@ -312,11 +360,16 @@ class ReportOptions:
     """The files of reports."""
 
     html: str | None = report_option("--html", help="Write an HTML report to FILE.")
-    junit: str | None = report_option("--junit", help="Write a JUnit XML report to FILE, for CI servers.")
-    markdown: str | None = report_option(
-        "--markdown", help="Write a Markdown report to FILE, for a job summary or comment (at most 60,000 characters)."
+    junit: str | None = report_option(
+        "--junit", help="Write a JUnit XML report to FILE, for CI servers."
     )
-    sarif: str | None = report_option("--sarif", help="Write a SARIF report to FILE, for code scanning.")
+    markdown: str | None = report_option(
+        "--markdown",
+        help="Write a Markdown report to FILE, for a job summary or comment (at most 60,000 characters).",
+    )
+    sarif: str | None = report_option(
+        "--sarif", help="Write a SARIF report to FILE, for code scanning."
+    )
     report: tuple[str, ...] = report_option(
         "--report",
         type=str,
@@ -324,10 +377,15 @@ class ReportOptions:
         multiple=True,
         help="Write the report of a plugin to FILE; repeatable.",
     )
-    proof: str | None = report_option("--proof", help="Show this proof, written by `prove`, in HTML and Markdown.")
+    proof: str | None = report_option(
+        "--proof", help="Show this proof, written by `prove`, in HTML and Markdown."
+    )
 
     def at(self, cwd: Path) -> Reports:
-        """Return the reports to write; raises UsageError for standard output and for unusable plugins."""
+        """Return the reports to write.
+
+        Raises UsageError for standard output and for unusable plugins.
+        """
         from agentv_ci.app.run.files import reports_of_plugins
         from agentv_ci.github.report_links import reports_in_workflow
         from agentv_ci.report.renderers import ReportFormat
@@ -335,12 +393,16 @@ class ReportOptions:
         names = [name for name in get_args(ReportFormat) if getattr(self, name) is not None]
         for name in names:
             if getattr(self, name) == "-":
-                raise UsageError(f"--{name} requires a file name; the summary is on standard output")
+                raise UsageError(
+                    f"--{name} requires a file name; the summary is on standard output"
+                )
         files = {name: cwd / getattr(self, name) for name in names}
         if self.proof is not None and files.keys().isdisjoint({"html", "markdown"}):
             raise UsageError("--proof requires --html or --markdown, which show it")
         proof = _proof(cwd / self.proof) if self.proof is not None else None
-        return reports_in_workflow(files, reports_of_plugins(self.report, cwd), os.environ, cwd, proof)
+        return reports_in_workflow(
+            files, reports_of_plugins(self.report, cwd), os.environ, cwd, proof
+        )
 
 
 def _proof(path: Path) -> Proof:
@@ -354,15 +416,23 @@ class GateOptions:
     """Settings of the gate; None keeps those of the eval file."""
 
     threshold: float | None = gate_option(
-        "--threshold", type=SHARE, metavar="X", help="Pass a case that scores at least X (default: 0.8)."
+        "--threshold",
+        type=SHARE,
+        metavar="X",
+        help="Pass a case that scores at least X (default: 0.8).",
     )
     min_pass_rate: float | None = gate_option(
-        "--min-pass-rate", type=SHARE, metavar="X", help="Require this share of graded cases to pass."
+        "--min-pass-rate",
+        type=SHARE,
+        metavar="X",
+        help="Require this share of graded cases to pass.",
     )
     min_mean_score: float | None = gate_option(
         "--min-mean-score", type=SHARE, metavar="X", help="Require mean score X."
     )
-    max_errors: int | None = gate_option("--max-errors", type=Count(min=0), help="Allow at most N errors.")
+    max_errors: int | None = gate_option(
+        "--max-errors", type=Count(min=0), help="Allow at most N errors."
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -387,12 +457,17 @@ class BaselineOptions:
 
 def _increase(metric: str, of: str) -> Any:  # noqa: ANN401  # declares a field
     name = f"--max-{metric}-increase"
-    return gate_option(name, type=PercentageType(), metavar="X%", help=f"Allow at most X% more {of} than before.")
+    return gate_option(
+        name, type=PercentageType(), metavar="X%", help=f"Allow at most X% more {of} than before."
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IncreaseOptions:
-    """Limits of what a run may cost and take, compared with an earlier one; None keeps those of the eval file."""
+    """Limits of what a run may cost and take, compared with an earlier one.
+
+    None keeps those of the eval file.
+    """
 
     max_cost_increase: float | None = _increase("cost", "cost of answers")
     max_tokens_increase: float | None = _increase("tokens", "tokens of answers")

@@ -19,21 +19,29 @@ from agentv_ci.contracts.command_output import PlannedTrials, PowerTable
 
 
 def show_power(
-    file: str, results: Sequence[str], selection: SelectionOptions, workers: int | None, form: Literal["text", "json"]
+    file: str,
+    results: Sequence[str],
+    selection: SelectionOptions,
+    workers: int | None,
+    form: Literal["text", "json"],
 ) -> None:
     """Print which change each number of trials shows; `file` is an experiment or results."""
     table = _table(file, results, selection, workers)
     if form == "json":
         click.echo(table.model_dump_json(indent=2))
         return
-    click.echo(f"{table.metric}: {counted(table.cases, 'case')}, {counted(table.arms, 'arm')}; {table.basis}")
+    click.echo(
+        f"{table.metric}: {counted(table.cases, 'case')}, {counted(table.arms, 'arm')}; {table.basis}"
+    )
     head = ("", "trials per case", "trials", "shows a change of", "cost", "time")
     show_table([head, *(_row(each, table) for each in table.rows)], left=1)
     click.echo(_needed(table))
     click.echo(_certainty(table))
 
 
-def _table(file: str, results: Sequence[str], selection: SelectionOptions, workers: int | None) -> PowerTable:
+def _table(
+    file: str, results: Sequence[str], selection: SelectionOptions, workers: int | None
+) -> PowerTable:
     cwd = Path.cwd()
     paths = [cwd / each for each in results]
     # As in `report`: results without a suffix are JSON lines.

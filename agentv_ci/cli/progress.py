@@ -34,12 +34,17 @@ FAILED: dict[str, Style] = {"fail": "bad", "borderline": "warn", "error": "bad"}
 
 
 class Screen:
-    """Shows lines of a run and its progress; `judges`: the run is about judges, and answers may well be wrong."""
+    """Shows lines of a run and its progress.
+
+    `judges`: the run is about judges, and answers may well be wrong.
+    """
 
     def __init__(self, *, judges: bool) -> None:
         self._judges = judges
         # The action installs no rich: its steps have no terminal.
-        self._is_live = sys.stderr is not None and _takes_commands() and find_spec("rich") is not None
+        self._is_live = (
+            sys.stderr is not None and _takes_commands() and find_spec("rich") is not None
+        )
         self._console: Console | None = None
         """The terminal, while progress is live."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -58,7 +63,9 @@ class Screen:
         is_failure = row.verdict != "pass" and not row.is_unknown and not self._judges
         if self._console is not None and is_failure:
             name = self._progress.name(row.case_key, row.trial, trials=row.trials)
-            parts = failure_line(row, name, self._console.width, mark="✗" if _is_unicode(self._console) else "x").parts
+            parts = failure_line(
+                row, name, self._console.width, mark="✗" if _is_unicode(self._console) else "x"
+            ).parts
             with ignoring_lost_output():
                 self._console.print(_text(parts), soft_wrap=True)
 
@@ -87,13 +94,17 @@ class Screen:
 
         begun = time.monotonic()
         context = click.get_current_context(silent=True)
-        console = Console(stderr=True, no_color=context is not None and context.color is False, highlight=False)
+        console = Console(
+            stderr=True, no_color=context is not None and context.color is False, highlight=False
+        )
         with Live(console=console, transient=True, auto_refresh=False) as live:
             self._console = console
             try:
                 while True:
                     elapsed_s, solid = time.monotonic() - begun, _is_unicode(console)
-                    lines = live_lines(progress, elapsed_s, console.width, solid=solid, judges=self._judges)
+                    lines = live_lines(
+                        progress, elapsed_s, console.width, solid=solid, judges=self._judges
+                    )
                     live.update(Group(*(_text(line.parts) for line in lines)), refresh=True)
                     await asyncio.sleep(LIVE_INTERVAL_S)
             finally:
@@ -148,8 +159,13 @@ def plain_line(progress: Progress, elapsed_s: float) -> str:
     return ", ".join(parts)
 
 
-def live_lines(progress: Progress, elapsed_s: float, width: int, *, solid: bool, judges: bool = False) -> list[Line]:
-    """Return the progress for a terminal: a bar with figures, and what runs now; nothing is cut in the middle."""
+def live_lines(
+    progress: Progress, elapsed_s: float, width: int, *, solid: bool, judges: bool = False
+) -> list[Line]:
+    """Return the progress for a terminal: a bar with figures, and what runs now.
+
+    Nothing is cut in the middle.
+    """
     room = width - 1  # some terminals wrap a full line
     rate = progress.done / elapsed_s if elapsed_s else 0.0
     eta = _eta(progress, rate)
@@ -174,7 +190,9 @@ def live_lines(progress: Progress, elapsed_s: float, width: int, *, solid: bool,
     shown = [(text, style) for importance, text, style in figures if text and importance <= most]
     left = room - sum(len(text) + 2 for text, _ in shown)
     style: Style = "bad" if progress.errored or (progress.failed and not judges) else "bar"
-    parts = _bar(progress, min(WIDEST_BAR, left), style, solid=solid) if left >= NARROWEST_BAR else []
+    parts = (
+        _bar(progress, min(WIDEST_BAR, left), style, solid=solid) if left >= NARROWEST_BAR else []
+    )
     for text, style in shown:
         parts += [(text, style), ("  ", "plain")]
     now = _now([*progress.now.values()], room)
@@ -204,7 +222,9 @@ def failure_line(row: ResultRow, name: str, width: int, *, mark: str) -> Line:
     outcome, style = trial_outcome(row), FAILED[row.verdict]
     score = "error" if row.verdict == "error" else f"{row.score:.2f}"
     wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
-    reason = f"{wrong[0].name}: {wrong[0].text}" if wrong and row.verdict != "error" else outcome.summary
+    reason = (
+        f"{wrong[0].name}: {wrong[0].text}" if wrong and row.verdict != "error" else outcome.summary
+    )
     before = f"{mark} {on_one_line(name)} {score} "
     return Line.of(
         (f"{mark} ", style),
@@ -215,7 +235,11 @@ def failure_line(row: ResultRow, name: str, width: int, *, mark: str) -> Line:
 
 
 def _eta(progress: Progress, rate: float) -> str | None:
-    return _clock((progress.total - progress.done) / rate) if rate and progress.done < progress.total else None
+    return (
+        _clock((progress.total - progress.done) / rate)
+        if rate and progress.done < progress.total
+        else None
+    )
 
 
 def _clock(seconds: float) -> str:

@@ -15,7 +15,13 @@ from agentv_ci.app.prove.proof_file import proof_text, write_proof
 from agentv_ci.app.prove.prove import ProofOptions, diagnostics_of, prove
 from agentv_ci.app.run.files import RunFiles, require_writable
 from agentv_ci.base.text import counted
-from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_warnings_of
+from agentv_ci.cli.console import (
+    ignoring_lost_output,
+    short,
+    show_diagnostics,
+    show_line,
+    show_warnings_of,
+)
 from agentv_ci.cli.listing import show_table
 from agentv_ci.cli.options import (
     FILE,
@@ -37,7 +43,14 @@ from agentv_ci.contracts.gate import NullAgentsGate
 from agentv_ci.contracts.proof import CaseProof, Judges, Proof
 from agentv_ci.contracts.source import relative
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, Interrupted, UsageError
-from agentv_ci.report.proof import facts, headline, mutants_text, rate_text, unjudged_text, verdict_text
+from agentv_ci.report.proof import (
+    facts,
+    headline,
+    mutants_text,
+    rate_text,
+    unjudged_text,
+    verdict_text,
+)
 
 PROOF = Path(".agentv", "proof.json")
 
@@ -52,12 +65,24 @@ class ProveOptions:
     paths: tuple[str, ...] = paths_argument()
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
     old_plan: str | None = selection_option(
-        "--only-changed", type=FILE, metavar="OLD_PLAN", help="Prove only cases that changed since OLD_PLAN."
+        "--only-changed",
+        type=FILE,
+        metavar="OLD_PLAN",
+        help="Prove only cases that changed since OLD_PLAN.",
     )
-    seed: int = option("--seed", type=int, default=0, show_default=True, help="Choose other mutants and other answers.")
+    seed: int = option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="Choose other mutants and other answers.",
+    )
     workers: int | None = workers_option()
     min_kill_rate: float | None = gate_option(
-        "--min-kill-rate", type=SHARE, metavar="X", help="Require this share of mutants to be killed."
+        "--min-kill-rate",
+        type=SHARE,
+        metavar="X",
+        help="Require this share of mutants to be killed.",
     )
     null_agents: NullAgentsGate | None = gate_option(  # noqa: RUF009  # a declaration
         "--null-agents",
@@ -69,12 +94,21 @@ class ProveOptions:
         type=click.Choice(get_args(Judges)),
         help="Leave judges out, take what they said from --replay, or ask them (default: skip, with --replay replay).",
     )
-    replay: str | None = judge_option("--replay", type=FILE, metavar="DIR", help="Take replies of judges from DIR.")
-    record: str | None = judge_option("--record", type=FILE, metavar="DIR", help="Record replies of judges in DIR.")
-    max_cost: float | None = judge_option(
-        "--max-cost", type=Range(min=0), metavar="USD", help="Ask no judge any more when they have cost USD."
+    replay: str | None = judge_option(
+        "--replay", type=FILE, metavar="DIR", help="Take replies of judges from DIR."
     )
-    out: str | None = option("--out", type=FILE, help=f"Write the proof to FILE (default: {PROOF}).")
+    record: str | None = judge_option(
+        "--record", type=FILE, metavar="DIR", help="Record replies of judges in DIR."
+    )
+    max_cost: float | None = judge_option(
+        "--max-cost",
+        type=Range(min=0),
+        metavar="USD",
+        help="Ask no judge any more when they have cost USD.",
+    )
+    out: str | None = option(
+        "--out", type=FILE, help=f"Write the proof to FILE (default: {PROOF})."
+    )
     form: Literal["text", "json", "github", "sarif"] = option(
         "--format",
         type=click.Choice(["text", "json", "github", "sarif"]),
@@ -92,7 +126,9 @@ class ProveOptions:
         if judges != "live" and (self.record is not None or self.max_cost is not None):
             raise UsageError("--record and --max-cost require --judges live")
         if self.replay is not None and not (cwd / self.replay).is_dir():
-            raise UsageError(f"--replay: '{self.replay}' is not a directory", hint="create it with --record")
+            raise UsageError(
+                f"--replay: '{self.replay}' is not a directory", hint="create it with --record"
+            )
         return ProofOptions(
             seed=self.seed,
             workers=self.workers or 1,
@@ -129,7 +165,9 @@ def command(options: ProveOptions) -> int:
         compiled = only_changed(everything, cwd / options.old_plan)
         left_out = len(everything.plan.cases) - len(compiled.plan.cases)
         total = counted(len(everything.plan.cases), "case")
-        show_line(f"{left_out} of {total} left out: unchanged since {options.old_plan}", "warn", err=True)
+        show_line(
+            f"{left_out} of {total} left out: unchanged since {options.old_plan}", "warn", err=True
+        )
     root, quiet = compiled.origin.root, options.verbosity.quiet
     if not quiet:
         with ignoring_lost_output():
@@ -141,7 +179,10 @@ def command(options: ProveOptions) -> int:
     work = partial(prove, compiled, everything.plan, how)
     try:
         proof = run(
-            work, RunFiles(out, "jsonl"), dotenv_files=compiled.origin.dotenv_files, verbosity=options.verbosity
+            work,
+            RunFiles(out, "jsonl"),
+            dotenv_files=compiled.origin.dotenv_files,
+            verbosity=options.verbosity,
         )
     except Interrupted:
         raise Interrupted("interrupted; no proof was written") from None
@@ -151,7 +192,11 @@ def command(options: ProveOptions) -> int:
         show_line(f"proof: {short(out, cwd)}", "plain")
     if not proof.gate.passed:
         return FAILED
-    return INFRASTRUCTURE if proof.summary.failed_judgements and not proof.summary.judgements else PASSED
+    return (
+        INFRASTRUCTURE
+        if proof.summary.failed_judgements and not proof.summary.judgements
+        else PASSED
+    )
 
 
 def _show(proof: Proof, root: Path, options: ProveOptions) -> None:
@@ -197,7 +242,11 @@ def _diffs(case: CaseProof) -> Iterator[tuple[str, str]]:
     styles = {"-": "bad", "+": "good"}
     for survivor in case.survivors:
         yield f"{survivor.operator}: {survivor.change}", "plain"
-        yield from ((line, styles.get(line[:1], "faint")) for line in survivor.diff.splitlines() if line[:2] != "@@")
+        yield from (
+            (line, styles.get(line[:1], "faint"))
+            for line in survivor.diff.splitlines()
+            if line[:2] != "@@"
+        )
 
 
 def _show_cases(proof: Proof) -> None:
@@ -215,7 +264,19 @@ def _show_cases(proof: Proof) -> None:
         for each in proof.cases
     ]
     show_table(
-        [("place", "case", "reference", "null agents pass", "killed", "survived", "undecided", "kill rate"), *rows],
+        [
+            (
+                "place",
+                "case",
+                "reference",
+                "null agents pass",
+                "killed",
+                "survived",
+                "undecided",
+                "kill rate",
+            ),
+            *rows,
+        ],
         left=3,
     )
 

@@ -32,10 +32,14 @@ class ReportCommandOptions:
 
     results: tuple[str, ...] = argument(nargs=-1, metavar="[RESULTS…]")
     expect_shards: int | None = gate_option(
-        "--expect-shards", type=Count(min=1), help="Fail unless the files are exactly the N shards of one plan."
+        "--expect-shards",
+        type=Count(min=1),
+        help="Fail unless the files are exactly the N shards of one plan.",
     )
     against: BaselineOptions = field(metadata=part(BaselineOptions))
-    out: str | None = report_option("--out", help="Write all rows to FILE, with a run report beside it.")
+    out: str | None = report_option(
+        "--out", help="Write all rows to FILE, with a run report beside it."
+    )
     reports: ReportOptions = field(metadata=part(ReportOptions))
 
 
@@ -65,7 +69,9 @@ def command(options: ReportCommandOptions) -> int:
         reports,
         cwd=cwd,
         expected_shards=options.expect_shards,
-        against=Against(baseline, datetime.now(UTC), against.allow_changes, against.undecided) if baseline else None,
+        against=Against(baseline, datetime.now(UTC), against.allow_changes, against.undecided)
+        if baseline
+        else None,
     )
     show_outcome(outcome, files.written if files is not None else reports.named, cwd)
     return outcome.report.gate.exit_code

@@ -11,7 +11,13 @@ import click
 from agentv_ci.app.results.rescore import prepare_rescoring, rescore
 from agentv_ci.app.run.files import RunFiles
 from agentv_ci.cli.again import options_again
-from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_outcome, show_warning
+from agentv_ci.cli.console import (
+    ignoring_lost_output,
+    show_diagnostics,
+    show_line,
+    show_outcome,
+    show_warning,
+)
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.options import (
     FILE,
@@ -44,7 +50,9 @@ class RescoreOptions:
     paths: tuple[str, ...] = argument(nargs=-1, metavar="[PATH…]")
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
     workers: int | None = workers_option()
-    dry_run: bool = option("--dry-run", group="Run options", is_flag=True, help="Let the mock judge; skip the gate.")
+    dry_run: bool = option(
+        "--dry-run", group="Run options", is_flag=True, help="Let the mock judge; skip the gate."
+    )
     out: str | None = results_option(
         "--out", type=FILE, help="Write the results to FILE (default: <results>.rescored.<format>)."
     )
@@ -54,7 +62,10 @@ class RescoreOptions:
     verbosity: Verbosity = field(metadata=part(Verbosity))
 
     def files(self, results: Path, cwd: Path) -> RunFiles:
-        """Return where results and reports go; raises UsageError for names that contradict the format."""
+        """Return where results and reports go.
+
+        Raises UsageError for names that contradict the format.
+        """
         form = form_and_name(self.form, self.out)
         rescored = cwd / self.out if self.out else results.with_suffix(f".rescored.{form}")
         return RunFiles(rescored, form, self.reports.at(cwd))
@@ -93,7 +104,13 @@ def command(options: RescoreOptions) -> int:
         values={"--threshold": options.gate.threshold},
         dry_run=dry_run,
     )
-    how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run, command=typed_command(), again=again)
+    how = RunOptions(
+        root=origin.root,
+        workers=options.workers,
+        dry_run=dry_run,
+        command=typed_command(),
+        again=again,
+    )
     files = options.files(results, cwd)
     work = partial(rescore, rescoring, Overrides(**vars(options.gate)), how, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbosity=options.verbosity)

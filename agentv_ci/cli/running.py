@@ -38,7 +38,10 @@ def run(
     verbosity: Verbosity,
     judges: bool = False,
 ) -> T:
-    """Do the work of a command until it ends or is interrupted; `judges`: it is about judges, not answers."""
+    """Do the work of a command until it ends or is interrupted.
+
+    `judges`: it is about judges, not answers.
+    """
     environment = system_environment(with_dotenv(os.environ, dotenv_files))
     _allow_connections()
     # The plan stays until the end: the garbage collector need not scan it again and again.
@@ -66,7 +69,9 @@ def run(
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         raise Interrupted("interrupted; finished rows are kept") from error
     except OSError as error:
-        raise UsageError(f"cannot write '{error.filename or files.results}': {error.strerror}") from error
+        raise UsageError(
+            f"cannot write '{error.filename or files.results}': {error.strerror}"
+        ) from error
 
 
 def _allow_connections() -> None:
@@ -79,7 +84,10 @@ def _allow_connections() -> None:
 
 
 def _end_on_signals() -> None:
-    """On Ctrl-C, SIGTERM and a closed terminal, kill children and keep finished rows; on a second signal, exit."""
+    """On Ctrl-C, SIGTERM and a closed terminal, kill children and keep finished rows.
+
+    On a second signal, exit.
+    """
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None, "a coroutine runs in a task"
     # Ignored signals stay ignored, as under `nohup` and in background jobs of a shell.

@@ -13,7 +13,11 @@ from agentv_ci.jsonschema.schemas import TITLES, SchemaName, schema_id, text
 
 @click.command("schema")
 @click.argument("name", required=False)
-@click.option("--with-plugins", is_flag=True, help="Add the settings of installed plugins (eval-v2 and targets-v2).")
+@click.option(
+    "--with-plugins",
+    is_flag=True,
+    help="Add the settings of installed plugins (eval-v2 and targets-v2).",
+)
 @color_option
 def command(name: str | None, *, with_plugins: bool) -> int:
     """List the published JSON Schemas, or print one.
@@ -26,7 +30,10 @@ def command(name: str | None, *, with_plugins: bool) -> int:
     """
     if name is None:
         if with_plugins:
-            raise UsageError("--with-plugins needs the name of a schema", hint="write: schema eval-v2 --with-plugins")
+            raise UsageError(
+                "--with-plugins needs the name of a schema",
+                hint="write: schema eval-v2 --with-plugins",
+            )
         for known, title in TITLES.items():
             click.echo(f"{known:<16}  {title:<30}  {schema_id(known)}")
         return PASSED
@@ -34,7 +41,9 @@ def command(name: str | None, *, with_plugins: bool) -> int:
         if known == name:
             click.echo(_with_plugins(known) if with_plugins else text(known), nl=False)
             return PASSED
-    raise UsageError(f"unknown schema '{name}'{did_you_mean(name, TITLES)}; available: {listed(TITLES)}")
+    raise UsageError(
+        f"unknown schema '{name}'{did_you_mean(name, TITLES)}; available: {listed(TITLES)}"
+    )
 
 
 def _with_plugins(name: SchemaName) -> str:

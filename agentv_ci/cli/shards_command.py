@@ -40,7 +40,11 @@ class ShardsOptions:
 
     paths: tuple[str, ...] = paths_argument()
     most: int = option(
-        "--max", type=Count(min=1), default=MOST_JOBS, show_default=True, help="Split into at most N shards."
+        "--max",
+        type=Count(min=1),
+        default=MOST_JOBS,
+        show_default=True,
+        help="Split into at most N shards.",
     )
     target_minutes: float | None = option(
         "--target-minutes",
@@ -49,9 +53,13 @@ class ShardsOptions:
         help="Take only as many shards as it needs for each to take about M minutes.",
     )
     balance: str | None = option(
-        "--balance", type=FILE, help="Make shards take equally long, by the durations in these results."
+        "--balance",
+        type=FILE,
+        help="Make shards take equally long, by the durations in these results.",
     )
-    workers: int | None = workers_option(help="Estimate shards that run N cases in parallel (default: as in targets).")
+    workers: int | None = workers_option(
+        help="Estimate shards that run N cases in parallel (default: as in targets)."
+    )
     repeat: int | None = option("--repeat", type=Count(min=1), help="Count N trials of every case.")
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
     form: Literal["text", "json", "github"] = option(
@@ -88,15 +96,25 @@ def command(options: ShardsOptions) -> int:
         case "json":
             click.echo(planned.model_dump_json(indent=2))
         case "github":
-            click.echo(f"shards={json.dumps([*range(1, len(planned.shards) + 1)])}\ntotal={len(planned.shards)}")
+            click.echo(
+                f"shards={json.dumps([*range(1, len(planned.shards) + 1)])}\ntotal={len(planned.shards)}"
+            )
         case "text":
             _show(planned)
     return PASSED
 
 
 def _show(planned: PlannedShards) -> None:
-    rows = [(each.shard, str(each.cases), str(each.trials), f"{each.minutes:.1f}") for each in planned.shards]
+    rows = [
+        (each.shard, str(each.cases), str(each.trials), f"{each.minutes:.1f}")
+        for each in planned.shards
+    ]
     show_table([("shard", "cases", "trials", "minutes"), *rows], left=1)
-    basis = {"durations": "the durations of an earlier run", "sizes": "the sizes of questions and the kinds of targets"}
+    basis = {
+        "durations": "the durations of an earlier run",
+        "sizes": "the sizes of questions and the kinds of targets",
+    }
     shards = counted(len(rows), "shard")
-    click.echo(f"{shards}, the longest about {planned.minutes:.1f} min, estimated from {basis[planned.basis]}")
+    click.echo(
+        f"{shards}, the longest about {planned.minutes:.1f} min, estimated from {basis[planned.basis]}"
+    )

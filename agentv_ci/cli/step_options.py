@@ -43,24 +43,36 @@ class PassedOn:
 
     targets: str | None = eval_input("--targets", metavar="FILE", help="Use this targets file.")
     target: str | None = eval_input(
-        "--target", metavar="NAME", help="Run every case against this target; several, one per line."
+        "--target",
+        metavar="NAME",
+        help="Run every case against this target; several, one per line.",
     )
     workers: str | None = eval_input("--workers", metavar="N", help="Run N cases in parallel.")
     repeat: str | None = eval_input("--repeat", metavar="N", help="Run N trials of every case.")
-    threshold: str | None = eval_input("--threshold", metavar="X", help="Pass a case that scores at least X.")
+    threshold: str | None = eval_input(
+        "--threshold", metavar="X", help="Pass a case that scores at least X."
+    )
     min_pass_rate: str | None = eval_input(
         "--min-pass-rate", metavar="X", help="Require this pass rate of graded cases."
     )
-    min_mean_score: str | None = eval_input("--min-mean-score", metavar="X", help="Require this mean score.")
+    min_mean_score: str | None = eval_input(
+        "--min-mean-score", metavar="X", help="Require this mean score."
+    )
     max_errors: str | None = eval_input("--max-errors", metavar="N", help="Allow at most N errors.")
-    max_cost: str | None = eval_input("--max-cost", metavar="USD", help="Stop and fail when the run costs more.")
+    max_cost: str | None = eval_input(
+        "--max-cost", metavar="USD", help="Stop and fail when the run costs more."
+    )
     baseline: str | None = eval_input("--baseline", metavar="FILE", help=BASELINE_HELP)
     only_changed: str | None = eval_input(
-        "--only-changed", metavar="OLD_PLAN", help="Run only cases that are new or changed since OLD_PLAN."
+        "--only-changed",
+        metavar="OLD_PLAN",
+        help="Run only cases that are new or changed since OLD_PLAN.",
     )
     shard: str | None = eval_input("--shard", metavar="I/N", help="Run only shard I of N.")
     balance: str | None = eval_input(
-        "--balance", metavar="FILE", help="Make shards take equally long, by the durations in these results."
+        "--balance",
+        metavar="FILE",
+        help="Make shards take equally long, by the durations in these results.",
     )
 
 
@@ -84,7 +96,9 @@ class Modes:
         "default branch to it.",
     )
     check: bool = publish_input(
-        "--check", is_flag=True, help="Create a check run with all annotations; requires `checks: write`."
+        "--check",
+        is_flag=True,
+        help="Create a check run with all annotations; requires `checks: write`.",
     )
     annotations: Literal["all", "failures", "none"] = publish_input(
         "--annotations",
@@ -126,7 +140,9 @@ class StepOptions:
         metavar="TOOL",
         help="Name the tool that wrote these results, as in `adopt --from`.",
     )
-    validate_only: bool = action_input("--validate-only", is_flag=True, help="Check the documents; do not run them.")
+    validate_only: bool = action_input(
+        "--validate-only", is_flag=True, help="Check the documents; do not run them."
+    )
     env_file: str | None = action_input(
         "--env-file",
         type=FILE,
@@ -134,16 +150,27 @@ class StepOptions:
         help="Load environment variables from FILE; existing ones take precedence.",
     )
     args: str = action_input(
-        "--args", default="", metavar="FLAGS", help="Pass these flags to `eval` or `validate`, quoted as in a shell."
+        "--args",
+        default="",
+        metavar="FLAGS",
+        help="Pass these flags to `eval` or `validate`, quoted as in a shell.",
     )
     results_dir: str = results_dir_option()
     quarantine: str | None = action_input(
-        "--quarantine", type=FILE, metavar="FILE", help="Use this quarantine, which `github base` has read."
+        "--quarantine",
+        type=FILE,
+        metavar="FILE",
+        help="Use this quarantine, which `github base` has read.",
     )
     base_tree: str | None = action_input(
-        "--base-tree", type=FILE, metavar="DIR", help="Compare with these files of the base branch, of `github base`."
+        "--base-tree",
+        type=FILE,
+        metavar="DIR",
+        help="Compare with these files of the base branch, of `github base`.",
     )
-    base_problem: str | None = action_input("--base-problem", metavar="TEXT", help="Say why there are no such files.")
+    base_problem: str | None = action_input(
+        "--base-problem", metavar="TEXT", help="Say why there are no such files."
+    )
     gate_from: GateFrom = action_input(  # noqa: RUF009  # a declaration
         "--gate-from",
         type=click.Choice(["base", "head"]),
@@ -159,10 +186,14 @@ class StepOptions:
         help="Report cases of the base branch that a pull request lacks; fail, also fail the gate.",
     )
     runner_files: tuple[str, ...] = option(FILE_OPTION, multiple=True, hidden=True)
-    exit_zero: bool = option("--exit-zero", is_flag=True, help="Exit with 0; `github publish` has the exit code.")
+    exit_zero: bool = option(
+        "--exit-zero", is_flag=True, help="Exit with 0; `github publish` has the exit code."
+    )
     passed_on: PassedOn = field(metadata=part(PassedOn))
     dry_run: bool = eval_input(
-        "--dry-run", is_flag=True, help="Score the reference answers instead of asking; skip the gate."
+        "--dry-run",
+        is_flag=True,
+        help="Score the reference answers instead of asking; skip the gate.",
     )
     prove: Literal["off", "report", "gate"] = action_input(
         "--prove",
@@ -187,9 +218,15 @@ class StepOptions:
     def flags(self) -> Iterator[str]:
         """Yield the inputs that are flags of `eval` or `validate`."""
         for name, value in vars(self.passed_on).items():
-            if value and (not self.validate_only or name == "targets") and (not self.adopts or name in OF_ADOPTED):
+            if (
+                value
+                and (not self.validate_only or name == "targets")
+                and (not self.adopts or name in OF_ADOPTED)
+            ):
                 flag = f"--{name.replace('_', '-')}"
-                yield from (f"{flag}={each}" for each in (_lines(value) if name == "target" else [value]))
+                yield from (
+                    f"{flag}={each}" for each in (_lines(value) if name == "target" else [value])
+                )
         if self.adopts:
             yield f"--from={self.results_from}"
         elif self.dry_run and not self.validate_only:

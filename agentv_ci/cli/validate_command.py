@@ -31,10 +31,14 @@ class ValidateOptions:
         help="Print text for people, JSON for programs, annotations for a GitHub workflow, or SARIF for code scanning.",
     )
     strict: bool = option("--strict", is_flag=True, help="Fail on warnings too.")
-    jobs: int | None = option("--jobs", type=Count(min=1), help="Use N processes (default: one per core).")
+    jobs: int | None = option(
+        "--jobs", type=Count(min=1), help="Use N processes (default: one per core)."
+    )
     targets: str | None = targets_option(group="Options")
     explains_isolation: bool = option(
-        "--explain-isolation", is_flag=True, help="Say which isolation of workspaces this machine has, and stop."
+        "--explain-isolation",
+        is_flag=True,
+        help="Say which isolation of workspaces this machine has, and stop.",
     )
 
 
@@ -75,7 +79,9 @@ def check(options: ValidateOptions) -> Checks:
     """Check all documents in the paths."""
     jobs = options.jobs or _cores()
     today = datetime.now(UTC).date()
-    return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), today=today, jobs=jobs)
+    return check_paths(
+        options.paths, targets=options.targets, cwd=Path.cwd(), today=today, jobs=jobs
+    )
 
 
 def show_checks(checks: Checks, options: ValidateOptions) -> int:
@@ -88,7 +94,9 @@ def show_checks(checks: Checks, options: ValidateOptions) -> int:
         written = document(checks.files, checks.skipped, strict=strict)
         click.echo(render(written, form, lambda path: _relative(path, roots[path])), nl=False)
     if not checks.files:
-        raise NothingToRun(f"no eval, targets or config document in {listed(options.paths)}", NO_EVALS_HINT)
+        raise NothingToRun(
+            f"no eval, targets or config document in {listed(options.paths)}", NO_EVALS_HINT
+        )
     if form == "text":
         for each in checks.files:
             show_diagnostics(each.diagnostics, err=False)
@@ -105,7 +113,11 @@ def _cores() -> int:
 
 
 def _relative(path: str, root: Path) -> str:
-    return Path(path).relative_to(root).as_posix() if Path(path).is_relative_to(root) else Path(path).as_posix()
+    return (
+        Path(path).relative_to(root).as_posix()
+        if Path(path).is_relative_to(root)
+        else Path(path).as_posix()
+    )
 
 
 def _show_summary(checks: Checks, *, strict: bool) -> None:

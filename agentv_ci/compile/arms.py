@@ -17,7 +17,13 @@ from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.experiment import ExperimentDocument
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite, named_targets
 from agentv_ci.contracts.plan_evaluators import PlanPairwiseJudgeEvaluator
-from agentv_ci.contracts.plan_parts import FilePart, FileReference, PlanFile, PlanMessage, PlanWorkspace
+from agentv_ci.contracts.plan_parts import (
+    FilePart,
+    FileReference,
+    PlanFile,
+    PlanMessage,
+    PlanWorkspace,
+)
 from agentv_ci.contracts.targets import Target
 
 
@@ -35,14 +41,19 @@ class ArmChanges(Struct, frozen=True):
 
 
 def changed(plan: Plan, arm: ArmChanges) -> Plan:
-    """Return the cases of an arm, without new digests; its target, if changed, has a key of its own."""
+    """Return the cases of an arm, without new digests.
+
+    Its target, if changed, has a key of its own.
+    """
     cases = [_changed_case(case, arm) for case in plan.cases]
     targets = dict(plan.targets)
     if arm.env:
         for key in dict.fromkeys(case.target for case in cases):
             targets[f"{key}@{arm.name}"] = with_variables(targets[key], arm.env)
         cases = [case.model_copy(update={"target": f"{case.target}@{arm.name}"}) for case in cases]
-    return plan.model_copy(update={"cases": tuple(cases), "targets": targets, "files": {**plan.files, **arm.files}})
+    return plan.model_copy(
+        update={"cases": tuple(cases), "targets": targets, "files": {**plan.files, **arm.files}}
+    )
 
 
 def with_variables(target: Target, env: Mapping[str, str]) -> Target:
@@ -58,19 +69,33 @@ def _changed_case(case: PlanCase, arm: ArmChanges) -> PlanCase:
         update["system_prompt"] = arm.system_prompt
     if arm.guidelines:
         update["input_messages"] = (*_guided(case.input_messages, arm.guidelines),)
-        update["guidelines"] = tuple({each.sha256: each for each in (*arm.guidelines, *case.guidelines)}.values())
+        update["guidelines"] = tuple(
+            {each.sha256: each for each in (*arm.guidelines, *case.guidelines)}.values()
+        )
     if case.workspace is not None:
-        files = {path: arm.replaced[own] for own, path in _in_workspace(case.workspace, arm.replaced)}
-        update["workspace"] = case.workspace.model_copy(update={"files": {**case.workspace.files, **files}})
+        files = {
+            path: arm.replaced[own] for own, path in _in_workspace(case.workspace, arm.replaced)
+        }
+        update["workspace"] = case.workspace.model_copy(
+            update={"files": {**case.workspace.files, **files}}
+        )
     return case.model_copy(update=update)
 
 
-def _guided(messages: Sequence[PlanMessage], guidelines: Sequence[FileReference]) -> Iterator[PlanMessage]:
+def _guided(
+    messages: Sequence[PlanMessage], guidelines: Sequence[FileReference]
+) -> Iterator[PlanMessage]:
     """Yield the messages, with the guidelines before the first one of the user."""
-    parts = tuple(FilePart(type="guideline", path=each.path, sha256=each.sha256) for each in guidelines)
+    parts = tuple(
+        FilePart(type="guideline", path=each.path, sha256=each.sha256) for each in guidelines
+    )
     place = next((number for number, each in enumerate(messages) if each.role == "user"), 0)
     for number, each in enumerate(messages):
-        yield each.model_copy(update={"content": (*parts, *each.content)}) if number == place else each
+        yield (
+            each.model_copy(update={"content": (*parts, *each.content)})
+            if number == place
+            else each
+        )
 
 
 def _in_workspace(workspace: PlanWorkspace, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -90,7 +115,9 @@ def in_workspaces(plan: Plan, arm: ArmChanges) -> Iterator[str]:
             yield from (own for own, _ in _in_workspace(case.workspace, arm.replaced))
 
 
-def interleaved(plans: Sequence[Plan], document: ExperimentDocument, context: DocumentContext) -> Plan:
+def interleaved(
+    plans: Sequence[Plan], document: ExperimentDocument, context: DocumentContext
+) -> Plan:
     """Return one plan with the cases of all arms: those of a case together, clusters, cases and arms in random order.
 
     Each case also has the evaluators that compare arms; their judges are among the targets of the context.
@@ -107,7 +134,9 @@ def interleaved(plans: Sequence[Plan], document: ExperimentDocument, context: Do
         targets.compiled |= plan.targets
         cases += plan.cases
     if pairwise := [*_pairwise(document, context, targets)]:
-        cases = [case.model_copy(update={"evaluators": (*case.evaluators, *pairwise)}) for case in cases]
+        cases = [
+            case.model_copy(update={"evaluators": (*case.evaluators, *pairwise)}) for case in cases
+        ]
     used = {key for case in cases for key in named_targets(case)}
     head = plans[0].model_copy(
         update={
@@ -133,7 +162,9 @@ def _pairwise(
 
 def _open(suite: PlanSuite) -> PlanSuite:
     """Return a suite whose gate quality cannot fail: the verdict of an experiment is that of its comparison."""
-    gate = suite.gate.model_copy(update={"min_pass_rate": 0.0, "min_mean_score": None, "validators": "warn"})
+    gate = suite.gate.model_copy(
+        update={"min_pass_rate": 0.0, "min_mean_score": None, "validators": "warn"}
+    )
     return suite.model_copy(update={"gate": gate})
 
 

@@ -29,7 +29,11 @@ from agentv_ci.contracts.evals import (
 from agentv_ci.contracts.gate import Gate, ValidatorUse, increases_of
 from agentv_ci.contracts.judge_evaluators import RUBRICS_NAME, prompt_path
 from agentv_ci.contracts.plan import PlanCase, PlanGate, PlanSource, PlanSuite, PlanValidator
-from agentv_ci.contracts.plan_evaluators import PlanEvaluator, PlanLlmJudgeEvaluator, PlanRubricEvaluator
+from agentv_ci.contracts.plan_evaluators import (
+    PlanEvaluator,
+    PlanLlmJudgeEvaluator,
+    PlanRubricEvaluator,
+)
 from agentv_ci.contracts.plan_parts import (
     AttachmentPart,
     FilePart,
@@ -54,13 +58,17 @@ DEFAULT_MAX_RETRIES = 2
 
 
 NO_JUDGE = ""
-"""The judge of a case that is not selected, if it needs one; `validate` reports a missing judge of any other."""
+"""The judge of a case that is not selected, if it needs one; `validate` reports a missing judge of
+any other.
+"""
 
 
 def compile_suite(
     checked: CheckedDocument, context: DocumentContext, files: Files, targets: Targets
 ) -> tuple[PlanSuite, Iterator[PlanCase | None]]:
-    """Return an eval file's suite, and its selected cases one by one; None for one that `only` leaves out.
+    """Return an eval file's suite, and its selected cases one by one.
+
+    None for one that `only` leaves out.
 
     The cases have no digests yet.
     """
@@ -119,7 +127,9 @@ class _CaseCompiler:
         self._context = context
         self._files = files
         self._targets = targets
-        self._guideline_patterns = tuple(_given(context.config.guideline_patterns, DEFAULT_GUIDELINE_PATTERNS))
+        self._guideline_patterns = tuple(
+            _given(context.config.guideline_patterns, DEFAULT_GUIDELINE_PATTERNS)
+        )
         self._marks = source.items("evalcases")
         self._path = suite
         written = document.system_prompt
@@ -130,23 +140,32 @@ class _CaseCompiler:
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml, self._workspaces)
 
     def written(self, index: int, case: EvalCase) -> Iterator[tuple[EvalCase, PlanSource]]:
-        """Yield a case, or the cases of its rows; raises InvalidInput if the rows changed since they were checked."""
+        """Yield a case, or the cases of its rows.
+
+        Raises InvalidInput if the rows changed since they were checked.
+        """
         if not case.is_template:
             start, end, _ = self._marks[index]
             yield (
                 case,
-                PlanSource(path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1),
+                PlanSource(
+                    path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1
+                ),
             )
             return
         for each in filled_cases(case, ("evalcases", index), self._source, self._context.read_rows):
             if isinstance(each, DataProblem):
                 raise InvalidInput([problem_diagnostic(each)])
             path = relative(each.row.path, self._source.root)
-            place = PlanSource(path=path, line=each.row.line, column=each.row.column, end_line=each.row.end_line)
+            place = PlanSource(
+                path=path, line=each.row.line, column=each.row.column, end_line=each.row.end_line
+            )
             try:
                 yield EvalCase.model_validate(each.data), place
             except ValidationError as error:
-                changed = DataProblem("AV331", "the row has changed since it was checked", *each.row[1:4])
+                changed = DataProblem(
+                    "AV331", "the row has changed since it was checked", *each.row[1:4]
+                )
                 raise InvalidInput([problem_diagnostic(changed)]) from error
 
     def compile(self, case: EvalCase, place: PlanSource) -> Iterator[PlanCase]:
@@ -155,7 +174,11 @@ class _CaseCompiler:
         own = [name for _, name in self._document.targets_of(0, case)]
         inputs = tuple(map(self._input_message, case.inputs))
         expected = tuple(map(self._expected_message, case.expectations))
-        repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
+        repeat = (
+            execution.repeat
+            if isinstance(execution.repeat, Repeat)
+            else Repeat(max=execution.repeat or 1)
+        )
         seeds = execution.seeds or ()
         for name in self._context.target_names or own or [DEFAULT_TARGET]:
             target = find_target(self._context.target_list, name)
@@ -192,17 +215,28 @@ class _CaseCompiler:
             )
 
     def _input_message(self, message: InputMessage) -> PlanMessage:
-        return PlanMessage(role=message.role, name=message.name, content=self._parts(message.content, guidelines=True))
+        return PlanMessage(
+            role=message.role,
+            name=message.name,
+            content=self._parts(message.content, guidelines=True),
+        )
 
     def _expected_message(self, message: ExpectedMessage) -> PlanMessage:
-        """Return an expected message; every file in it is content, even if it matches a guideline pattern."""
+        """Return an expected message.
+
+        Every file in it is content, even if it matches a guideline pattern.
+        """
         content = message.content
         return PlanMessage(
             role=message.role,
             name=message.name,
-            content=() if content is None or isinstance(content, dict) else self._parts(content, guidelines=False),
+            content=()
+            if content is None or isinstance(content, dict)
+            else self._parts(content, guidelines=False),
             value=content if isinstance(content, dict) else None,
-            tool_calls=tuple(PlanToolCall(**call.model_dump()) for call in message.tool_calls or ()),
+            tool_calls=tuple(
+                PlanToolCall(**call.model_dump()) for call in message.tool_calls or ()
+            ),
         )
 
     def _parts(self, content: Content, *, guidelines: bool) -> tuple[Part, ...]:
@@ -216,24 +250,36 @@ class _CaseCompiler:
         if block.type == "text":
             return TextPart(text=block.value)
         if block.type in ("image", "document") and is_url(block.value):
-            return AttachmentPart(type=block.type, url=block.value, media_type=url_media_type(block.value))
+            return AttachmentPart(
+                type=block.type, url=block.value, media_type=url_media_type(block.value)
+            )
         file = self._files.add(self._source, block.value)
         if block.type != "file":
             media_type = media_type_of(self._files.content(file.sha256))
-            return AttachmentPart(type=block.type, path=file.path, sha256=file.sha256, media_type=media_type)
+            return AttachmentPart(
+                type=block.type, path=file.path, sha256=file.sha256, media_type=media_type
+            )
         is_guideline = guidelines and _matches(file.path, self._guideline_patterns)
-        return FilePart(type="guideline" if is_guideline else "file", path=file.path, sha256=file.sha256)
+        return FilePart(
+            type="guideline" if is_guideline else "file", path=file.path, sha256=file.sha256
+        )
 
     def _compile_evaluators(self, case: EvalCase, target: Target) -> tuple[PlanEvaluator, ...]:
         def judge(name: str | None) -> str:
             found = judge_of(self._context.target_list, target, name)
             return self._add(found) if found is not None else NO_JUDGE
 
-        compiled = [self._evaluators.compile(each, judge) for each in self._document.evaluators_of(case)]
+        compiled = [
+            self._evaluators.compile(each, judge) for each in self._document.evaluators_of(case)
+        ]
         if case.rubrics:
-            own = PlanRubricEvaluator(name=RUBRICS_NAME, rubrics=rubrics(case.rubrics), target=judge(None))
+            own = PlanRubricEvaluator(
+                name=RUBRICS_NAME, rubrics=rubrics(case.rubrics), target=judge(None)
+            )
             return (own, *compiled)
-        return tuple(compiled) or (PlanLlmJudgeEvaluator(name=DEFAULT_JUDGE_NAME, target=judge(None)),)
+        return tuple(compiled) or (
+            PlanLlmJudgeEvaluator(name=DEFAULT_JUDGE_NAME, target=judge(None)),
+        )
 
     def _add(self, target: Target) -> str:
         assert self._context.targets is not None

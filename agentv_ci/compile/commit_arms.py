@@ -37,13 +37,18 @@ def _case(case: PlanCase, then: PlanCase, tree: str, key: str) -> PlanCase:
             "system_prompt": then.system_prompt,
             "input_messages": then.input_messages,
             "guidelines": then.guidelines,
-            "workspace": _moved_workspace(then.workspace, tree) if then.workspace is not None else None,
+            "workspace": _moved_workspace(then.workspace, tree)
+            if then.workspace is not None
+            else None,
         }
     )
 
 
 def _key(case: PlanCase, key: str) -> str:
-    """Return the key of a target; a command without a folder runs in that of the eval file, so each has its own."""
+    """Return the key of a target.
+
+    A command without a folder runs in that of the eval file, so each has its own.
+    """
     return f"{case.target}@{key}:{dirname(case.suite) or '.'}"
 
 
@@ -54,15 +59,23 @@ def _targets(then: Plan, tree: str, key: str) -> Iterator[tuple[str, Target]]:
 
 def _moved_target(target: Target, tree: str, folder: str) -> Target:
     """Return a target whose paths lead to the files of the commit."""
-    moved: dict[str, object] = {name: _moved(getattr(target, name), tree) for name in type(target).paths}
+    moved: dict[str, object] = {
+        name: _moved(getattr(target, name), tree) for name in type(target).paths
+    }
     moved |= {
-        name: _moved(program, tree) for name in type(target).programs if "/" in (program := getattr(target, name) or "")
+        name: _moved(program, tree)
+        for name in type(target).programs
+        if "/" in (program := getattr(target, name) or "")
     }
     if isinstance(target, CliTarget) and target.cwd is None:
         moved["cwd"] = join(tree, folder)
     if isinstance(target, (CliTarget, AgentTarget)) and target.sources:
-        moved["sources"] = tuple(f"{sha256}  {join(tree, name)}" for name, sha256 in names_of(target.sources).items())
-    return target.model_copy(update={name: value for name, value in moved.items() if value is not None})
+        moved["sources"] = tuple(
+            f"{sha256}  {join(tree, name)}" for name, sha256 in names_of(target.sources).items()
+        )
+    return target.model_copy(
+        update={name: value for name, value in moved.items() if value is not None}
+    )
 
 
 def _moved_workspace(workspace: PlanWorkspace, tree: str) -> PlanWorkspace:

@@ -19,8 +19,13 @@ from agentv_ci.jsonschema.schemas import schema_id
 class Compilation:
     """Compiles documents case by case, so that a plan need not fit in memory."""
 
-    def __init__(self, documents: Iterable[tuple[CheckedDocument, DocumentContext]], *, read_bytes: ReadBytes) -> None:
-        """Take valid eval documents; their contexts select the cases. The plan may have no cases."""
+    def __init__(
+        self, documents: Iterable[tuple[CheckedDocument, DocumentContext]], *, read_bytes: ReadBytes
+    ) -> None:
+        """Take valid eval documents; their contexts select the cases.
+
+        The plan may have no cases.
+        """
         self._documents = documents
         self._files = Files(read_bytes)
         self._targets = Targets()
@@ -29,10 +34,15 @@ class Compilation:
         self._digests = CaseDigests(self._targets.compiled, self._prices)
         self._needs = Needs()
         self.left_out = 0
-        """Number of selected cases so far that do not run because others of their files have `only`."""
+        """Number of selected cases so far that do not run because others of their files have
+        `only`.
+        """
 
     def cases(self) -> Iterator[PlanCase]:
-        """Yield the cases in order, once; each document is requested when the ones before it are done."""
+        """Yield the cases in order, once.
+
+        Each document is requested when the ones before it are done.
+        """
         for checked, context in self._documents:
             suite, cases = compile_suite(checked, context, self._files, self._targets)
             self._suites.append(suite)

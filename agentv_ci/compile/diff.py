@@ -1,4 +1,7 @@
-"""Compare two plans: which cases changed, and why. The reasons come from the content of the digests."""
+"""Compare two plans: which cases changed, and why.
+
+The reasons come from the content of the digests.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ UNSHOWN = frozenset({"headers", "env"})
 
 
 def diff(old: Plan, new: Plan) -> PlanDiff:
-    """Return the added, removed and changed cases. A case that only moved to another file is unchanged."""
+    """Return the added, removed and changed cases.
+
+    A case that only moved to another file is unchanged.
+    """
     match = matching(*(map(plan.key_of, heads_of(plan)) for plan in (old, new)))
     before, after = ({match(plan.key_of(case)): case for case in plan.cases} for plan in (old, new))
     older, newer = (CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new))
@@ -50,7 +56,9 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
     ]
     gone = {key: case for key, case in before.items() if key not in after}
     come = {key: case for key, case in after.items() if key not in before}
-    return PlanDiff(added=_unmoved(come, gone), removed=_unmoved(gone, come), changed=tuple(changed))
+    return PlanDiff(
+        added=_unmoved(come, gone), removed=_unmoved(gone, come), changed=tuple(changed)
+    )
 
 
 _Cases = Mapping[tuple[str, ...], PlanCase]
@@ -69,11 +77,15 @@ def _unmoved(cases: _Cases, others: _Cases) -> tuple[NamedCase, ...]:
 
 
 def _named(key: tuple[str, ...], case: PlanCase) -> dict[str, str]:
-    row = {} if case.source.path == case.suite else {"row": f"{case.source.path}:{case.source.line}"}
+    row = (
+        {} if case.source.path == case.suite else {"row": f"{case.source.path}:{case.source.line}"}
+    )
     return dict(zip(("suite", "id", "target"), key, strict=False)) | row
 
 
-def reasons(older: CaseDigests, newer: CaseDigests, old: PlanCase, new: PlanCase) -> tuple[str, ...]:
+def reasons(
+    older: CaseDigests, newer: CaseDigests, old: PlanCase, new: PlanCase
+) -> tuple[str, ...]:
     """Return why two cases have different digests; nothing if they would have the same."""
     before, after = older.content(old), newer.content(new)
     found: list[str] = []
@@ -83,14 +95,18 @@ def reasons(older: CaseDigests, newer: CaseDigests, old: PlanCase, new: PlanCase
             case "inputMessages":
                 found += _in_messages("input message", old.input_messages, new.input_messages)
             case "expectedMessages":
-                found += _in_messages("expected message", old.expected_messages, new.expected_messages)
+                found += _in_messages(
+                    "expected message", old.expected_messages, new.expected_messages
+                )
             case "target":
                 names = older.targets[old.target].name, newer.targets[new.target].name
                 found += [f"target {names[0]} → {names[1]}"] if names[0] != names[1] else []
                 found += _in_settings("target", before[key], after[key])
             case "evaluators":
                 found += _in_evaluators("evaluator", _by_name(old, before), _by_name(new, after))
-            case "prices" | "delay" if key not in before or key not in after or "target" in different:
+            case "prices" | "delay" if (
+                key not in before or key not in after or "target" in different
+            ):
                 pass  # caused by another evaluator or target, which is reported there
             case "threshold":
                 found.append(_change(key, before[key], after[key]))
@@ -108,7 +124,10 @@ def _different(before: JsonValue, after: JsonValue) -> list[str]:
 
 
 def _in_parts(
-    label: str, old: Mapping[str, T], new: Mapping[str, T], inside: Callable[[str, T, T], Iterator[str]]
+    label: str,
+    old: Mapping[str, T],
+    new: Mapping[str, T],
+    inside: Callable[[str, T, T], Iterator[str]],
 ) -> Iterator[str]:
     """Yield added and removed parts, and what changed `inside` the others."""
     for key in {**old, **new}:
@@ -128,7 +147,9 @@ def _in_message(label: str, old: PlanMessage, new: PlanMessage) -> Iterator[str]
         yield from list(_in_turn(label, different, old, new)) or [f"{label} changed"]
 
 
-def _in_turn(label: str, different: Sequence[str], old: PlanMessage, new: PlanMessage) -> Iterator[str]:
+def _in_turn(
+    label: str, different: Sequence[str], old: PlanMessage, new: PlanMessage
+) -> Iterator[str]:
     if "role" in different:
         yield f"{label} role {old.role} → {new.role}"
     if "tool_calls" in different:
@@ -138,7 +159,10 @@ def _in_turn(label: str, different: Sequence[str], old: PlanMessage, new: PlanMe
         file: other
         for file, part in before.items()
         for other, same in after.items()
-        if file not in after and other not in before and file[0] == other[0] and part.sha256 == same.sha256 is not None
+        if file not in after
+        and other not in before
+        and file[0] == other[0]
+        and part.sha256 == same.sha256 is not None
     }
     for file in {**before, **after}:
         named = " ".join(file)
@@ -180,10 +204,15 @@ Scored = tuple[PlanEvaluator, JsonObject]
 
 def _by_name(owner: PlanCase | PlanCompositeEvaluator, content: JsonObject) -> Mapping[str, Scored]:
     contents = objects_at(content, "evaluators")
-    return {f"'{each.name}'": (each, of_each) for each, of_each in zip(owner.evaluators, contents, strict=True)}
+    return {
+        f"'{each.name}'": (each, of_each)
+        for each, of_each in zip(owner.evaluators, contents, strict=True)
+    }
 
 
-def _in_evaluators(what: str, old: Mapping[str, Scored], new: Mapping[str, Scored]) -> Iterator[str]:
+def _in_evaluators(
+    what: str, old: Mapping[str, Scored], new: Mapping[str, Scored]
+) -> Iterator[str]:
     yield from _in_parts(what, old, new, _in_evaluator)
     if [name for name in old if name in new] != [name for name in new if name in old]:
         yield f"order of {what}s changed"
@@ -204,7 +233,9 @@ def _in_setting(label: str, key: str, older: Scored, newer: Scored) -> Iterator[
         case "target", _, _:
             yield from _in_settings(f"{label} judge", before[key], after[key])
         case "evaluators", PlanCompositeEvaluator(), PlanCompositeEvaluator():
-            yield from _in_evaluators(f"{label} member", _by_name(old, before), _by_name(new, after))
+            yield from _in_evaluators(
+                f"{label} member", _by_name(old, before), _by_name(new, after)
+            )
         case "aggregator", PlanCompositeEvaluator(), PlanCompositeEvaluator():
             yield from _in_aggregator(label, old.aggregator, new.aggregator)
         case "argv" | "files", PlanScript(), PlanScript():
@@ -215,7 +246,10 @@ def _in_setting(label: str, key: str, older: Scored, newer: Scored) -> Iterator[
             yield f"{label} {key} changed"
         case _:
             # Defaults are not in the content.
-            full = (each.model_dump(mode="json", by_alias=True) | content for each, content in (older, newer))
+            full = (
+                each.model_dump(mode="json", by_alias=True) | content
+                for each, content in (older, newer)
+            )
             yield _change(f"{label} {_authored(key)}", *(each.get(key) for each in full))
 
 

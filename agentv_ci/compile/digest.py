@@ -1,7 +1,8 @@
 """Digests: of a case, over everything that can change its result; of a plan, over all of it.
 
-A digest is the SHA-256 of canonical JSON (RFC 8785); in the digest of a case, large integers keep all digits. Defaults
-are omitted, so that fields of later versions do not change the digests of plans without them.
+A digest is the SHA-256 of canonical JSON (RFC 8785); in the digest of a case, large integers keep
+all digits. Defaults are omitted, so that fields of later versions do not change the digests of
+plans without them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,14 @@ if TYPE_CHECKING:
 UNSEALED = "0" * 64
 """The placeholder for a digest that is not computed yet."""
 
-CONTENT_FIELDS = {"id", "system_prompt", "input_messages", "expected_messages", "expected_outcome", "threshold"}
+CONTENT_FIELDS = {
+    "id",
+    "system_prompt",
+    "input_messages",
+    "expected_messages",
+    "expected_outcome",
+    "threshold",
+}
 """Fields of a case that are in its digest."""
 NEVER = {"timeout_seconds", "judge_retries"}
 """Fields of an evaluator that cannot change a score."""
@@ -55,7 +63,9 @@ TargetContent = Callable[[str], JsonObject]
 class CaseDigests:
     """Computes the digests of a plan's cases; the content of each target is cached."""
 
-    def __init__(self, targets: Mapping[str, Target], prices: Mapping[str, Mapping[str, Price]]) -> None:
+    def __init__(
+        self, targets: Mapping[str, Target], prices: Mapping[str, Mapping[str, Price]]
+    ) -> None:
         """Take the plan's targets, and the prices set in each suite."""
         self.targets = targets
         self._prices = prices
@@ -68,15 +78,18 @@ class CaseDigests:
     def content(self, case: PlanCase) -> JsonObject:
         """Return the content of a case's digest: its id, messages, targets and scoring.
 
-        Excluded: the case's place, the suite's path, names of targets, workers, time limits, caps, retries, batching,
-        trials, seeds, notes, metadata and API keys. The path of a file is included only where the agent or a script may
-        see it, prices only with a cost limit, the mock's delay only with a time limit.
+        Excluded: the case's place, the suite's path, names of targets, workers, time limits, caps,
+        retries, batching, trials, seeds, notes, metadata and API keys. The path of a file is
+        included only where the agent or a script may see it, prices only with a cost limit, the
+        mock's delay only with a time limit.
         """
 
         def target_content(key: str) -> JsonObject:
             return self._target_content(key, case.id)
 
-        content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=CONTENT_FIELDS)
+        content = case.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True, include=CONTENT_FIELDS
+        )
         content |= {
             "target": target_content(case.target),
             "evaluators": [_scoring(each, target_content) for each in case.evaluators],
@@ -100,11 +113,18 @@ class CaseDigests:
             return settings
         own = {name: value for name, value in settings.items() if name != "responses"}
         responses = settings["responses"]
-        return own | ({"response": responses[case_id]} if isinstance(responses, dict) and case_id in responses else {})
+        return own | (
+            {"response": responses[case_id]}
+            if isinstance(responses, dict) and case_id in responses
+            else {}
+        )
 
 
 class StreamedDigest:
-    """Computes the digest of a plan case by case; in canonical order only `$schema` precedes `cases`."""
+    """Computes the digest of a plan case by case.
+
+    In canonical order only `$schema` precedes `cases`.
+    """
 
     def __init__(self, schema: str) -> None:
         self._hash = hashlib.sha256(f'{{"$schema":{canonical(schema)},"cases":'.encode())
@@ -116,7 +136,10 @@ class StreamedDigest:
         self._separator = b","
 
     def end(self, rest: JsonObject) -> str:
-        """Return the digest of the plan; `rest` is everything in it but `$schema`, `digest` and `cases`."""
+        """Return the digest of the plan.
+
+        `rest` is everything in it but `$schema`, `digest` and `cases`.
+        """
         cases = "]" if self._separator == b"," else "[]"
         others = canonical(rest).removeprefix("{")
         self._hash.update(f"{cases},{others}".encode())
@@ -124,8 +147,12 @@ class StreamedDigest:
 
 
 def _target(target: Target) -> JsonObject:
-    given = target.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=set(target.outside_digest))
-    settings = {to_camel(key): value for key, value in given.items() if not target.is_default(key, value)}
+    given = target.model_dump(
+        mode="json", exclude_none=True, exclude_defaults=True, exclude=set(target.outside_digest)
+    )
+    settings = {
+        to_camel(key): value for key, value in given.items() if not target.is_default(key, value)
+    }
     if isinstance(base_url := settings.get("baseUrl"), str):
         settings["baseUrl"] = base_url.rstrip("/")
     return settings
@@ -151,9 +178,14 @@ def _scoring(part: PlanEvaluator | PlanAggregator, target_content: TargetContent
         settings["files"] = {path: file.sha256 for path, file in part.files.items()}
     if isinstance(part, PlanDiffEvaluator) and part.golden is not None:
         settings["golden"] = part.golden.sha256
-    if isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and part.prompt is not None:
+    if (
+        isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator))
+        and part.prompt is not None
+    ):
         # A prompt has the same digest in a file and in place.
-        settings["prompt"] = part.prompt.sha256 if isinstance(part.prompt, FilePart) else digest_of(part.prompt.text)
+        settings["prompt"] = (
+            part.prompt.sha256 if isinstance(part.prompt, FilePart) else digest_of(part.prompt.text)
+        )
     if isinstance(part, JUDGED):
         settings["target"] = target_content(part.target)
     if isinstance(part, PlanCompositeEvaluator):
@@ -170,21 +202,30 @@ def _members(evaluator: PlanCompositeEvaluator, target_content: TargetContent) -
     # A weighted average contains all weights.
     unsaid = {"weight"} if isinstance(evaluator.aggregator, PlanWeightedAverage) else set()
     members = (_scoring(each, target_content) for each in evaluator.evaluators)
-    return [{key: value for key, value in member.items() if key not in unsaid} for member in members]
+    return [
+        {key: value for key, value in member.items() if key not in unsaid} for member in members
+    ]
 
 
 def script_files(script: PlanScript) -> dict[str, tuple[str, str]]:
     """Return the files of a script: path relative to the script → SHA-256 and path in the repository."""
     folder = dirname(script.files[0].path) if script.files else ""
     # With absolute paths, relpath does not depend on the working directory.
-    return {relpath(f"/{file.path}", f"/{folder}"): (file.sha256, file.path) for file in script.files}
+    return {
+        relpath(f"/{file.path}", f"/{folder}"): (file.sha256, file.path) for file in script.files
+    }
 
 
 def _script(script: PlanScript) -> JsonObject:
     contents = {file.path: file.sha256 for file in script.files}
     argv: list[JsonValue] = [contents.get(word, word) for word in script.argv or ()]
-    return {"argv": argv, "files": {place: sha256 for place, (sha256, _) in script_files(script).items()}}
+    return {
+        "argv": argv,
+        "files": {place: sha256 for place, (sha256, _) in script_files(script).items()},
+    }
 
 
 def _dump(part: BaseModel, *, exclude: set[str] | None = None) -> JsonObject:
-    return part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, exclude=exclude)
+    return part.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, exclude=exclude
+    )

@@ -28,7 +28,10 @@ def _json_of(case: PlanCase) -> bytes:
 
 
 def sealed(cases: Iterable[PlanCase], rest: Callable[[], Plan]) -> Plan:
-    """Return a plan with its digest; `rest` returns everything but the cases, after the last one."""
+    """Return a plan with its digest.
+
+    `rest` returns everything but the cases, after the last one.
+    """
     digest = StreamedDigest(schema_id("plan-v1"))
 
     def added() -> Iterator[PlanCase]:
@@ -43,7 +46,9 @@ def sealed(cases: Iterable[PlanCase], rest: Callable[[], Plan]) -> Plan:
 def resealed(cases: Iterable[PlanCase], plan: Plan) -> Plan:
     """Return the plan with changed cases, and all digests."""
     digests = CaseDigests(plan.targets, prices_by_suite(plan))
-    return sealed((case.model_copy(update={"digest": digests.of(case)}) for case in cases), lambda: plan)
+    return sealed(
+        (case.model_copy(update={"digest": digests.of(case)}) for case in cases), lambda: plan
+    )
 
 
 def prices_by_suite(plan: Plan) -> Mapping[str, Mapping[str, Price]]:
@@ -74,7 +79,9 @@ class PlanWriter:
     def end(self, head: Plan) -> PlanDocument:
         """Return the document; `head` is the plan without cases."""
         complete = head.model_copy(update={"digest": self._digest.end(rest_of(head))})
-        text = complete.model_dump_json(by_alias=True, exclude_none=True, exclude={"cases"}, indent=2)
+        text = complete.model_dump_json(
+            by_alias=True, exclude_none=True, exclude={"cases"}, indent=2
+        )
         return PlanDocument(text.removesuffix("\n}").encode("utf-8"), self._scratch, self.cases)
 
 

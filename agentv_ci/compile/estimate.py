@@ -30,7 +30,9 @@ from agentv_ci.contracts.plan_evaluators import (
 from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, FileText, Part, TextPart
 from agentv_ci.contracts.targets import MockTarget, Target, cases_at_once, model_name, own_workers
 
-IDEOGRAPHS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+IDEOGRAPHS = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
 ALPHABETS = re.compile("[\u0370-\u10ff\u1200-\u1fff]")
 """Other alphabets than Latin: Greek, Cyrillic, Hebrew, Arabic, Indic …"""
 SYMBOLS = re.compile("[\u2000-\u2dff\U0001f000-\U0001ffff]")
@@ -68,7 +70,11 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     """
     uses = {key: _Use(target) for key, target in plan.targets.items()}
     prices = prices_by_suite(plan)
-    sizes = {sha256: tokens(file.text) for sha256, file in plan.files.items() if isinstance(file, FileText)}
+    sizes = {
+        sha256: tokens(file.text)
+        for sha256, file in plan.files.items()
+        if isinstance(file, FileText)
+    }
     for case in plan.cases:
         if case.skip is None:
             _count(case, sizes, uses, prices[case.suite])
@@ -77,7 +83,9 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
         raise OverflowError
     targets = [_target(key, use) for key, use in uses.items() if use.requests]
     costs = [each.cost_usd for each in targets if each.cost_usd is not None]
-    width = cases_at_once(workers, [plan.targets[key] for key in dict.fromkeys(case.target for case in asked)])
+    width = cases_at_once(
+        workers, [plan.targets[key] for key in dict.fromkeys(case.target for case in asked)]
+    )
     return Estimate(
         cases=len(asked),
         trials=(trials := sum(case.trials for case in asked)),
@@ -85,7 +93,11 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
         input_tokens=sum(each.input_tokens for each in targets),
         output_tokens=sum(each.output_tokens for each in targets),
         cost_usd=round(sum(costs), 6) if costs else None,
-        unpriced=tuple(each.target for each in targets if each.cost_usd is None and uses[each.target].target.charges),
+        unpriced=tuple(
+            each.target
+            for each in targets
+            if each.cost_usd is None and uses[each.target].target.charges
+        ),
         workers=width,
         seconds=round(_seconds(trials, uses, width, workers), 1),
         prices_as_of=prices_as_of(),
@@ -110,7 +122,9 @@ class _Use(Struct):
     def requests(self) -> int:
         return self.answers + self.judgements
 
-    def add(self, times: int, tokens_in: float, tokens_out: float, prices: Mapping[str, Price]) -> None:
+    def add(
+        self, times: int, tokens_in: float, tokens_out: float, prices: Mapping[str, Price]
+    ) -> None:
         limit = getattr(self.target, "max_output_tokens", None)
         written = min(tokens_out, limit) if isinstance(limit, int) else tokens_out
         self.tokens_in += times * tokens_in
@@ -122,14 +136,18 @@ class _Use(Struct):
             self.unpriced = True
         else:
             rates = rates_of(price, tokens_in)
-            self.dollars += times * (tokens_in * rates.input_per_mtok + written * rates.output_per_mtok) / 1e6
+            self.dollars += (
+                times * (tokens_in * rates.input_per_mtok + written * rates.output_per_mtok) / 1e6
+            )
 
 
 Sizes = Mapping[str, float]
 """SHA-256 → tokens of the file, if it is a text."""
 
 
-def _count(case: PlanCase, sizes: Sizes, uses: Mapping[str, _Use], prices: Mapping[str, Price]) -> None:
+def _count(
+    case: PlanCase, sizes: Sizes, uses: Mapping[str, _Use], prices: Mapping[str, Price]
+) -> None:
     parts = [[_part(part, sizes) for part in message.content] for message in case.input_messages]
     question = sum(TOKENS_A_MESSAGE + sum(each) for each in parts)
     reference = tokens(case.reference_answer)
@@ -151,7 +169,10 @@ def _judgements(evaluators: Iterable[PlanEvaluator], sizes: Sizes) -> Iterator[t
             case PlanRubricEvaluator():
                 yield each.target, _rubrics(each.rubrics)
             case PlanCompositeEvaluator(aggregator=PlanLlmJudgeAggregator() as aggregator):
-                yield aggregator.target, _part(aggregator.prompt, sizes) + MEMBER_TOKENS * len(each.evaluators)
+                yield (
+                    aggregator.target,
+                    _part(aggregator.prompt, sizes) + MEMBER_TOKENS * len(each.evaluators),
+                )
             case _:
                 pass
 
@@ -209,5 +230,8 @@ def _seconds_for(target: Target, written: float) -> float:
 def _seconds(trials: int, uses: Mapping[str, _Use], width: int, workers: int | None) -> float:
     """Return the time of the run: of all requests at full width, or of the busiest target."""
     whole = sum(use.seconds for use in uses.values()) / max(1, min(width, trials))
-    busiest = (use.seconds / max(1, min(workers or own_workers(use.target), use.requests)) for use in uses.values())
+    busiest = (
+        use.seconds / max(1, min(workers or own_workers(use.target), use.requests))
+        for use in uses.values()
+    )
     return max([whole, *busiest])

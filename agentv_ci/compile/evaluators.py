@@ -67,7 +67,9 @@ Judge = Callable[[str | None], str]
 class EvaluatorCompiler:
     """Compiles the evaluators of one eval file."""
 
-    def __init__(self, source: Source, files: Files, read_yaml: ReadYaml, workspaces: WorkspaceCompiler) -> None:
+    def __init__(
+        self, source: Source, files: Files, read_yaml: ReadYaml, workspaces: WorkspaceCompiler
+    ) -> None:
         self._source = source
         self._files = files
         self._read_yaml = read_yaml
@@ -95,18 +97,24 @@ class EvaluatorCompiler:
             case CompositeEvaluator():
                 return self._composite(evaluator, judge)
             case DiffEvaluator():
-                golden = self._files.add(self._source, evaluator.golden) if evaluator.golden else None
+                golden = (
+                    self._files.add(self._source, evaluator.golden) if evaluator.golden else None
+                )
                 return PlanDiffEvaluator(**_settings(evaluator, "golden"), golden=golden)
             case CommandEvaluator():
                 return PlanCommandEvaluator(
-                    **_settings(evaluator, "files"), files=self._workspaces.contents(evaluator.files or {})
+                    **_settings(evaluator, "files"),
+                    files=self._workspaces.contents(evaluator.files or {}),
                 )
             case JunitEvaluator():
                 return PlanJunitEvaluator(
-                    **_settings(evaluator, "files"), files=self._workspaces.contents(evaluator.files or {})
+                    **_settings(evaluator, "files"),
+                    files=self._workspaces.contents(evaluator.files or {}),
                 )
             case PluginEvaluator():
-                return evaluator.model_copy(update={"version": installed_version("evaluator", evaluator.type)})
+                return evaluator.model_copy(
+                    update={"version": installed_version("evaluator", evaluator.type)}
+                )
             case _:
                 assert_never(evaluator)
 
@@ -120,11 +128,16 @@ class EvaluatorCompiler:
     def _script(self, script: Script, more: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the fields of a command: arguments or a shell command, and its files."""
         path = script.script_path
-        references = [self._files.add(self._source, name) for name in (*([path] if path else ()), *more)]
+        references = [
+            self._files.add(self._source, name) for name in (*([path] if path else ()), *more)
+        ]
         files = tuple({each.path: each for each in references}.values())
         if path is None and isinstance(script.script, str):
             return {"command": script.script, "files": files}
-        return {"argv": tuple(references[0].path if word == path else word for word in script.words), "files": files}
+        return {
+            "argv": tuple(references[0].path if word == path else word for word in script.words),
+            "files": files,
+        }
 
     def _judge(self, evaluator: LlmJudgeEvaluator, judge: Judge) -> PlanLlmJudgeEvaluator:
         return PlanLlmJudgeEvaluator(
@@ -161,22 +174,33 @@ class EvaluatorCompiler:
             aggregator=self._aggregator(evaluator, evaluator.aggregator, judge),
         )
 
-    def _aggregator(self, evaluator: CompositeEvaluator, aggregator: Aggregator | None, judge: Judge) -> PlanAggregator:
+    def _aggregator(
+        self, evaluator: CompositeEvaluator, aggregator: Aggregator | None, judge: Judge
+    ) -> PlanAggregator:
         match aggregator:
             case None | WeightedAverage():
                 given = (aggregator.weights if aggregator else None) or {}
-                weights = {each.name: float(given.get(each.name, each.weight)) for each in evaluator.evaluators}
+                weights = {
+                    each.name: float(given.get(each.name, each.weight))
+                    for each in evaluator.evaluators
+                }
                 return PlanWeightedAverage(weights=weights)
             case CodeAggregator():
                 return PlanCodeAggregator(**self._script(aggregator))
             case LlmJudgeAggregator():
                 prompt = self._prompt(aggregator.prompt, prompt_path(aggregator.prompt))
-                return PlanLlmJudgeAggregator(prompt=prompt, target=judge(None), scale=aggregator.scale)
+                return PlanLlmJudgeAggregator(
+                    prompt=prompt, target=judge(None), scale=aggregator.scale
+                )
             case _:
                 assert_never(aggregator)
 
     def _folder(self, cwd: str) -> str:
-        return cwd if cwd.startswith("/") else relative(normal(self._source.path.parent / cwd), self._source.root)
+        return (
+            cwd
+            if cwd.startswith("/")
+            else relative(normal(self._source.path.parent / cwd), self._source.root)
+        )
 
 
 def _common(evaluator: EvaluatorSettings, *others: str) -> dict[str, Any]:

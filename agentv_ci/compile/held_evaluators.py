@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agentv_ci.compile.held_gates import shown
-from agentv_ci.contracts.plan_evaluators import PlanCompositeEvaluator, PlanEvaluator, PlanWeightedAverage
+from agentv_ci.contracts.plan_evaluators import (
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanWeightedAverage,
+)
 
 PRECISION = 1e-9
 """Shares of a score that differ by less are equal."""
@@ -37,11 +41,15 @@ def held_evaluators(
     `thresholds` are those of the case on both sides.
     """
     before, weaker = {each.name: each for each in old}, list[Weaker]()
-    weights, found = _held_weights({each.name: each.weight for each in old}, {each.name: each.weight for each in new})
+    weights, found = _held_weights(
+        {each.name: each.weight for each in old}, {each.name: each.weight for each in new}
+    )
     weaker += (Weaker(name, f"evaluator {name}: {text}", is_held=True) for name, text in found)
     held: list[PlanEvaluator] = []
     for each in new:
-        update: dict[str, Any] = {} if weights[each.name] == each.weight else {"weight": weights[each.name]}
+        update: dict[str, Any] = (
+            {} if weights[each.name] == each.weight else {"weight": weights[each.name]}
+        )
         if (known := before.get(each.name)) is not None:
             settings, more = _held(known, each, thresholds, is_mocked)
             update |= settings
@@ -77,12 +85,21 @@ def _held(
         more, inner = _held_members(old, new, thresholds, is_mocked)
         update |= more
     own = [Weaker(name, f"evaluator {name}: {text}", is_held) for text, is_held in weaker]
-    return update, [*own, *(each._replace(evaluator=name, text=f"{name}: {each.text}") for each in inner)]
+    return update, [
+        *own,
+        *(each._replace(evaluator=name, text=f"{name}: {each.text}") for each in inner),
+    ]
 
 
-def _held_rubrics(old: PlanEvaluator, new: PlanEvaluator) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
-    before, after = ({each.id: each for each in getattr(side, "rubrics", None) or ()} for side in (old, new))
-    weights, found = _held_weights(*({key: each.weight for key, each in side.items()} for side in (before, after)))
+def _held_rubrics(
+    old: PlanEvaluator, new: PlanEvaluator
+) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
+    before, after = (
+        {each.id: each for each in getattr(side, "rubrics", None) or ()} for side in (old, new)
+    )
+    weights, found = _held_weights(
+        *({key: each.weight for key, each in side.items()} for side in (before, after))
+    )
     weaker = [(f"rubric {key}: {text}", True) for key, text in found]
     weaker += ((f"rubric {key} removed", False) for key in before if key not in after)
     weaker += (
@@ -91,7 +108,12 @@ def _held_rubrics(old: PlanEvaluator, new: PlanEvaluator) -> tuple[dict[str, Any
         if key in before and before[key].required and not each.required
     )
     held = tuple(
-        each.model_copy(update={"weight": weights[key], "required": each.required or _is_required(before.get(key))})
+        each.model_copy(
+            update={
+                "weight": weights[key],
+                "required": each.required or _is_required(before.get(key)),
+            }
+        )
         for key, each in after.items()
     )
     return ({"rubrics": held} if any(is_held for _, is_held in weaker) else {}), weaker
@@ -102,12 +124,17 @@ def _is_required(rubric: Any) -> bool:  # noqa: ANN401  # a rubric of a judge, o
 
 
 def _held_members(
-    old: PlanCompositeEvaluator, new: PlanCompositeEvaluator, thresholds: tuple[float, float], is_mocked: IsMocked
+    old: PlanCompositeEvaluator,
+    new: PlanCompositeEvaluator,
+    thresholds: tuple[float, float],
+    is_mocked: IsMocked,
 ) -> tuple[dict[str, Any], list[Weaker]]:
     members, weaker = held_evaluators(_weighted(old), _weighted(new), thresholds, is_mocked)
     aggregator = new.aggregator
     if isinstance(aggregator, PlanWeightedAverage):
-        aggregator = aggregator.model_copy(update={"weights": {each.name: each.weight for each in members}})
+        aggregator = aggregator.model_copy(
+            update={"weights": {each.name: each.weight for each in members}}
+        )
     if old.aggregator.type != new.aggregator.type:
         weaker.append(Weaker("", f"aggregator {old.aggregator.type} → {new.aggregator.type}"))
     return {"evaluators": members, "aggregator": aggregator}, weaker
@@ -118,7 +145,10 @@ def _weighted(composite: PlanCompositeEvaluator) -> Evaluators:
     aggregator = composite.aggregator
     if not isinstance(aggregator, PlanWeightedAverage):
         return composite.evaluators
-    return [each.model_copy(update={"weight": aggregator.weights[each.name]}) for each in composite.evaluators]
+    return [
+        each.model_copy(update={"weight": aggregator.weights[each.name]})
+        for each in composite.evaluators
+    ]
 
 
 def _held_weights(old: Weights, new: Weights) -> tuple[Weights, list[tuple[str, str]]]:
@@ -126,13 +156,25 @@ def _held_weights(old: Weights, new: Weights) -> tuple[Weights, list[tuple[str, 
 
     If any has, all of them have their older weights.
     """
-    totals = [sum(side[name] for name in side if name in old and name in new) for side in (old, new)]
+    totals = [
+        sum(side[name] for name in side if name in old and name in new) for side in (old, new)
+    ]
     lower: list[tuple[str, str]] = []
     for name in (each for each in new if each in old):
-        before, after = (side[name] / total if total else 0.0 for side, total in zip((old, new), totals, strict=True))
+        before, after = (
+            side[name] / total if total else 0.0
+            for side, total in zip((old, new), totals, strict=True)
+        )
         if after < before - PRECISION:
             change = f"weight {old[name]:g} → {new[name]:g}"
-            lower.append((name, change if new[name] < old[name] else f"weight {before:.0%} → {after:.0%} of the score"))
+            lower.append(
+                (
+                    name,
+                    change
+                    if new[name] < old[name]
+                    else f"weight {before:.0%} → {after:.0%} of the score",
+                )
+            )
     return ({**new, **{name: old[name] for name in new if name in old}} if lower else new), lower
 
 
@@ -142,7 +184,11 @@ def _gone(old: Evaluators, new: Evaluators) -> Iterator[Weaker]:
     renamed = [each.model_copy(update={"name": ""}) for each in new if each.name not in known]
     for each in old:
         could_fail = each.weight > 0 or each.required
-        if each.name not in names and could_fail and each.model_copy(update={"name": ""}) not in renamed:
+        if (
+            each.name not in names
+            and could_fail
+            and each.model_copy(update={"name": ""}) not in renamed
+        ):
             yield Weaker("", f"evaluator {each.name} ({each.type}) removed")
 
 
@@ -151,7 +197,10 @@ def _outweighing(old: Evaluators, new: Evaluators) -> Iterator[Weaker]:
     names, most = {each.name for each in old}, max(each.weight for each in old)
     for each in new:
         if each.name not in names and each.weight > most > 0:
-            yield Weaker(each.name, f"evaluator {each.name} is new, and outweighs the others: weight {each.weight:g}")
+            yield Weaker(
+                each.name,
+                f"evaluator {each.name} is new, and outweighs the others: weight {each.weight:g}",
+            )
 
 
 def _given(value: float | None, default: float) -> float:

@@ -16,7 +16,9 @@ UNDECIDED = ("pass", None, "fail")
 """The laxest first."""
 
 
-def held_gate(old: PlanGate, new: PlanGate, pinned: Collection[str] = ()) -> tuple[PlanGate, list[Lower]]:
+def held_gate(
+    old: PlanGate, new: PlanGate, pinned: Collection[str] = ()
+) -> tuple[PlanGate, list[Lower]]:
     """Return the stricter of two gates, and what is lower in the newer one.
 
     `pinned` are settings that options replace in both.

@@ -52,7 +52,10 @@ class Needs:
             update={
                 "suites": tuple(suite for suite in plan.suites if suite.path in self._suites),
                 "targets": {key: plan.targets[key] for key in sorted(self._targets)},
-                "files": {sha256: plan.files[sha256].model_copy(update={"path": path}) for path, sha256 in files},
+                "files": {
+                    sha256: plan.files[sha256].model_copy(update={"path": path})
+                    for path, sha256 in files
+                },
             }
         )
 
@@ -76,7 +79,11 @@ class Overrides(Struct, frozen=True):
     @property
     def settings(self) -> frozenset[str]:
         """The settings that they replace."""
-        given = {name for name in self.__struct_fields__ if name != "max_increases" and getattr(self, name) is not None}
+        given = {
+            name
+            for name in self.__struct_fields__
+            if name != "max_increases" and getattr(self, name) is not None
+        }
         return frozenset(given | {setting_of(metric) for metric in self.max_increases})
 
 
@@ -85,19 +92,29 @@ def override(plan: Plan, flags: Overrides) -> Plan:
     if flags == Overrides():
         return plan
     suites = tuple(_suite(suite, flags) for suite in plan.suites)
-    return resealed((_case(case, flags) for case in plan.cases), plan.model_copy(update={"suites": suites}))
+    return resealed(
+        (_case(case, flags) for case in plan.cases), plan.model_copy(update={"suites": suites})
+    )
 
 
 def with_trials(plan: Plan, trials: Mapping[CaseKey, int]) -> Plan:
     """Return the plan with new numbers of trials."""
-    return resealed((case.model_copy(update={"trials": trials[plan.key_of(case)]}) for case in plan.cases), plan)
+    return resealed(
+        (case.model_copy(update={"trials": trials[plan.key_of(case)]}) for case in plan.cases), plan
+    )
 
 
 def _case(case: PlanCase, flags: Overrides) -> PlanCase:
     trials = flags.repeat or case.trials
     seeds = case.seeds if flags.seed is None else tuple(range(flags.seed, flags.seed + trials))
-    changed = {"threshold": flags.threshold, "timeout_seconds": flags.timeout_s, "max_retries": flags.max_retries}
-    update: dict[str, object] = {name: value for name, value in changed.items() if value is not None}
+    changed = {
+        "threshold": flags.threshold,
+        "timeout_seconds": flags.timeout_s,
+        "max_retries": flags.max_retries,
+    }
+    update: dict[str, object] = {
+        name: value for name, value in changed.items() if value is not None
+    }
     if flags.repeat is None:
         trials = max(trials, len(seeds))
     else:
@@ -106,8 +123,12 @@ def _case(case: PlanCase, flags: Overrides) -> PlanCase:
 
 
 def _suite(suite: PlanSuite, flags: Overrides) -> PlanSuite:
-    changed = {name: getattr(flags, name) for name in ("min_pass_rate", "min_mean_score", "max_errors")}
+    changed = {
+        name: getattr(flags, name) for name in ("min_pass_rate", "min_mean_score", "max_errors")
+    }
     if flags.max_increases:
         changed["max_increases"] = {**(suite.gate.max_increases or {}), **flags.max_increases}
-    gate: PlanGate = suite.gate.model_copy(update={name: value for name, value in changed.items() if value is not None})
+    gate: PlanGate = suite.gate.model_copy(
+        update={name: value for name, value in changed.items() if value is not None}
+    )
     return suite.model_copy(update={"gate": gate})

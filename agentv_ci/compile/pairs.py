@@ -51,7 +51,9 @@ _Targeted = tuple[PlanCase, tuple[str, ...]]
 
 
 def _recognised(
-    gone: Mapping[int, _Targeted], come: Mapping[int, _Targeted], content: Callable[[PlanCase], JsonValue]
+    gone: Mapping[int, _Targeted],
+    come: Mapping[int, _Targeted],
+    content: Callable[[PlanCase], JsonValue],
 ) -> Iterable[tuple[int, int]]:
     waiting: dict[str, list[int]] = {}
     if not come:
@@ -76,11 +78,19 @@ def _scored_question(case: PlanCase) -> JsonValue:
 
 
 def _question(case: PlanCase) -> JsonValue:
-    """Return what a case asks: its messages, its system prompt and its workspace; of files, their contents."""
+    """Return what a case asks: its messages, its system prompt and its workspace.
+
+    Of files, their contents.
+    """
     messages: list[JsonValue] = [
-        [message.role, [_part(part) for part in message.content], message.value] for message in case.input_messages
+        [message.role, [_part(part) for part in message.content], message.value]
+        for message in case.input_messages
     ]
-    return [case.system_prompt, messages, content_of(case.workspace) if case.workspace is not None else None]
+    return [
+        case.system_prompt,
+        messages,
+        content_of(case.workspace) if case.workspace is not None else None,
+    ]
 
 
 def _part(part: Part) -> JsonValue:

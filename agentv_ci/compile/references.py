@@ -103,7 +103,11 @@ class Targets:
         elsewhere = f"{compiled.name}@{relative(source.path, source.root)}"
         keys = chain((compiled.name, elsewhere), (f"{elsewhere}#{number}" for number in count(2)))
         # Compare as JSON: in Python, 1 equals true.
-        key = next(key for key in keys if key not in self.compiled or _text(self.compiled[key]) == _text(compiled))
+        key = next(
+            key
+            for key in keys
+            if key not in self.compiled or _text(self.compiled[key]) == _text(compiled)
+        )
         self.compiled[key] = compiled
         return key
 
@@ -117,7 +121,9 @@ def find_target(targets: tuple[Target, ...], name: str) -> Target:
     return next(target for target in targets if target.name == name)
 
 
-def judge_of(targets: tuple[Target, ...], target: Target, evaluator_judge: str | None) -> Target | None:
+def judge_of(
+    targets: tuple[Target, ...], target: Target, evaluator_judge: str | None
+) -> Target | None:
     """Return the target that judges `target`'s answers."""
     name = judge_name(evaluator_judge, target)
     return find_target(targets, name) if name is not None else None
@@ -126,10 +132,15 @@ def judge_of(targets: tuple[Target, ...], target: Target, evaluator_judge: str |
 def compiled_target(target: Target, source: Source) -> Target:
     """Return a target of the targets file `source` as plans have it.
 
-    Its paths are relative to the repository, its provider has the canonical name, and files of its code their SHA-256.
+    Its paths are relative to the repository, its provider has the canonical name, and files of its
+    code their SHA-256.
     """
     changed: dict[str, object] = {"provider": _provider(target)}
-    if isinstance(target, VsCodeTarget) and target.provider == "vscode-insiders" and target.command is None:
+    if (
+        isinstance(target, VsCodeTarget)
+        and target.provider == "vscode-insiders"
+        and target.command is None
+    ):
         changed["command"] = "code-insiders"
     if isinstance(target, PluginTarget):
         changed["version"] = installed_version("provider", target.provider)
@@ -139,7 +150,11 @@ def compiled_target(target: Target, source: Source) -> Target:
     for field in type(target).programs:
         if "/" in (program := getattr(target, field) or ""):
             changed[field] = _program(program, source)
-    if isinstance(target, CliTarget) and isinstance(target.healthcheck, CommandHealthcheck) and target.healthcheck.cwd:
+    if (
+        isinstance(target, CliTarget)
+        and isinstance(target.healthcheck, CommandHealthcheck)
+        and target.healthcheck.cwd
+    ):
         cwd = _path(target.healthcheck.cwd, source)
         changed["healthcheck"] = target.healthcheck.model_copy(update={"cwd": cwd})
     if isinstance(target, HttpTarget) and (path := prompt_path(target.system_prompt)):
@@ -151,7 +166,11 @@ def compiled_target(target: Target, source: Source) -> Target:
 
 def _of_agent(target: CliTarget | AgentTarget, source: Source) -> dict[str, object]:
     """Return the files of an agent's own code; its workspace becomes part of those of its cases."""
-    paths = {normal(path) for each in target.sources or () for path in find_files(each, source.path.parent)}
+    paths = {
+        normal(path)
+        for each in target.sources or ()
+        for path in find_files(each, source.path.parent)
+    }
     sources = tuple(fingerprint(path, relative(path, source.root)) for path in sorted(paths))
     return {"sources": sources or target.sources, "workspace": None}
 
@@ -161,10 +180,17 @@ def _sources(target: Target) -> Sequence[str]:
 
 
 def _provider(target: Target) -> str:
-    """Return the canonical name of a provider; one that implies the server stays if there is no `base_url`."""
+    """Return the canonical name of a provider.
+
+    One that implies the server stays if there is no `base_url`.
+    """
     if isinstance(target, PluginTarget):
         return target.provider
-    if isinstance(target, OpenAITarget) and target.base_url is None and target.provider in target.brands:
+    if (
+        isinstance(target, OpenAITarget)
+        and target.base_url is None
+        and target.provider in target.brands
+    ):
         return target.provider
     return target.kind()
 

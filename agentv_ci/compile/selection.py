@@ -21,7 +21,9 @@ from agentv_ci.errors import UsageError
 Predicate = Callable[[CaseFacts], bool]
 
 KEYS = ("tag", "id", "suite", "meta.KEY")
-SYNTAX = "write tag:NAME, id:GLOB, suite:GLOB or meta.KEY=VALUE, joined by and, or, not and parentheses"
+SYNTAX = (
+    "write tag:NAME, id:GLOB, suite:GLOB or meta.KEY=VALUE, joined by and, or, not and parentheses"
+)
 MAX_DEPTH = 100
 _TOKEN = re.compile(r"""\s*(?:([()])|((?:"[^"]*"|[^\s()"])+)|(\S))""")
 
@@ -56,7 +58,9 @@ class CaseFilter(Struct, frozen=True, dict=True):
         """Return the options that were given."""
         given = [("eval-id", self.eval_ids), ("tag", self.tags), ("not-tag", self.not_tags)]
         words = [f"--{name} {each}" for name, values in given for each in values]
-        return " ".join([*words, *([f"--filter '{self.expression}'"] if self.expression is not None else [])])
+        return " ".join(
+            [*words, *([f"--filter '{self.expression}'"] if self.expression is not None else [])]
+        )
 
     def selects(self, case: CaseFacts) -> bool:
         """Whether a case is selected; raises UsageError for an invalid expression."""
@@ -74,7 +78,9 @@ class CaseFilter(Struct, frozen=True, dict=True):
 
     def preferring(self, known_ids: Collection[str]) -> CaseFilter:
         """Return the filter in which an id that a case has selects that case alone, even if it is a glob, too."""
-        eval_ids = [escape(pattern) if pattern in known_ids else pattern for pattern in self.eval_ids]
+        eval_ids = [
+            escape(pattern) if pattern in known_ids else pattern for pattern in self.eval_ids
+        ]
         return replace(self, eval_ids=eval_ids)
 
     @cached_property
@@ -95,7 +101,9 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [(found[1] or found[2] or found[3], found.end()) for found in _TOKEN.finditer(text)]
+        self._tokens = [
+            (found[1] or found[2] or found[3], found.end()) for found in _TOKEN.finditer(text)
+        ]
         self._next = 0
         self._depth = 0
 
@@ -123,7 +131,9 @@ class _Parser:
     def _not(self) -> Predicate:
         word = self._peek()
         if word in (None, ")", "and", "or"):
-            raise self._error("a condition is missing" + (f" before '{word}'" if word else " at the end"))
+            raise self._error(
+                "a condition is missing" + (f" before '{word}'" if word else " at the end")
+            )
         self._next += 1
         if word == "not":
             inner = self._nested(self._not)
@@ -153,7 +163,9 @@ class _Parser:
         if key.startswith("meta."):
             path = key.split(".")[1:]
             return lambda case: any(
-                matches(text, value) for found in found_at(case.metadata, *path) for text in _texts(found)
+                matches(text, value)
+                for found in found_at(case.metadata, *path)
+                for text in _texts(found)
             )
         match key:
             case "tag":

@@ -1,6 +1,7 @@
 """Hold a plan to an older one, and say what makes it easier to pass.
 
-Of gate limits, thresholds, and of `required` and weights of evaluators that both plans have, the stricter counts.
+Of gate limits, thresholds, and of `required` and weights of evaluators that both plans have, the
+stricter counts.
 """
 
 from __future__ import annotations
@@ -79,7 +80,11 @@ def held_to(old: Plan, new: Plan, pinned: Collection[str] = ()) -> Held:
     if changed or suites != tuple(new.suites):
         every = (changed.get(place, case) for place, case in enumerate(new.cases))
         plan = resealed(every, new.model_copy(update={"suites": suites}))
-    others = [*cases.others(of_scoring=True), *_suites_changed(old, new), *_places_changed(old, new, pairs)]
+    others = [
+        *cases.others(of_scoring=True),
+        *_suites_changed(old, new),
+        *_places_changed(old, new, pairs),
+    ]
     others += [*cases.others(of_scoring=False), *_new_cases(new, pairs)]
     return Held(plan, findings.lowered(), len(pairs.missing), others)
 
@@ -100,7 +105,9 @@ class _Findings:
 class _Suites:
     """Holds the gates of suites."""
 
-    def __init__(self, old: Plan, new: Plan, pairs: Pairs, findings: _Findings, pinned: Collection[str]) -> None:
+    def __init__(
+        self, old: Plan, new: Plan, pairs: Pairs, findings: _Findings, pinned: Collection[str]
+    ) -> None:
         self._known = {suite.path: suite for suite in old.suites}
         self._new = new
         self._findings = findings
@@ -128,7 +135,9 @@ class _Suites:
         held, lower = held_gate(older.gate, gate, self._pinned)
         for setting, text in lower:
             self._findings.add(Found("gate", text, suite.path, setting, is_held=True))
-        for key in sorted({each.key for each in older.validators} - {each.key for each in suite.validators}):
+        for key in sorted(
+            {each.key for each in older.validators} - {each.key for each in suite.validators}
+        ):
             self._findings.add(Found("gate", f"validator {key} removed", suite.path, "validators"))
         return held
 
@@ -147,7 +156,9 @@ class _Cases:
         self._old, self._new = old, new
         self._findings = findings
         self._pinned = pinned
-        self._older, self._newer = (CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new))
+        self._older, self._newer = (
+            CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new)
+        )
         self._reasons: dict[str, list[str]] = {}
         """What else has changed → the ids of the cases."""
 
@@ -185,8 +196,12 @@ class _Cases:
             found.append(Found("skip", "skipped", new.suite, "skip"))
         found += self._mocked(old, new)
         thresholds = old.threshold, max(old.threshold, new.threshold)
-        evaluators, weaker = held_evaluators(old.evaluators, new.evaluators, thresholds, self._has_mocked_judge)
-        found += (Found("evaluator", text, new.suite, name, is_held) for name, text, is_held in weaker)
+        evaluators, weaker = held_evaluators(
+            old.evaluators, new.evaluators, thresholds, self._has_mocked_judge
+        )
+        found += (
+            Found("evaluator", text, new.suite, name, is_held) for name, text, is_held in weaker
+        )
         if any(each.is_held for each in weaker):
             update["evaluators"] = evaluators
         return (new.model_copy(update=update) if update else new), found
@@ -194,7 +209,12 @@ class _Cases:
     def _mocked(self, old: PlanCase, new: PlanCase) -> Iterator[Found]:
         before, after = self._old.targets[old.target], self._new.targets[new.target]
         if after.provider == MOCK != before.provider:
-            yield Found("target", f"target {after.name} is now a mock, was {before.provider}", None, after.name)
+            yield Found(
+                "target",
+                f"target {after.name} is now a mock, was {before.provider}",
+                None,
+                after.name,
+            )
 
     def _has_mocked_judge(self, old: PlanEvaluator, new: PlanEvaluator) -> bool:
         before, after = getattr(old, "target", None), getattr(new, "target", None)

@@ -9,7 +9,14 @@ from agentv_ci.contracts.attachments import LFS_POINTER
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan_parts import FileReference, PlanCommit, PlanFolder, PlanWorkspace
 from agentv_ci.contracts.source import NOWHERE, Source, diagnostic_at, normal, relative
-from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
+from agentv_ci.contracts.workspaces import (
+    EMPTY,
+    FileSource,
+    GitSource,
+    TargetWorkspace,
+    Workspace,
+    for_agent,
+)
 from agentv_ci.errors import InvalidInput
 from agentv_ci.workspaces.git_refs import commit_of, is_url
 from agentv_ci.workspaces.trees import digest_of_files, files_in, lfs_pointer_in
@@ -58,7 +65,9 @@ class WorkspaceCompiler:
         files = agent.files if agent is not None else None
         return self._contents(files or {}, self._targets)
 
-    def _contents(self, files: Mapping[str, str | FileSource], source: Source) -> dict[str, FileReference]:
+    def _contents(
+        self, files: Mapping[str, str | FileSource], source: Source
+    ) -> dict[str, FileReference]:
         return {
             path: self._files.add(source, each.file)
             if isinstance(each, FileSource)
@@ -74,11 +83,15 @@ class WorkspaceCompiler:
             try:
                 chosen = files_in(folder, *key[1:])
                 sha256 = digest_of_files(folder, chosen)
-                pointer = lfs_pointer_in(folder, [path for path in chosen if path not in (workspace.files or {})])
+                pointer = lfs_pointer_in(
+                    folder, [path for path in chosen if path not in (workspace.files or {})]
+                )
             except OSError as error:
                 raise self._changed(f"'{folder}' cannot be read: {error.strerror}") from error
             if pointer is not None:
-                raise self._changed(f"'{folder / pointer}' is {LFS_POINTER}, or leave it out with 'exclude'")
+                raise self._changed(
+                    f"'{folder / pointer}' is {LFS_POINTER}, or leave it out with 'exclude'"
+                )
             self._folders[key] = PlanFolder(path=relative(folder, self._source.root), sha256=sha256)
         return self._folders[key]
 
@@ -104,4 +117,8 @@ class WorkspaceCompiler:
 
 def _from_root(path: str, source: Source) -> str:
     """Return a path of a document, relative to its folder, as relative to the repository."""
-    return path if path.startswith(("/", "~")) else relative(normal(source.path.parent / path), source.root)
+    return (
+        path
+        if path.startswith(("/", "~"))
+        else relative(normal(source.path.parent / path), source.root)
+    )

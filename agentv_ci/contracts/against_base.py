@@ -12,7 +12,9 @@ GateFrom = Literal["base", "head"]
 """Whether the stricter of base and change counts, or what the change says."""
 MissingCases = Literal["report", "fail"]
 """Whether a change that lacks cases of its base fails."""
-LoweringKind = Literal["case", "gate", "threshold", "evaluator", "target", "skip", "stored", "quarantine"]
+LoweringKind = Literal[
+    "case", "gate", "threshold", "evaluator", "target", "skip", "stored", "quarantine"
+]
 
 MOST_LISTED = 100
 """Lowerings, and other changes, that are listed."""
@@ -23,11 +25,15 @@ class Lowering(Recorded):
 
     kind: LoweringKind = Field(description="What is lowered.")
     text: str = Field(description="How, such as `min_pass_rate 1 → 0.1`.")
-    cases: Items[str] = Field((), description="Ids of the first cases that it is about; none for a whole eval file.")
+    cases: Items[str] = Field(
+        (), description="Ids of the first cases that it is about; none for a whole eval file."
+    )
     number: NonNegative = Field(0, description="Number of these cases.")
     is_held: bool = Field(description="Whether the base's value counts in this run.")
     path: str | None = Field(None, description="File to look at, relative to the repository.")
-    line: Annotated[int, Field(ge=1)] | None = Field(None, description="Line in that file; null for one of the base.")
+    line: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Line in that file; null for one of the base."
+    )
 
 
 class AgainstBase(Recorded):
@@ -35,11 +41,18 @@ class AgainstBase(Recorded):
 
     base: str = Field(description="The base branch, and its commit if that is known.")
     gate_from: GateFrom = Field(
-        "base", description="`base`: the stricter of base and change counts; `head`: the change's own."
+        "base",
+        description="`base`: the stricter of base and change counts; `head`: the change's own.",
     )
-    missing_cases: MissingCases = Field("report", description="Whether missing cases fail the gate.")
-    problem: str | None = Field(None, description="Why there is nothing to compare with; the change's own gate counts.")
+    missing_cases: MissingCases = Field(
+        "report", description="Whether missing cases fail the gate."
+    )
+    problem: str | None = Field(
+        None, description="Why there is nothing to compare with; the change's own gate counts."
+    )
     missing: NonNegative = Field(0, description="Cases of the base that this change lacks.")
-    lowered: Items[Lowering] = Field((), description="What makes the test easier to pass; missing cases come first.")
+    lowered: Items[Lowering] = Field(
+        (), description="What makes the test easier to pass; missing cases come first."
+    )
     others: Items[str] = Field((), description="Other changes of the test.")
     more: NonNegative = Field(0, description="Changes that are not listed.")

@@ -14,7 +14,9 @@ _STEP = re.compile(r"\[(?P<position>[0-9]+)\]|\.?(?P<key>[^.\[\]]+)")
 
 def field_steps(path: str) -> tuple[str | int, ...]:
     """Return the keys and positions of a path such as `a.b[0].c`."""
-    return tuple(int(step["position"]) if step["position"] else step["key"] for step in _STEP.finditer(path))
+    return tuple(
+        int(step["position"]) if step["position"] else step["key"] for step in _STEP.finditer(path)
+    )
 
 
 PACKAGE_HINT = "python -m pip install sacrebleu, or install agentv-ci with the extra 'bleu'"
@@ -40,7 +42,9 @@ class ContainsAnyEvaluator(TextEvaluator):
 
     short_field: ClassVar[str | None] = "value"
 
-    type: Literal["contains_any"] = Field(description="Look for one of several texts in the answer.")
+    type: Literal["contains_any"] = Field(
+        description="Look for one of several texts in the answer."
+    )
     value: Annotated[Items[Name], Field(min_length=1)] = Field(description="Texts to find.")
 
 
@@ -49,7 +53,9 @@ class ContainsAllEvaluator(TextEvaluator):
 
     short_field: ClassVar[str | None] = "value"
 
-    type: Literal["contains_all"] = Field(description="Look for all of several texts in the answer.")
+    type: Literal["contains_all"] = Field(
+        description="Look for all of several texts in the answer."
+    )
     value: Annotated[Items[Name], Field(min_length=1)] = Field(
         description="Texts to find; the score is the share found."
     )
@@ -106,7 +112,9 @@ class SchemaEvaluator(EvaluatorSettings):
     short_field: ClassVar[str | None] = "schema_file"
 
     type: Literal["schema"] = Field(description="Check the answer against a JSON Schema.")
-    schema_file: Maybe[Name] = Field(None, description="Path to the schema: a .json, .yaml or .yml file.")
+    schema_file: Maybe[Name] = Field(
+        None, description="Path to the schema: a .json, .yaml or .yml file."
+    )
     schema_inline: Maybe[JsonObject | bool] = Field(None, description="Inline schema.")
     format: Literal["json", "yaml"] = Field(
         "json",
@@ -118,7 +126,9 @@ class SchemaEvaluator(EvaluatorSettings):
 class ComparedField(Authored):
     """A field of a structured answer."""
 
-    path: Annotated[str, Field(pattern=FIELD_PATH)] = Field(description="Path of the field, such as a.b[0].c.")
+    path: Annotated[str, Field(pattern=FIELD_PATH)] = Field(
+        description="Path of the field, such as a.b[0].c."
+    )
     match: Literal["exact", "numeric_tolerance", "date"] = Field(
         "exact",
         description="How to compare values.",
@@ -128,17 +138,25 @@ class ComparedField(Authored):
             date="The ISO 8601 dates are equal.",
         ),
     )
-    tolerance: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Largest allowed difference of numbers.")
+    tolerance: Maybe[Annotated[float, Field(ge=0)]] = Field(
+        None, description="Largest allowed difference of numbers."
+    )
     weight: float = Field(1.0, ge=0, description="Weight in the score.")
-    required: bool = Field(False, description="Whether the case fails if this is not met, regardless of the score.")
+    required: bool = Field(
+        False, description="Whether the case fails if this is not met, regardless of the score."
+    )
 
 
 class FieldAccuracyEvaluator(EvaluatorSettings):
     """The share of correct fields of a structured answer."""
 
     type: Literal["field_accuracy"] = Field(description="Compare fields of a structured answer.")
-    fields: Annotated[Items[ComparedField], Field(min_length=1)] = Field(description="Fields to compare.")
-    reference: Maybe[JsonObject] = Field(None, description="Expected values; default: the expected answer as JSON.")
+    fields: Annotated[Items[ComparedField], Field(min_length=1)] = Field(
+        description="Fields to compare."
+    )
+    reference: Maybe[JsonObject] = Field(
+        None, description="Expected values; default: the expected answer as JSON."
+    )
 
 
 class SimilarityEvaluator(EvaluatorSettings):
@@ -156,7 +174,9 @@ class SimilarityEvaluator(EvaluatorSettings):
             token_f1="Common words, in any order.",  # noqa: S106  # no password
         ),
     )
-    reference: Maybe[Name] = Field(None, description="Text to compare with; default: the expected answer.")
+    reference: Maybe[Name] = Field(
+        None, description="Text to compare with; default: the expected answer."
+    )
 
     @property
     def package(self) -> str | None:

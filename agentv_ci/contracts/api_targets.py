@@ -10,7 +10,14 @@ from pydantic import Field
 from agentv_ci.contracts.attachments import ALL_TAKEN, BY_URL, TEXT
 from agentv_ci.contracts.base import Authored, Items, JsonObject, JsonValue, Maybe, Name, meanings
 from agentv_ci.contracts.environment_references import EnvironmentReference
-from agentv_ci.contracts.target_settings import ApiFormat, Count, Milliseconds, Natural, StatusCode, TargetSettings
+from agentv_ci.contracts.target_settings import (
+    ApiFormat,
+    Count,
+    Milliseconds,
+    Natural,
+    StatusCode,
+    TargetSettings,
+)
 
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
 """Headers that the HTTP client sets itself."""
@@ -27,13 +34,18 @@ class RetrySettings(Authored):
     """Retries of requests after transient failures."""
 
     max_retries: Maybe[Natural] = Field(None, description="Retries of a request; default 3.")
-    retry_initial_delay_ms: Maybe[Milliseconds] = Field(None, description="First delay; default 1000.")
-    retry_max_delay_ms: Maybe[Milliseconds] = Field(None, description="Longest delay; default 60000.")
+    retry_initial_delay_ms: Maybe[Milliseconds] = Field(
+        None, description="First delay; default 1000."
+    )
+    retry_max_delay_ms: Maybe[Milliseconds] = Field(
+        None, description="Longest delay; default 60000."
+    )
     retry_backoff_factor: Maybe[Annotated[float, Field(ge=1)] | EnvironmentReference] = Field(
         None, description="Growth of the delay; default 2."
     )
     retry_status_codes: Maybe[Items[StatusCode | EnvironmentReference]] = Field(
-        None, description="HTTP statuses to retry; default 408 429 500 502 503 504. 401 and 403 are never retried."
+        None,
+        description="HTTP statuses to retry; default 408 429 500 502 503 504. 401 and 403 are never retried.",
     )
 
 
@@ -50,29 +62,37 @@ class HttpTarget(TargetSettings, RetrySettings):
     paths: ClassVar[frozenset[str]] = frozenset({"ca_bundle"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"headers": {}, "extra_body": {}}
 
-    api_key: Maybe[str] = Field(None, description="A reference such as ${{ OPENAI_API_KEY }}, never the key itself.")
+    api_key: Maybe[str] = Field(
+        None, description="A reference such as ${{ OPENAI_API_KEY }}, never the key itself."
+    )
     base_url: Maybe[Name] = Field(None, description="Base URL of the API, used unchanged.")
     temperature: Maybe[Annotated[float, Field(ge=0)] | EnvironmentReference] = Field(
         None, description="Sampling temperature."
     )
     max_output_tokens: Maybe[Count] = Field(None, description="Token limit of an answer.")
-    max_tokens_param: Maybe[Literal["max_tokens", "max_completion_tokens"] | EnvironmentReference] = Field(
+    max_tokens_param: Maybe[
+        Literal["max_tokens", "max_completion_tokens"] | EnvironmentReference
+    ] = Field(
         None,
         description="Name of the token limit in chat completions; default: max_completion_tokens for OpenAI and "
         "Azure, else max_tokens.",
         json_schema_extra=meanings(
-            max_tokens="What most compatible servers read.", max_completion_tokens="What OpenAI and Azure read."
+            max_tokens="What most compatible servers read.",
+            max_completion_tokens="What OpenAI and Azure read.",
         ),
     )
     thinking_budget: Maybe[Natural] = Field(
-        None, description="Approximate tokens for reasoning; models with fixed levels get the nearest one."
+        None,
+        description="Approximate tokens for reasoning; models with fixed levels get the nearest one.",
     )
     system_prompt: Maybe[Name] = Field(
         None, description="System prompt instead of the built-in one: a text, a path, or `none`."
     )
     headers: Maybe[dict[str, str]] = Field(None, description="Additional request headers.")
     extra_body: Maybe[JsonObject] = Field(None, description="Additional keys of the request body.")
-    ca_bundle: Maybe[Name] = Field(None, description="PEM file with trusted certificate authorities.")
+    ca_bundle: Maybe[Name] = Field(
+        None, description="PEM file with trusted certificate authorities."
+    )
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"max_output_tokens": ("max_tokens",)}
 
@@ -104,7 +124,11 @@ def azure_root(address: str) -> tuple[str, bool]:
     """
     address = address.strip()
     if "://" not in address:
-        address = f"https://{address}" if "." in address or ":" in address else f"https://{address}.openai.azure.com"
+        address = (
+            f"https://{address}"
+            if "." in address or ":" in address
+            else f"https://{address}.openai.azure.com"
+        )
     split = urlsplit(address)
     before, _, behind = f"{split.path.rstrip('/')}/".partition("/openai/")
     root = urlunsplit((split.scheme.lower(), split.netloc, before.rstrip("/"), "", ""))
@@ -134,7 +158,12 @@ class AzureOpenAITarget(HttpTarget):
         "deployment": ("deployment_name", "model"),
         "version": ("api_version",),
     }
-    essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"endpoint", "deployment", "version", "api_format"}
+    essential: ClassVar[frozenset[str]] = HttpTarget.essential | {
+        "endpoint",
+        "deployment",
+        "version",
+        "api_format",
+    }
     implied: ClassVar[Mapping[str, JsonValue]] = {
         **HttpTarget.implied,
         "version": "2024-12-01-preview",
@@ -149,13 +178,18 @@ class AzureOpenAITarget(HttpTarget):
 
     older_kinds: ClassVar[frozenset[str]] = frozenset({"azure"})
 
-    provider: Literal["azure-openai", "azure"] = Field(description="Use an Azure OpenAI deployment.")
+    provider: Literal["azure-openai", "azure"] = Field(
+        description="Use an Azure OpenAI deployment."
+    )
     endpoint: Maybe[Name] = Field(None, description="URL or name of the resource.")
     deployment: Maybe[Name] = Field(None, description="Name of the deployment.")
     version: Maybe[Name] = Field(
-        None, description="API version, or v1; default 2024-12-01-preview, or v1 for an endpoint under /openai/v1."
+        None,
+        description="API version, or v1; default 2024-12-01-preview, or v1 for an endpoint under /openai/v1.",
     )
-    api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.", json_schema_extra=API_FORMATS)
+    api_format: Maybe[ApiFormat] = Field(
+        None, description="API to use; default chat.", json_schema_extra=API_FORMATS
+    )
 
     @classmethod
     def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:
@@ -174,13 +208,19 @@ class AzureOpenAITarget(HttpTarget):
     @classmethod
     def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
         """A URL in the target, and the version in it, take precedence over the environment."""
-        is_set = (field == "endpoint" and "base_url" in data) or (field == "version" and _azure_root(data)[1])
+        is_set = (field == "endpoint" and "base_url" in data) or (
+            field == "version" and _azure_root(data)[1]
+        )
         return super().reads(field, data) and not is_set
 
     @property
     def takes(self) -> frozenset[str]:
         """Chat completions take PDF files as their only documents."""
-        return ALL_TAKEN if self.api_format not in (None, "chat") else ALL_TAKEN - {TEXT, BY_URL["document"]}
+        return (
+            ALL_TAKEN
+            if self.api_format not in (None, "chat")
+            else ALL_TAKEN - {TEXT, BY_URL["document"]}
+        )
 
 
 class OpenAITarget(HttpTarget):
@@ -201,23 +241,35 @@ class OpenAITarget(HttpTarget):
 
     def fallback(self, field: str) -> str | None:
         """Return the default of a field; the name of a server implies its URL."""
-        return self.brands.get(self.provider, self.fallbacks["base_url"]) if field == "base_url" else None
+        return (
+            self.brands.get(self.provider, self.fallbacks["base_url"])
+            if field == "base_url"
+            else None
+        )
 
     older_kinds: ClassVar[frozenset[str]] = frozenset({"openai-compatible"})
 
     provider: Literal["openai", "openai-compatible", "ollama", "vllm", "openrouter"] = Field(
         description="Use an OpenAI-compatible API.",
         json_schema_extra=meanings(
-            ollama="Use a local Ollama server.", vllm="Use a vLLM server.", openrouter="Use OpenRouter."
+            ollama="Use a local Ollama server.",
+            vllm="Use a vLLM server.",
+            openrouter="Use OpenRouter.",
         ),
     )
     model: Name = Field(description="Name of the model.")
-    api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.", json_schema_extra=API_FORMATS)
+    api_format: Maybe[ApiFormat] = Field(
+        None, description="API to use; default chat.", json_schema_extra=API_FORMATS
+    )
 
     @property
     def takes(self) -> frozenset[str]:
         """Chat completions take PDF files as their only documents."""
-        return ALL_TAKEN if self.api_format not in (None, "chat") else ALL_TAKEN - {TEXT, BY_URL["document"]}
+        return (
+            ALL_TAKEN
+            if self.api_format not in (None, "chat")
+            else ALL_TAKEN - {TEXT, BY_URL["document"]}
+        )
 
 
 class AnthropicTarget(HttpTarget):
@@ -237,9 +289,13 @@ class AnthropicTarget(HttpTarget):
 
     older_kinds: ClassVar[frozenset[str]] = frozenset({"claude-api"})
 
-    provider: Literal["anthropic", "claude-api"] = Field(description="Use the Anthropic Messages API.")
+    provider: Literal["anthropic", "claude-api"] = Field(
+        description="Use the Anthropic Messages API."
+    )
     model: Name = Field(description="Name of the model.")
-    version: Maybe[Name] = Field(None, description="Value of the header anthropic-version; default 2023-06-01.")
+    version: Maybe[Name] = Field(
+        None, description="Value of the header anthropic-version; default 2023-06-01."
+    )
 
 
 class GeminiTarget(HttpTarget):
@@ -265,8 +321,12 @@ class GeminiTarget(HttpTarget):
 
     older_kinds: ClassVar[frozenset[str]] = frozenset({"google", "google-gemini"})
 
-    provider: Literal["gemini", "google", "google-gemini"] = Field(description="Use the Google Gemini API.")
-    model: Maybe[Name] = Field(None, description="Name of the model; default gemini-3.5-flash-lite.")
+    provider: Literal["gemini", "google", "google-gemini"] = Field(
+        description="Use the Google Gemini API."
+    )
+    model: Maybe[Name] = Field(
+        None, description="Name of the model; default gemini-3.5-flash-lite."
+    )
     api_version: Maybe[Name] = Field(None, description="API version in the path; default v1beta.")
 
     @property
@@ -276,7 +336,10 @@ class GeminiTarget(HttpTarget):
 
 
 def refused_settings(target: HttpTarget) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a target with values that cannot be used, and why; never the value itself."""
+    """Yield the fields of a target with values that cannot be used, and why.
+
+    Never the value itself.
+    """
     yield from _of_address(target)
     yield from _of_headers(target)
 
@@ -316,7 +379,10 @@ def _of_headers(target: HttpTarget) -> Iterator[tuple[str, str]]:
     for name in headers:
         if name.lower() in FRAMING_HEADERS or not HEADER_NAME.fullmatch(name):
             yield f"headers.{name}", "this header cannot be set"
-    values = {"api_key": target.api_key, **{f"headers.{name}": value for name, value in headers.items()}}
+    values = {
+        "api_key": target.api_key,
+        **{f"headers.{name}": value for name, value in headers.items()},
+    }
     for field, value in values.items():
         if value is not None and not (value.isascii() and value.isprintable()):
             yield field, "has characters that are not allowed in a header"

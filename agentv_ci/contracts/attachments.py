@@ -7,7 +7,10 @@ from urllib.parse import urlsplit
 
 LFS_POINTER = "a pointer of Git LFS, not the file itself; run: git lfs pull"
 MAX_POINTER_BYTES = 1023
-_FIRST_WORDS = (b"version https://git-lfs.github.com/spec/v", b"version https://hawser.github.com/spec/v")
+_FIRST_WORDS = (
+    b"version https://git-lfs.github.com/spec/v",
+    b"version https://hawser.github.com/spec/v",
+)
 
 
 def is_lfs_pointer(content: bytes) -> bool:
@@ -21,7 +24,10 @@ ATTACHMENT_TYPES: tuple[str, ...] = get_args(AttachmentType)
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 PDF = "application/pdf"
 TEXT = "text/plain"
-FORMATS: Mapping[AttachmentType, frozenset[str]] = {"image": IMAGE_TYPES, "document": frozenset({PDF, TEXT})}
+FORMATS: Mapping[AttachmentType, frozenset[str]] = {
+    "image": IMAGE_TYPES,
+    "document": frozenset({PDF, TEXT}),
+}
 """Media types of files."""
 NAMES: Mapping[str, str] = {
     "image/png": "PNG",
@@ -54,10 +60,15 @@ _SUFFIXES: Mapping[str, str] = {
 
 
 def media_type_of(content: bytes) -> str | None:
-    """Return the media type of a file by its first bytes; None for an unknown format that is not text."""
+    """Return the media type of a file by its first bytes.
+
+    None for an unknown format that is not text.
+    """
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    known = next((media_type for signature, media_type in _SIGNATURES if content.startswith(signature)), None)
+    known = next(
+        (media_type for signature, media_type in _SIGNATURES if content.startswith(signature)), None
+    )
     if known is not None or b"\0" in content:
         return known
     try:
@@ -68,7 +79,10 @@ def media_type_of(content: bytes) -> str | None:
 
 
 def media_type_of_name(name: str) -> str | None:
-    """Return the media type of a path or of a URL's path by its suffix; None for one of no format of ours."""
+    """Return the media type of a path or of a URL's path by its suffix.
+
+    None for one of no format of ours.
+    """
     return _SUFFIXES.get(PurePosixPath(name).suffix.lower())
 
 

@@ -32,7 +32,16 @@ EvaluatorVerdict = Literal["pass", "borderline", "fail", "error", "skipped"]
 Require = Literal["majority", "all", "any"]
 """Trials of a case that must pass."""
 ErrorKind = Literal[
-    "timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process", "evaluator", "cancelled"
+    "timeout",
+    "rate_limit",
+    "auth",
+    "network",
+    "server",
+    "request",
+    "malformed",
+    "process",
+    "evaluator",
+    "cancelled",
 ]
 """What failed."""
 
@@ -45,7 +54,9 @@ JsonObject = dict[str, JsonValue]
 class _RefusesNull:
     """Make a field optional but not nullable: `key:` without a value is a mistake."""
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         nullable = handler(source)
         inner: CoreSchema = nullable["schema"]
         return inner
@@ -81,14 +92,25 @@ def short_field(union: TypeAliasType, key: str, kind: str) -> str | None:
 
 
 def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
-    """Return the kind that an item names as a key, or as a text of its own; None for any other item."""
+    """Return the kind that an item names as a key, or as a text of its own.
+
+    None for any other item.
+    """
     if isinstance(item, str):
         member = member_of(union, key, item)
-        return item if member is not None and issubclass(member, Authored) and member.stands_alone else None
+        return (
+            item
+            if member is not None and issubclass(member, Authored) and member.stands_alone
+            else None
+        )
     if not isinstance(item, dict) or key in item:
         return None
     # Of the kinds, which are few: documents may have any number of keys.
-    named = [each for each in members_of(union, key) if each in item and short_field(union, key, each) is not None]
+    named = [
+        each
+        for each in members_of(union, key)
+        if each in item and short_field(union, key, each) is not None
+    ]
     return named[0] if len(named) == 1 else None
 
 
@@ -122,9 +144,13 @@ class ByKind:
         self._key = key
         self._authored = authored
 
-    def __get_pydantic_core_schema__(self, source: TypeAliasType, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: TypeAliasType, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         def validate(value: object) -> BaseModel:
-            kind = value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
+            kind = (
+                value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
+            )
             if (member := member_of(source, self._key, kind)) is not None:
                 if isinstance(value, member):
                     return value  # checked when it was made
@@ -147,7 +173,9 @@ class Resolved:
         """`contract`: its module beside this one and its name, such as `comparison:Comparison`."""
         self._contract = contract
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         def validate(value: object) -> BaseModel:
             return self.contract.model_validate(value, by_alias=True, by_name=False)
 
@@ -173,7 +201,9 @@ def _whole(value: object) -> object:
 
 Maybe = Annotated[T | None, _RefusesNull()]
 Items = Annotated[tuple[T, ...], Field(strict=False, fail_fast=True)]
-"""Items of a list. The first wrong one is enough: the published schema explains all, and errors take much memory."""
+"""Items of a list. The first wrong one is enough: the published schema explains all, and errors
+take much memory.
+"""
 # The validator is last: pydantic renders bounds correctly only before it.
 WHOLE = BeforeValidator(_whole)
 Integer = Annotated[int, WHOLE]
@@ -201,7 +231,9 @@ NOT_SETTINGS = frozenset({"name", "provider", "settings"})
 
 class _Contract(BaseModel):
     # Built at first use: most commands use few contracts.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class Authored(_Contract):
@@ -221,7 +253,9 @@ class Authored(_Contract):
     older_kinds: ClassVar[frozenset[str]] = frozenset()
     """Names of its kind that are still accepted, but not offered."""
     short_field: ClassVar[str | None] = None
-    """The field whose value may be written under the kind: `contains: Ada` is `type: contains` with that `value`."""
+    """The field whose value may be written under the kind: `contains: Ada` is `type: contains` with
+    that `value`.
+    """
     stands_alone: ClassVar[bool] = False
     """Whether the kind as a text, without any field, is enough."""
     hoists_settings: ClassVar[bool] = False
@@ -232,7 +266,10 @@ class Authored(_Contract):
     @model_validator(mode="before")
     @classmethod
     def _settle_spelling(cls, data: object) -> object:
-        """Rename every spelling to its field; snake_case wins over camelCase, the target over its `settings`."""
+        """Rename every spelling to its field.
+
+        Snake_case wins over camelCase, the target over its `settings`.
+        """
         if not isinstance(data, dict) or data.keys() <= cls.__pydantic_fields__.keys():
             return data
         if cls.gathers_settings:
@@ -260,11 +297,18 @@ def _respell(contract: type[Authored], data: Mapping[str, object]) -> dict[str, 
 
 
 def _gathered(contract: type[Authored], data: Mapping[str, object]) -> dict[str, object]:
-    """Return `data` with the keys that are no fields in `settings`; they win over those written there."""
+    """Return `data` with the keys that are no fields in `settings`.
+
+    They win over those written there.
+    """
     known = _respell(contract, data)
     own = {key: known.pop(key) for key in [*known] if key not in contract.__pydantic_fields__}
     settings = known.get("settings", {})
-    return {**known, "settings": {**settings, **own}} if isinstance(settings, dict) else {**known, **own}
+    return (
+        {**known, "settings": {**settings, **own}}
+        if isinstance(settings, dict)
+        else {**known, **own}
+    )
 
 
 def fields_of(contract: type[BaseModel]) -> Mapping[str, FieldInfo]:
@@ -276,7 +320,10 @@ def fields_of(contract: type[BaseModel]) -> Mapping[str, FieldInfo]:
 
 @cache
 def spellings(contract: type[Authored]) -> Mapping[str, tuple[str, int]]:
-    """Return accepted key → (field, rank); of several spellings the one with the lowest rank wins."""
+    """Return accepted key → (field, rank).
+
+    Of several spellings the one with the lowest rank wins.
+    """
     accepted: dict[str, tuple[str, int]] = {}
     for field, info in contract.model_fields.items():
         if info.validation_alias is not None:

@@ -77,11 +77,15 @@ class ScenarioReport(_Spec):
     scenario_key: str
     runs: list[RunResult]
     verdict: GateVerdict
-    """The worst of its runners: for an eval file, of its gate; for a function, `error` if a run failed."""
+    """The worst of its runners: for an eval file, of its gate; for a function, `error` if a run
+    failed.
+    """
     reasons: list[str]
     """Why it is not `pass`, with the runner if there are several."""
     aggregates: dict[str, Any]
-    """`runs`, `errors`, and `validations`: `[{"validator", "issues", "summary"} | {"validator", "error"}]`."""
+    """`runs`, `errors`, and `validations`: `[{"validator", "issues", "summary"} | {"validator",
+    "error"}]`.
+    """
 
 
 class EngineReport(_Spec):

@@ -25,13 +25,18 @@ def case_name(key: CaseKey, *, names_target: bool) -> str:
 def in_matrix(keys: Iterable[CaseKey]) -> AbstractSet[tuple[str, str]]:
     """Return suite and id of the cases that several targets answer."""
     targets: dict[tuple[str, str], str] = {}
-    return {(suite, case) for suite, case, target in keys if targets.setdefault((suite, case), target) != target}
+    return {
+        (suite, case)
+        for suite, case, target in keys
+        if targets.setdefault((suite, case), target) != target
+    }
 
 
 def matching(*sides: Iterable[CaseKey]) -> Callable[[CaseKey], tuple[str, ...]]:
     """Return what the cases of several runs are matched by.
 
-    The target counts only where a run asks several targets the same case; otherwise two targets are compared.
+    The target counts only where a run asks several targets the same case; otherwise two targets are
+    compared.
     """
     several = {case for keys in sides for case in in_matrix(keys)}
     return lambda key: key if key[:2] in several else key[:2]
@@ -155,7 +160,8 @@ class RowPlace(NamedTuple):
     line: int
 
 
-# There are as many as cases: 16 bytes less each, and nothing for the collector to visit, since they hold no cycles.
+# There are as many as cases: 16 bytes less each, and nothing for the collector to visit, since they
+# hold no cycles.
 class StoredHead(Struct, frozen=True, gc=False):
     """The head of a case whose other parts are compressed."""
 

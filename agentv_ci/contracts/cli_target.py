@@ -12,7 +12,16 @@ from agentv_ci.contracts.environment_references import EnvironmentReference, var
 from agentv_ci.contracts.target_settings import Flag, Seconds, TargetSettings
 from agentv_ci.contracts.workspaces import OF_TARGET, TargetWorkspace
 
-CLI_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "ATTACHMENTS", "OUTPUT_FILE")
+CLI_PLACEHOLDERS = (
+    "PROMPT",
+    "PROMPT_FILE",
+    "GUIDELINES",
+    "EVAL_ID",
+    "ATTEMPT",
+    "FILES",
+    "ATTACHMENTS",
+    "OUTPUT_FILE",
+)
 FORMAT_PLACEHOLDERS = ("path", "basename")
 PROMPT_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE")
 """Placeholders that give the prompt to the command."""
@@ -53,8 +62,12 @@ class CommandHealthcheck(Authored):
     """Ready when a command exits with status 0."""
 
     type: Literal["command"] = Field(description="Run a command.")
-    command_template: Name = Field(description="Command, with the placeholders of the target's command.")
-    cwd: Maybe[Name] = Field(None, description="Working directory; default: that of the target's command.")
+    command_template: Name = Field(
+        description="Command, with the placeholders of the target's command."
+    )
+    cwd: Maybe[Name] = Field(
+        None, description="Working directory; default: that of the target's command."
+    )
     timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit, in seconds; default 10.")
 
 
@@ -94,16 +107,23 @@ class CliTarget(TargetSettings):
         None, description="`none` for a command that needs no prompt."
     )
     files_format: Maybe[Name] = Field(
-        None, description="Format of each file in {FILES}, with {path} and {basename}; default {path}."
+        None,
+        description="Format of each file in {FILES}, with {path} and {basename}; default {path}.",
     )
-    attachments_format: Maybe[Name] = Field(None, description="Format of each file in {ATTACHMENTS}; default {path}.")
-    cwd: Maybe[Name] = Field(None, description="Working directory, relative to this file; default: the eval's folder.")
+    attachments_format: Maybe[Name] = Field(
+        None, description="Format of each file in {ATTACHMENTS}; default {path}."
+    )
+    cwd: Maybe[Name] = Field(
+        None, description="Working directory, relative to this file; default: the eval's folder."
+    )
     env: Maybe[dict[str, str]] = Field(None, description="Environment variables for the command.")
     sources: Maybe[Items[Name]] = Field(
         None,
         description="Files of the command's own code: names, folders and globs, relative to this file. In digests.",
     )
-    timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit of a run; default: the case's timeout.")
+    timeout_seconds: Maybe[Seconds] = Field(
+        None, description="Time limit of a run; default: the case's timeout."
+    )
     healthcheck: Maybe[Healthcheck] = Field(None, description="Check before the first case.")
     verbose: Maybe[Flag] = Field(None, description="Also print the command with --verbose.")
     keep_temp_files: Maybe[Flag] = Field(None, description="Keep prompt and output files.")
@@ -117,17 +137,25 @@ class CliTarget(TargetSettings):
     @property
     def gets_prompt(self) -> bool:
         """Whether the command gets the prompt, or needs none."""
-        return self.stdin is not None or self.prompt is not None or gives_prompt(self.command_template)
+        return (
+            self.stdin is not None or self.prompt is not None or gives_prompt(self.command_template)
+        )
 
     @property
     def takes(self) -> frozenset[str]:
-        """Every file, if the command gets paths of files; URLs would only be words in the prompt."""
+        """Every file, if the command gets paths of files.
+
+        URLs would only be words in the prompt.
+        """
         template = self.command_template
         return frozenset(NAMES) if variable_of(template) or gives_files(template) else frozenset()
 
 
 def placeholders(template: str) -> tuple[str, ...]:
-    """Return the names of the placeholders in a command template, each once; `{{NAME}}` is literal."""
+    """Return the names of the placeholders in a command template, each once.
+
+    `{{NAME}}` is literal.
+    """
     names = (match["name"] for match in CLI_PLACEHOLDER.finditer(template))
     return tuple(dict.fromkeys(name for name in names if name))
 
@@ -145,8 +173,8 @@ def gives_files(template: str) -> bool:
 def unknown_placeholders(template: str) -> tuple[str, ...]:
     """Return what looks like a placeholder and is none, with its braces, each once.
 
-    In quotes and in double braces, a word may belong to another language, such as awk's `'{print}'`; it counts only if
-    it is a known name in another case.
+    In quotes and in double braces, a word may belong to another language, such as awk's
+    `'{print}'`; it counts only if it is a known name in another case.
     """
     found = [f"{{{name}}}" for name in placeholders(template) if name not in CLI_PLACEHOLDERS]
     for match, is_quoted in _words(template)[0]:
@@ -157,10 +185,12 @@ def unknown_placeholders(template: str) -> tuple[str, ...]:
 
 
 def quoted_placeholders(template: str) -> tuple[str, ...]:
-    """Return the placeholders in quotes, here-documents or after a backslash, each once; all, if a quote is unclosed.
+    """Return the placeholders in quotes, here-documents or after a backslash, each once.
 
-    Values are quoted automatically: inside other quotes or after a backslash, the shell would run part of them. A
-    command substitution inside double quotes, `"$(…)"`, starts unquoted.
+    All, if a quote is unclosed.
+
+    Values are quoted automatically: inside other quotes or after a backslash, the shell would run
+    part of them. A command substitution inside double quotes, `"$(…)"`, starts unquoted.
     """
     words, is_unclosed = _words(template)
     quoted = [match["escaped"] or match["name"] for match, is_quoted in words if is_quoted]

@@ -13,8 +13,12 @@ class NamedCase(Recorded):
 
     id: str = Field(description="Id of the case.")
     suite: str = Field(description="Eval file of the case.")
-    target: str | None = Field(None, description="Name of the target; null if only one answers the case.")
-    row: str | None = Field(None, description="File and line of the row that makes the case; null without one.")
+    target: str | None = Field(
+        None, description="Name of the target; null if only one answers the case."
+    )
+    row: str | None = Field(
+        None, description="File and line of the row that makes the case; null without one."
+    )
 
 
 class ChangedCase(NamedCase):
@@ -41,7 +45,9 @@ class TargetEstimate(Recorded):
     judgements: NonNegative = Field(description="Requests for judgements.")
     input_tokens: NonNegative = Field(description="Approximate input tokens.")
     output_tokens: NonNegative = Field(description="Approximate output tokens.")
-    cost_usd: float | None = Field(description="Cost; null if the price is unknown or nothing is charged.")
+    cost_usd: float | None = Field(
+        description="Cost; null if the price is unknown or nothing is charged."
+    )
     seconds: float = Field(description="Total time of its requests.")
 
 
@@ -53,8 +59,12 @@ class Estimate(Recorded):
     requests: NonNegative = Field(description="Requests for answers and judgements.")
     input_tokens: NonNegative = Field(description="Approximate input tokens.")
     output_tokens: NonNegative = Field(description="Approximate output tokens.")
-    cost_usd: float | None = Field(description="Cost of requests with known prices; null without any.")
-    unpriced: Items[str] = Field(description="Targets with unknown prices, which are not in the cost.")
+    cost_usd: float | None = Field(
+        description="Cost of requests with known prices; null without any."
+    )
+    unpriced: Items[str] = Field(
+        description="Targets with unknown prices, which are not in the cost."
+    )
     workers: NonNegative = Field(description="Cases run at once.")
     seconds: float = Field(description="Approximate time of the run.")
     prices_as_of: str = Field(description="Date of the public price table.")
@@ -69,7 +79,9 @@ class PlannedCase(Recorded):
     path: str = Field(description="File of the case: its eval file, or the file of its row.")
     line: AtLeastOne = Field(description="First line of the case there.")
     target: str = Field(description="Name of the target that would answer.")
-    trials: NonNegative = Field(description="Number of trials that would run; 0 if the case is skipped.")
+    trials: NonNegative = Field(
+        description="Number of trials that would run; 0 if the case is skipped."
+    )
     skip: str | None = Field(None, description="Why the case is skipped.")
 
 
@@ -102,7 +114,9 @@ class DiagnosticRecord(Recorded):
     """One diagnostic."""
 
     rule: Annotated[str, Field(pattern=r"^AV\d{3}$")] = Field(description="The rule's id.")
-    severity: Literal["error", "warning"] = Field(description="Errors fail; warnings fail with --strict.")
+    severity: Literal["error", "warning"] = Field(
+        description="Errors fail; warnings fail with --strict."
+    )
     message: str = Field(description="What is wrong.")
     path: str = Field(description="The file's absolute path.")
     line: Annotated[int, Field(ge=1)] = Field(description="First line.")
@@ -119,11 +133,13 @@ class FileRecord(Recorded):
     """One checked file."""
 
     path: str = Field(description="The file's absolute path.")
-    kind: Literal["eval", "targets", "config", "judge-set", "quarantine", "experiment"] | None = Field(
-        description="Kind of the file."
+    kind: Literal["eval", "targets", "config", "judge-set", "quarantine", "experiment"] | None = (
+        Field(description="Kind of the file.")
     )
     valid: bool = Field(description="Whether it has no errors (with --strict, no warnings either).")
-    diagnostics: Items[DiagnosticRecord] = Field(description="Diagnostics in the order of the file.")
+    diagnostics: Items[DiagnosticRecord] = Field(
+        description="Diagnostics in the order of the file."
+    )
 
 
 class DiagnosticsSummary(Recorded):
@@ -170,19 +186,29 @@ class HealthFinding(Recorded):
     """What is wrong with a case for one target, or with a target."""
 
     kind: HealthKind = Field(description="Kind of finding.")
-    severity: Severity = Field(description="`warning`: verdicts are not what they seem; `info`: worth a look.")
+    severity: Severity = Field(
+        description="`warning`: verdicts are not what they seem; `info`: worth a look."
+    )
     suite: Name | None = Field(description="The eval file; null for a whole target.")
     id: Name | None = Field(description="The case's id; null for a whole target.")
     target: Name = Field(description="Name of the target.")
     message: str = Field(description="What was found.")
     action: str = Field(description="What to do.")
-    runs: NonNegative = Field(description="Runs that it was found in: those since the case was changed last.")
-    since: str | None = Field(None, description="Time of the first run with it: ISO 8601, UTC; null for all runs.")
+    runs: NonNegative = Field(
+        description="Runs that it was found in: those since the case was changed last."
+    )
+    since: str | None = Field(
+        None, description="Time of the first run with it: ISO 8601, UTC; null for all runs."
+    )
     commit: str | None = Field(None, description="Commit of that run.")
     run_url: str | None = Field(None, description="Address of that run.")
     before: float | None = Field(None, description="Level before, such as a mean score.")
-    after: float | None = Field(None, description="Level since then; of flaky cases, the pass rate.")
-    fell_from: float | None = Field(None, description="Mean score before the first fall; null if it is back there.")
+    after: float | None = Field(
+        None, description="Level since then; of flaky cases, the pass rate."
+    )
+    fell_from: float | None = Field(
+        None, description="Mean score before the first fall; null if it is back there."
+    )
     model_before: str | None = Field(None, description="Model that the provider reported before.")
     model_after: str | None = Field(None, description="Model that it reported since then.")
     same_as: Items[Name] = Field((), description="Ids of cases with the same verdicts.")
@@ -197,13 +223,20 @@ class HealthReport(Recorded):
     first: str | None = Field(description="Time of the oldest of them.")
     last: str | None = Field(description="Time of the newest.")
     cases: NonNegative = Field(description="Cases of the newest runs, counted for each target.")
-    unjudged: NonNegative = Field(description="Cases with too few runs since they were changed last.")
-    false_alarms: Share = Field(description="Highest probability that any drift in this report is chance.")
+    unjudged: NonNegative = Field(
+        description="Cases with too few runs since they were changed last."
+    )
+    false_alarms: Share = Field(
+        description="Highest probability that any drift in this report is chance."
+    )
     trial_correlation: Share | None = Field(
-        None, description="Correlation of trials of the same case and run, across runs; null if too few show it."
+        None,
+        description="Correlation of trials of the same case and run, across runs; null if too few show it.",
     )
     findings: Items[HealthFinding] = Field(description="The findings, the most urgent first.")
-    damaged: Items[str] = Field(description="Files and lines of the ledger that are not used, and why.")
+    damaged: Items[str] = Field(
+        description="Files and lines of the ledger that are not used, and why."
+    )
 
 
 class PlannedTrials(Recorded):
@@ -212,7 +245,9 @@ class PlannedTrials(Recorded):
     trials_per_case: NonNegative = Field(description="Trials of each case in each arm.")
     trials: NonNegative = Field(description="Trials of all cases and arms.")
     detectable: float | None = Field(description="Smallest change that is found; null: none.")
-    cost_usd: float | None = Field(description="Approximate cost; null if it is unknown or nothing is charged.")
+    cost_usd: float | None = Field(
+        description="Approximate cost; null if it is unknown or nothing is charged."
+    )
     seconds: float | None = Field(description="Approximate time; null if it is unknown.")
 
 
@@ -221,13 +256,21 @@ class PowerTable(Recorded):
 
     metric: str = Field(description="The primary metric.")
     is_share: bool = Field(description="Whether changes are shares, as of costs, or differences.")
-    alpha: Share = Field(description="Chance of a wrong verdict on the metric, as its part of that of all metrics.")
+    alpha: Share = Field(
+        description="Chance of a wrong verdict on the metric, as its part of that of all metrics."
+    )
     power: Share = Field(description="Chance to find such a change.")
     cases: NonNegative = Field(description="Cases, or clusters of them.")
     arms: NonNegative = Field(description="Number of arms.")
-    stops_early: bool = Field(description="Whether the experiment may stop early, which few trials more pay for.")
+    stops_early: bool = Field(
+        description="Whether the experiment may stop early, which few trials more pay for."
+    )
     basis: str = Field(description="What the variance is taken from.")
     detect: float = Field(description="The change that the experiment is made to find.")
-    needed: NonNegative | None = Field(description="Trials per case that find it; null: no number of them.")
-    planned: NonNegative | None = Field(description="Trials per case that are planned; null without an experiment.")
+    needed: NonNegative | None = Field(
+        description="Trials per case that find it; null: no number of them."
+    )
+    planned: NonNegative | None = Field(
+        description="Trials per case that are planned; null without an experiment."
+    )
     rows: Items[PlannedTrials] = Field(description="Numbers of trials, in order.")

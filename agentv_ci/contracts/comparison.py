@@ -5,14 +5,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import GradedVerdict, Items, Name, NonNegative, Recorded, Share, Verdict
+from agentv_ci.contracts.base import (
+    GradedVerdict,
+    Items,
+    Name,
+    NonNegative,
+    Recorded,
+    Share,
+    Verdict,
+)
 from agentv_ci.contracts.gate import IncreasingMetric, WhenUndecided
 from agentv_ci.contracts.plan_parts import Sha256
 from agentv_ci.contracts.results import Dollars, OfCase, is_none, is_zero
 
 BASELINE_SCHEMA = "agentv-baseline-v1"
 
-Change = Literal["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"]
+Change = Literal[
+    "regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"
+]
 
 
 class Rate(Recorded):
@@ -20,7 +30,9 @@ class Rate(Recorded):
 
     verdict: Verdict = Field(description="Verdict of the case.")
     passed: int = Field(description="Trials that passed.")
-    graded: int = Field(description="Trials with a verdict, and crashed ones, which count as failed.")
+    graded: int = Field(
+        description="Trials with a verdict, and crashed ones, which count as failed."
+    )
     mean: float | None = Field(description="Mean score of the graded trials.")
 
 
@@ -32,7 +44,9 @@ class ComparedCase(OfCase):
     head: Rate | None = Field(None, description="Pass rate on the newer side.")
     low: float | None = Field(None, description="Lower bound of the change of its pass rate.")
     high: float | None = Field(None, description="Upper bound.")
-    single: bool = Field(False, description="Whether each side has only one trial, so the change may be noise.")
+    single: bool = Field(
+        False, description="Whether each side has only one trial, so the change may be noise."
+    )
     stale: bool = Field(False, description="Whether the case or its target changed, by its digest.")
     left_out: bool = Field(
         False,
@@ -47,7 +61,9 @@ class Figure(Recorded):
     head: float = Field(description="Now.")
     p_value: Share = Field(description="Probability of a change this large by chance (two-sided).")
     falls: bool = Field(description="Whether it drops significantly.")
-    detectable: float | None = Field(description="Approximate smallest significant drop; null if none or unknown.")
+    detectable: float | None = Field(
+        description="Approximate smallest significant drop; null if none or unknown."
+    )
 
 
 MetricName = Literal["pass rate", "mean score"] | IncreasingMetric
@@ -57,26 +73,45 @@ MetricVerdict = Literal["worse", "better", "within", "undecided", "not compared"
 class MetricChange(Recorded):
     """The change of a metric over the cases of both sides. Each case weighs the same."""
 
-    metric: MetricName = Field(description="Rate of passing trials, mean score, or what answers cost and take.")
+    metric: MetricName = Field(
+        description="Rate of passing trials, mean score, or what answers cost and take."
+    )
     target: str | None = Field(None, description="The only target it is about; null for all.")
     suites: Items[str] = Field((), description="The only eval files it is about; empty for all.")
     cases: int = Field(description="Cases with a value on both sides.")
-    base: float | None = Field(None, description="Mean or quantile before; in dollars, tokens or seconds.")
+    base: float | None = Field(
+        None, description="Mean or quantile before; in dollars, tokens or seconds."
+    )
     head: float | None = Field(None, description="The same now.")
     change: float | None = Field(
-        None, description="Estimated change: a difference of rates and scores, else an increase as a share."
+        None,
+        description="Estimated change: a difference of rates and scores, else an increase as a share.",
     )
     low: float | None = Field(None, description="Lower bound of the change.")
     high: float | None = Field(None, description="Upper bound.")
-    confidence: Share | None = Field(None, description="Confidence of the interval, by which the statement holds.")
-    allowed: float | None = Field(None, description="Largest allowed increase, as a share; null for rates and scores.")
-    p_value: Share | None = Field(
-        None, exclude_if=is_none, description="Probability that chance alone changes a pass rate this far (one-sided)."
+    confidence: Share | None = Field(
+        None, description="Confidence of the interval, by which the statement holds."
     )
-    base_passed: int | None = Field(None, exclude_if=is_none, description="Of a pass rate: trials that passed before.")
-    base_trials: int | None = Field(None, exclude_if=is_none, description="Of a pass rate: graded trials before.")
-    head_passed: int | None = Field(None, exclude_if=is_none, description="Of a pass rate: trials that pass now.")
-    head_trials: int | None = Field(None, exclude_if=is_none, description="Of a pass rate: graded trials now.")
+    allowed: float | None = Field(
+        None, description="Largest allowed increase, as a share; null for rates and scores."
+    )
+    p_value: Share | None = Field(
+        None,
+        exclude_if=is_none,
+        description="Probability that chance alone changes a pass rate this far (one-sided).",
+    )
+    base_passed: int | None = Field(
+        None, exclude_if=is_none, description="Of a pass rate: trials that passed before."
+    )
+    base_trials: int | None = Field(
+        None, exclude_if=is_none, description="Of a pass rate: graded trials before."
+    )
+    head_passed: int | None = Field(
+        None, exclude_if=is_none, description="Of a pass rate: trials that pass now."
+    )
+    head_trials: int | None = Field(
+        None, exclude_if=is_none, description="Of a pass rate: graded trials now."
+    )
     verdict: MetricVerdict = Field(
         description="`worse`: the interval is beyond 0, or beyond the allowed increase; `within`: it is below it."
     )
@@ -93,7 +128,9 @@ class Statement(Recorded):
     confidence: Share = Field(description="Confidence of the statement.")
     cases: int = Field(description="Cases that it is about.")
     metrics: Items[MetricChange] = Field(description="Changes of the metrics.")
-    worse_cases: Items[OfCase] = Field((), description="Cases that got worse by a test of their own trials.")
+    worse_cases: Items[OfCase] = Field(
+        (), description="Cases that got worse by a test of their own trials."
+    )
     maybe_worse_cases: Items[OfCase] = Field(
         (),
         description="Cases that passed in all of their trials and pass in none, or whose own trials alone would be "
@@ -103,9 +140,13 @@ class Statement(Recorded):
     missing_before: NonNegative = Field(
         0, exclude_if=not_, description="Trials of the older side that have no verdict."
     )
-    missing_now: NonNegative = Field(0, exclude_if=not_, description="Trials of the newer side that have no verdict.")
+    missing_now: NonNegative = Field(
+        0, exclude_if=not_, description="Trials of the newer side that have no verdict."
+    )
     missing_decide: bool = Field(
-        False, exclude_if=not_, description="Whether these could change the verdict, which is withheld."
+        False,
+        exclude_if=not_,
+        description="Whether these could change the verdict, which is withheld.",
     )
 
 
@@ -115,14 +156,21 @@ class Comparison(Recorded):
     base: str = Field(description="The older side.")
     head: str = Field(description="The newer side.")
     confidence: Share = Field(description="Confidence of the intervals per case.")
-    is_part: bool = Field(description="Whether the newer side has only some of the cases: a filter or a shard.")
+    is_part: bool = Field(
+        description="Whether the newer side has only some of the cases: a filter or a shard."
+    )
     by_target: bool = Field(
-        False, description="Whether each target is compared with itself, because several answer the same case."
+        False,
+        description="Whether each target is compared with itself, because several answer the same case.",
     )
     compared: int = Field(description="Cases graded on both sides.")
     lost: int = Field(description="Cases that lost their verdict.")
-    quarantined: int = Field(0, description="Cases of the newer side in quarantine, which are not compared.")
-    left_out: int = Field(0, description="Cases with a changed question or evaluators, which do not count.")
+    quarantined: int = Field(
+        0, description="Cases of the newer side in quarantine, which are not compared."
+    )
+    left_out: int = Field(
+        0, description="Cases with a changed question or evaluators, which do not count."
+    )
     counts: dict[Change, int] = Field(description="Change → number of cases that count.")
     statement: Statement | None = Field(None, description="What the comparison states as a whole.")
     pass_rate: Figure | None = Field(
@@ -134,7 +182,9 @@ class Comparison(Recorded):
         "`statement` decides."
     )
     unmeasured: Items[str] = Field((), description="Limits that could not be checked, and why.")
-    undecided: Items[str] = Field((), description="What too few trials leave open, and what decides it.")
+    undecided: Items[str] = Field(
+        (), description="What too few trials leave open, and what decides it."
+    )
     when_undecided: WhenUndecided | None = Field(
         None, exclude_if=is_none, description="What it counts as if it is undecided; null: neither."
     )
@@ -151,7 +201,9 @@ class Comparison(Recorded):
     @property
     def shares_cases(self) -> bool:
         """Whether any case is on both sides."""
-        shared = (number for change, number in self.counts.items() if change not in ("new", "removed"))
+        shared = (
+            number for change, number in self.counts.items() if change not in ("new", "removed")
+        )
         return self.left_out > 0 or any(shared)
 
 
@@ -171,23 +223,35 @@ class BaselineCase(OfCase):
     verdict: GradedVerdict = Field(description="Verdict of the case.")
     mean: Share = Field(description="Mean score of its graded trials.")
     passed: Items[TrialNumber] = Field(description="Numbers of the trials that passed, from 1.")
-    missed: Items[TrialNumber] = Field(description="Numbers of the graded trials that did not pass.")
+    missed: Items[TrialNumber] = Field(
+        description="Numbers of the graded trials that did not pass."
+    )
     crashed: Items[TrialNumber] = Field(
-        (), exclude_if=is_empty, description="Numbers of those that did not pass because the agent crashed."
+        (),
+        exclude_if=is_empty,
+        description="Numbers of those that did not pass because the agent crashed.",
     )
     without_verdict: NonNegative = Field(
-        0, exclude_if=is_zero, description="Number of trials without a verdict, which say nothing about the agent."
+        0,
+        exclude_if=is_zero,
+        description="Number of trials without a verdict, which say nothing about the agent.",
     )
     digest: Sha256 = Field(description="The case's digest in its plan.")
     costs_usd: Items[Dollars | None] | None = Field(
-        None, exclude_if=is_none, description="Cost of the answer of each graded trial; null if unknown."
+        None,
+        exclude_if=is_none,
+        description="Cost of the answer of each graded trial; null if unknown.",
     )
-    tokens: Items[NonNegative | None] | None = Field(None, exclude_if=is_none, description="Tokens of each answer.")
+    tokens: Items[NonNegative | None] | None = Field(
+        None, exclude_if=is_none, description="Tokens of each answer."
+    )
     durations_ms: Items[NonNegative | None] | None = Field(
         None, exclude_if=is_none, description="Duration of each answer."
     )
     task: str | None = Field(
-        None, exclude_if=is_none, description="Digest of the question and of how answers are scored."
+        None,
+        exclude_if=is_none,
+        description="Digest of the question and of how answers are scored.",
     )
     models: Items[str] | None = Field(
         None, exclude_if=is_none, description="Models that answered, as reported by the provider."
@@ -203,4 +267,6 @@ class BaselineDocument(Recorded):
     schema_: str = Field(alias="$schema", description=f"`{BASELINE_SCHEMA}` or the schema's $id.")
     measured: str = Field(description="Time of the last answer: ISO 8601, UTC.")
     plan_digest: Sha256 | None = Field(description="Digest of the plan; null for several plans.")
-    cases: Items[BaselineCase] = Field(min_length=1, description="The cases, by suite and position.")
+    cases: Items[BaselineCase] = Field(
+        min_length=1, description="The cases, by suite and position."
+    )

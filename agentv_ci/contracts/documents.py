@@ -23,13 +23,22 @@ from agentv_ci.contracts.quarantine import QuarantineDocument
 from agentv_ci.contracts.source import Source, relative
 from agentv_ci.contracts.targets import Target, TargetsDocument
 
-Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument | QuarantineDocument | ExperimentDocument
+Document = (
+    EvalDocument
+    | TargetsDocument
+    | ConfigDocument
+    | JudgeSetDocument
+    | QuarantineDocument
+    | ExperimentDocument
+)
 
 ReadYaml = Callable[[str], JsonValue]
 """Parse YAML or JSON; raises ValueError."""
 
 
-FileState = Literal["text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8", "LFS pointer"]
+FileState = Literal[
+    "text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8", "LFS pointer"
+]
 
 
 class ReferencedFile(Struct, frozen=True):
@@ -113,7 +122,9 @@ class CaseFacts(NamedTuple):
 
 def facts_of(document: EvalDocument, case: EvalCase, source: Source) -> CaseFacts:
     """Return what a case of a document is selected by."""
-    return CaseFacts(case.id, relative(source.path, source.root), document.tags_of(case), case.metadata)
+    return CaseFacts(
+        case.id, relative(source.path, source.root), document.tags_of(case), case.metadata
+    )
 
 
 ANY_TARGET = ""
@@ -141,7 +152,9 @@ class DocumentContext(Struct, frozen=True, dict=True):
     today: date | None = None
     """The day (UTC) on which a quarantine has expired or not; None: any day."""
     cases_around: Callable[[], Iterable[CaseKey]] = tuple
-    """Return the cases of the repository, with a glob for the ids of cases made from rows; called for a quarantine."""
+    """Return the cases of the repository, with a glob for the ids of cases made from rows; called
+    for a quarantine.
+    """
 
     @property
     def others(self) -> tuple[CheckedDocument, ...]:
@@ -157,7 +170,13 @@ class DocumentContext(Struct, frozen=True, dict=True):
     @cached_property
     def config(self) -> ConfigDocument:
         """The merged config documents."""
-        documents = [each.document for each in reversed(self.configs) if isinstance(each.document, ConfigDocument)]
-        given = {field: value for document in documents for field, value in document if value is not None}
+        documents = [
+            each.document
+            for each in reversed(self.configs)
+            if isinstance(each.document, ConfigDocument)
+        ]
+        given = {
+            field: value for document in documents for field, value in document if value is not None
+        }
         # Already validated.
         return ConfigDocument.model_construct(**given)

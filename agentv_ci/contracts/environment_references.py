@@ -11,7 +11,9 @@ ENVIRONMENT_REFERENCE = r"^\s*\$\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}\s*$"
 """Pattern of an environment reference in the published schemas."""
 
 NO_REFERENCE = r"^([^$]|\$+(\{\$+)*([^${]|\{[^${]))*(\$+(\{\$+)*\{?)?$"
-"""Pattern of a text without `${{` in the published schemas; not every reader of patterns knows look-ahead."""
+"""Pattern of a text without `${{` in the published schemas; not every reader of patterns knows
+look-ahead.
+"""
 
 EnvironmentReference = Annotated[str, Field(pattern=ENVIRONMENT_REFERENCE)]
 """`${{ NAME }}`: the value of an environment variable, read when a run starts."""
@@ -24,7 +26,9 @@ _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 def variable_of(value: object) -> str | None:
     """Return the variable of a value that is an environment reference; None for other values."""
-    reference = _REFERENCE.fullmatch(value.strip()) if isinstance(value, str) and OPENING in value else None
+    reference = (
+        _REFERENCE.fullmatch(value.strip()) if isinstance(value, str) and OPENING in value else None
+    )
     return reference[1] if reference else None
 
 

@@ -87,7 +87,9 @@ class ExpectedMessage(Authored):
     content: Maybe[Content | JsonObject] = Field(
         None, description="A text, a list of texts and blocks, or, for the assistant, an object."
     )
-    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(None, description="Tool calls the assistant should make.")
+    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(
+        None, description="Tool calls the assistant should make."
+    )
 
 
 class Repeat(Authored):
@@ -102,7 +104,8 @@ class Repeat(Authored):
         ),
     )
     stop_when: Maybe[Literal["decided"]] = Field(
-        None, description="`decided`: skip the remaining trials when they cannot change whether the case passes."
+        None,
+        description="`decided`: skip the remaining trials when they cannot change whether the case passes.",
     )
 
 
@@ -113,11 +116,19 @@ class CaseExecution(Authored):
     """How a case is run and scored."""
 
     target: Maybe[Name] = Field(None, description="Target that answers.")
-    targets: Maybe[TargetNames] = Field(None, description="Targets that each answer every case; instead of `target`.")
+    targets: Maybe[TargetNames] = Field(
+        None, description="Targets that each answer every case; instead of `target`."
+    )
     evaluators: Maybe[Evaluators] = Field(None, description="Evaluators that score the answer.")
-    repeat: Maybe[AtLeastOne | Repeat] = Field(None, description="Trials per case; default 1.", examples=[1])
-    seeds: Maybe[Items[Integer]] = Field(None, description="Seeds of the trials; the n-th trial uses the n-th seed.")
-    threshold: Maybe[Share] = Field(None, description="Minimum score to pass; default 0.8.", examples=[0.8])
+    repeat: Maybe[AtLeastOne | Repeat] = Field(
+        None, description="Trials per case; default 1.", examples=[1]
+    )
+    seeds: Maybe[Items[Integer]] = Field(
+        None, description="Seeds of the trials; the n-th trial uses the n-th seed."
+    )
+    threshold: Maybe[Share] = Field(
+        None, description="Minimum score to pass; default 0.8.", examples=[0.8]
+    )
     timeout_seconds: Maybe[Positive] = Field(
         None, description="Time limit of an attempt, in seconds; default 600.", examples=[600]
     )
@@ -135,14 +146,17 @@ class CaseExecution(Authored):
         examples=[10, 50],
     )
     workspace: Maybe[Workspace] = Field(
-        None, description="Folder that each trial gets fresh, and in which the agent works; that of a case replaces it."
+        None,
+        description="Folder that each trial gets fresh, and in which the agent works; that of a case replaces it.",
     )
 
 
 class SuiteExecution(CaseExecution):
     """Defaults for every case of the file, and the gate."""
 
-    validators: Maybe[Items[Name | ValidatorUse]] = Field(None, description="Validators that check the finished run.")
+    validators: Maybe[Items[Name | ValidatorUse]] = Field(
+        None, description="Validators that check the finished run."
+    )
     gate: Maybe[Gate] = Field(None, description="Thresholds that the run must meet.")
 
 
@@ -150,7 +164,9 @@ class Sample(Authored):
     """A random part of the rows."""
 
     n: AtLeastOne = Field(description="Number of rows.")
-    seed: Integer = Field(0, description="Seed of the choice; a row added to the file changes it by one row at most.")
+    seed: Integer = Field(
+        0, description="Seed of the choice; a row added to the file changes it by one row at most."
+    )
 
 
 class CasesFrom(Authored):
@@ -160,8 +176,12 @@ class CasesFrom(Authored):
         description="Path of a .csv, .jsonl, .json or .yaml file: relative to this file, or with a leading / to the "
         "repository."
     )
-    vars: JsonObject = Field(default_factory=dict, description="Values for every row; those of the row win.")
-    limit: Maybe[AtLeastOne] = Field(None, description="Number of rows to read; default: all.", examples=[10])
+    vars: JsonObject = Field(
+        default_factory=dict, description="Values for every row; those of the row win."
+    )
+    limit: Maybe[AtLeastOne] = Field(
+        None, description="Number of rows to read; default: all.", examples=[10]
+    )
     sample: Maybe[Sample] = Field(None, description="Choose some of the rows at random.")
 
 
@@ -175,24 +195,37 @@ class EvalCase(Authored):
 
     id: Name = Field(description="Id of the case, unique in the file.")
     expected_outcome: str = Field(description="What a good answer achieves, in one sentence.")
-    description: Maybe[str] = Field(None, description="Description of the case, for readers of the file.")
+    description: Maybe[str] = Field(
+        None, description="Description of the case, for readers of the file."
+    )
     note: Maybe[str] = Field(None, description="Comment for readers of the file.")
     tags: Maybe[Items[Name]] = Field(None, description="Labels of the case; copied to the results.")
-    skip: Maybe[Name] = Field(None, description="Why the case is not run; it is listed in every report.")
-    only: Maybe[bool] = Field(
-        None, description="Whether only this case, and others with it, run of the file: while you work on it."
+    skip: Maybe[Name] = Field(
+        None, description="Why the case is not run; it is listed in every report."
     )
-    conversation_id: Maybe[str] = Field(None, description="Id that groups the cases of one conversation.")
+    only: Maybe[bool] = Field(
+        None,
+        description="Whether only this case, and others with it, run of the file: while you work on it.",
+    )
+    conversation_id: Maybe[str] = Field(
+        None, description="Id that groups the cases of one conversation."
+    )
     input_messages: Name | Annotated[Items[InputMessage], Field(min_length=1)] = Field(
         description="Messages for the agent; a text is one message of the user."
     )
     expected_messages: Name | Items[ExpectedMessage] = Field(
         description="Messages of a good answer; a text is one message of the assistant, [] is none."
     )
-    rubrics: Maybe[Rubrics] = Field(None, description="Criteria that a judge checks, in addition to the evaluators.")
-    evaluators: Maybe[Evaluators] = Field(None, description="Same as `execution.evaluators`; they cannot be combined.")
+    rubrics: Maybe[Rubrics] = Field(
+        None, description="Criteria that a judge checks, in addition to the evaluators."
+    )
+    evaluators: Maybe[Evaluators] = Field(
+        None, description="Same as `execution.evaluators`; they cannot be combined."
+    )
     inherit_evaluators: Maybe[bool] = Field(
-        None, description="Whether the evaluators of the file score the answer, too; default true.", examples=[False]
+        None,
+        description="Whether the evaluators of the file score the answer, too; default true.",
+        examples=[False],
     )
     execution: Maybe[CaseExecution] = Field(
         None, description="Overrides the file's `execution`, key by key; evaluators are added."
@@ -203,9 +236,12 @@ class EvalCase(Authored):
         "each with the reason.",
         examples=[{"sentence-order": "Either order is fine."}],
     )
-    metadata: JsonObject = Field(default_factory=dict, description="Any data; copied to the results.")
+    metadata: JsonObject = Field(
+        default_factory=dict, description="Any data; copied to the results."
+    )
     cases_from: Maybe[CasesFrom] = Field(
-        None, description="Make a case of each row of a file: `{{ name }}` in texts is replaced by the row's value."
+        None,
+        description="Make a case of each row of a file: `{{ name }}` in texts is replaced by the row's value.",
     )
     vars: Maybe[Annotated[Items[JsonObject], Field(min_length=1)]] = Field(
         None, description="Rows, instead of those of a file: each makes a case."
@@ -226,7 +262,11 @@ class EvalCase(Authored):
     def expectations(self) -> tuple[ExpectedMessage, ...]:
         """The messages of a good answer."""
         given = self.expected_messages
-        return given if isinstance(given, tuple) else (ExpectedMessage(role="assistant", content=given),)
+        return (
+            given
+            if isinstance(given, tuple)
+            else (ExpectedMessage(role="assistant", content=given),)
+        )
 
     @property
     def own_evaluators(self) -> tuple[AuthoredEvaluator, ...]:
@@ -240,17 +280,27 @@ class EvalDocument(Authored):
     free_keys: ClassVar[bool] = True
 
     schema_: Maybe[str] = Field(
-        None, alias="$schema", description=f"`{EVAL_SCHEMA}` or the schema's $id.", examples=[EVAL_SCHEMA]
+        None,
+        alias="$schema",
+        description=f"`{EVAL_SCHEMA}` or the schema's $id.",
+        examples=[EVAL_SCHEMA],
     )
     description: Maybe[str] = Field(None, description="Description of the file.")
-    tags: Maybe[Items[Name]] = Field(None, description="Labels of every case, in addition to its own.")
+    tags: Maybe[Items[Name]] = Field(
+        None, description="Labels of every case, in addition to its own."
+    )
     dataset: Maybe[Name] = Field(None, description="Name in the results; default: the file name.")
     target: Maybe[Name] = Field(None, description="Same as `execution.target`, which wins.")
-    targets: Maybe[TargetNames] = Field(None, description="Same as `execution.targets`, which wins.")
-    system_prompt: Maybe[Name] = Field(
-        None, description="System prompt of model APIs, instead of the target's: a text, a path, or `none`."
+    targets: Maybe[TargetNames] = Field(
+        None, description="Same as `execution.targets`, which wins."
     )
-    execution: Maybe[SuiteExecution] = Field(None, description="Defaults for every case, and the gate.")
+    system_prompt: Maybe[Name] = Field(
+        None,
+        description="System prompt of model APIs, instead of the target's: a text, a path, or `none`.",
+    )
+    execution: Maybe[SuiteExecution] = Field(
+        None, description="Defaults for every case, and the gate."
+    )
     evalcases: Annotated[Items[EvalCase], Field(min_length=1)] = Field(description="The cases.")
 
     @cached_property
@@ -299,10 +349,14 @@ class EvalDocument(Authored):
         return (self.execution and self.execution.evaluators) or ()
 
 
-def _targets_in(place: Pointer, owner: CaseExecution | EvalDocument | None) -> list[tuple[Pointer, str]]:
+def _targets_in(
+    place: Pointer, owner: CaseExecution | EvalDocument | None
+) -> list[tuple[Pointer, str]]:
     if owner is None:
         return []
-    several = [((*place, "targets", number), name) for number, name in enumerate(owner.targets or ())]
+    several = [
+        ((*place, "targets", number), name) for number, name in enumerate(owner.targets or ())
+    ]
     return several or ([((*place, "target"), owner.target)] if owner.target else [])
 
 
@@ -310,5 +364,9 @@ def _given(execution: CaseExecution | None) -> dict[str, Any]:
     """Return the settings that are not absent, without evaluators."""
     if execution is None:
         return {}
-    given = {name: getattr(execution, name) for name in CaseExecution.model_fields if name != "evaluators"}
+    given = {
+        name: getattr(execution, name)
+        for name in CaseExecution.model_fields
+        if name != "evaluators"
+    }
     return {name: value for name, value in given.items() if value is not None}

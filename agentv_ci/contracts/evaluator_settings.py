@@ -9,8 +9,12 @@ from pydantic import Field
 from agentv_ci.contracts.base import Authored, Items, Maybe, Name, Share
 
 Texts = Annotated[Items[Name], Field(min_length=1)]
-Scale = Annotated[Items[Annotated[float, Field(ge=-1_000_000, le=1_000_000)]], Field(min_length=2, max_length=2)]
-"""The lowest and the highest score of a judge; what cannot be expressed here, that they differ, is AV320."""
+Scale = Annotated[
+    Items[Annotated[float, Field(ge=-1_000_000, le=1_000_000)]], Field(min_length=2, max_length=2)
+]
+"""The lowest and the highest score of a judge; what cannot be expressed here, that they differ, is
+AV320.
+"""
 SCALE = "Lowest and highest score that the judge gives, such as [1, 5]; default: 0 to 1."
 Measure = Literal["time", "cost", "tokens", "tool_calls"]
 
@@ -35,13 +39,18 @@ class EvaluatorSettings(EvaluatorFacts, Authored):
 
     filled_in: ClassVar[frozenset[str]] = frozenset({"name"})
 
-    name: Name = Field("", description="Name in the results, unique in the list; default: the type, made unique.")
+    name: Name = Field(
+        "", description="Name in the results, unique in the list; default: the type, made unique."
+    )
     weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
     required: bool = Field(
-        False, description="Whether the trial fails if this evaluator does not pass, whatever the score."
+        False,
+        description="Whether the trial fails if this evaluator does not pass, whatever the score.",
     )
     min_score: Maybe[Share] = Field(
-        None, description="Minimum score to pass; default: the case's threshold.", examples=[0.5, 0.8]
+        None,
+        description="Minimum score to pass; default: the case's threshold.",
+        examples=[0.5, 0.8],
     )
     negate: bool = Field(False, description="Use 1 − score; errors stay errors.")
 
@@ -68,7 +77,9 @@ def named(evaluators: tuple[AnyEvaluator, ...]) -> tuple[AnyEvaluator, ...]:
     free: dict[str, Iterator[str]] = {}
 
     def with_name(evaluator: AnyEvaluator) -> AnyEvaluator:
-        names = free.setdefault(evaluator.kind, (name for name in numbered(evaluator.kind) if name not in taken))
+        names = free.setdefault(
+            evaluator.kind, (name for name in numbered(evaluator.kind) if name not in taken)
+        )
         renamed = evaluator.model_copy(update={"name": next(names)})
         renamed.model_fields_set.discard("name")
         return renamed

@@ -1,4 +1,7 @@
-"""Evaluators in eval files: those that run a script, combine others or are plugins; and the union of all."""
+"""Evaluators in eval files: those that run a script, combine others or are plugins.
+
+And the union of all.
+"""
 
 import shlex
 from collections.abc import Mapping
@@ -20,7 +23,16 @@ from agentv_ci.contracts.answer_evaluators import (
     SimilarityEvaluator,
     StartsWithEvaluator,
 )
-from agentv_ci.contracts.base import Authored, ByKind, Items, JsonObject, Maybe, Name, PluginName, Positive
+from agentv_ci.contracts.base import (
+    Authored,
+    ByKind,
+    Items,
+    JsonObject,
+    Maybe,
+    Name,
+    PluginName,
+    Positive,
+)
 from agentv_ci.contracts.evaluator_settings import (
     SCALE,
     EvaluatorSettings,
@@ -68,14 +80,24 @@ class Script(Authored):
 
         An absolute path is not a script of the repository.
         """
-        candidates = self.script.split(maxsplit=1)[:1] if isinstance(self.script, str) else self.script
-        found = (word for word in candidates if looks_like_path(word, SCRIPT_SUFFIXES) and not word.startswith("/"))
+        candidates = (
+            self.script.split(maxsplit=1)[:1] if isinstance(self.script, str) else self.script
+        )
+        found = (
+            word
+            for word in candidates
+            if looks_like_path(word, SCRIPT_SUFFIXES) and not word.startswith("/")
+        )
         return next(found, None)
 
     @property
     def program(self) -> str | None:
         """The absolute path of the program, if it is one."""
-        first = self.script.split(maxsplit=1)[0] if isinstance(self.script, str) and self.script.strip() else ""
+        first = (
+            self.script.split(maxsplit=1)[0]
+            if isinstance(self.script, str) and self.script.strip()
+            else ""
+        )
         first = first if isinstance(self.script, str) else self.script[0]
         return first if first.startswith("/") else None
 
@@ -87,10 +109,18 @@ class CodeEvaluator(Script, EvaluatorSettings):
     older_kinds: ClassVar[frozenset[str]] = frozenset({"code_judge"})
 
     type: Literal["code", "code_judge"] = Field(description="Score with a script.")
-    cwd: Maybe[Name] = Field(None, description="Working directory; default: the folder of this file.")
-    timeout_seconds: Maybe[Positive] = Field(None, description="Time limit, in seconds; default: the case's timeout.")
-    config: JsonObject = Field(default_factory=dict, description="Passed to the script as `config`.")
-    files: Items[Name] = Field((), description="Other files that the script needs; part of the case's digest.")
+    cwd: Maybe[Name] = Field(
+        None, description="Working directory; default: the folder of this file."
+    )
+    timeout_seconds: Maybe[Positive] = Field(
+        None, description="Time limit, in seconds; default: the case's timeout."
+    )
+    config: JsonObject = Field(
+        default_factory=dict, description="Passed to the script as `config`."
+    )
+    files: Items[Name] = Field(
+        (), description="Other files that the script needs; part of the case's digest."
+    )
 
 
 class WeightedAverage(Authored):
@@ -116,11 +146,15 @@ class LlmJudgeAggregator(Authored):
     """A judge that combines the members' scores."""
 
     type: Literal["llm_judge"] = Field(description="Use a model.")
-    prompt: Maybe[Name] = Field(None, description="Prompt or path; {{ evaluator_results }} has the members' scores.")
+    prompt: Maybe[Name] = Field(
+        None, description="Prompt or path; {{ evaluator_results }} has the members' scores."
+    )
     scale: Maybe[Scale] = Field(None, description=SCALE, examples=[[1, 5], [0, 100]])
 
 
-Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmJudgeAggregator, Field(discriminator="type")]
+Aggregator = Annotated[
+    WeightedAverage | CodeAggregator | LlmJudgeAggregator, Field(discriminator="type")
+]
 
 
 class CompositeEvaluator(EvaluatorSettings):
@@ -128,9 +162,13 @@ class CompositeEvaluator(EvaluatorSettings):
 
     type: Literal["composite"] = Field(description="Combine several evaluators.")
     evaluators: Annotated[
-        Items[Annotated["AuthoredEvaluator", ByKind("type")]], Field(min_length=1), AfterValidator(named)
+        Items[Annotated["AuthoredEvaluator", ByKind("type")]],
+        Field(min_length=1),
+        AfterValidator(named),
     ] = Field(description="Evaluators to combine.")
-    aggregator: Maybe[Aggregator] = Field(None, description="How to combine the scores; default: weighted_average.")
+    aggregator: Maybe[Aggregator] = Field(
+        None, description="How to combine the scores; default: weighted_average."
+    )
 
 
 class PluginEvaluator(EvaluatorSettings):
@@ -143,9 +181,12 @@ class PluginEvaluator(EvaluatorSettings):
 
     type: PluginName = Field(description="Score with a plugin: its name, such as acme/politeness.")
     settings: JsonObject = Field(
-        default_factory=dict, description="Settings of the plugin; they may also stand beside `type`."
+        default_factory=dict,
+        description="Settings of the plugin; they may also stand beside `type`.",
     )
-    version: Maybe[Name] = Field(None, description="Version of the plugin's package that must be installed.")
+    version: Maybe[Name] = Field(
+        None, description="Version of the plugin's package that must be installed."
+    )
 
     @property
     def kind(self) -> str:

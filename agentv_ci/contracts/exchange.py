@@ -26,7 +26,16 @@ from agentv_ci.contracts.results import (
 
 WHOLE = frozenset(
     {
-        *("stop", "end_turn", "stop_sequence", "completed", "complete", "eos", "eos_token", "end_of_text"),
+        *(
+            "stop",
+            "end_turn",
+            "stop_sequence",
+            "completed",
+            "complete",
+            "eos",
+            "eos_token",
+            "end_of_text",
+        ),
         *("tool_calls", "function_call", "tool_use", "tool_call", "finish_reason_unspecified", ""),
     }
 )
@@ -34,7 +43,9 @@ WHOLE = frozenset(
 TOO_LONG = frozenset({"length", "max_tokens", "max_output_tokens", "max_length", "model_length"})
 """The limit of an answer's length was reached."""
 FULL = "model_context_window_exceeded"
-FILTERED = frozenset({"content_filter", "safety", "recitation", "prohibited_content", "blocklist", "spii"})
+FILTERED = frozenset(
+    {"content_filter", "safety", "recitation", "prohibited_content", "blocklist", "spii"}
+)
 """An answer was withheld, or what was left of it."""
 BROKEN = frozenset(
     {
@@ -61,7 +72,10 @@ def is_cut(reason: str | None) -> bool:
 
 
 def cut_warning(reason: str, setting: str | None = None) -> str:
-    """Return what to say of an answer that may not be whole; `setting` is the limit of its length, if there is one."""
+    """Return what to say of an answer that may not be whole.
+
+    `setting` is the limit of its length, if there is one.
+    """
     if reason.lower() in TOO_LONG:
         return f"an answer was truncated ({reason})" + (f"; raise {setting}" if setting else "")
     if reason.lower() == FULL:
@@ -108,7 +122,12 @@ class Attachment(Struct, frozen=True):
     @property
     def shown(self) -> JsonObject:
         """What stands for it where its content is too long."""
-        return {"type": self.type, "path": self.path, "media_type": self.media_type, "bytes": self.size_bytes}
+        return {
+            "type": self.type,
+            "path": self.path,
+            "media_type": self.media_type,
+            "bytes": self.size_bytes,
+        }
 
 
 class ChatMessage(Struct, frozen=True):
@@ -224,7 +243,9 @@ class Place(Protocol):
         listener: Listener | None = None,
         reads: Sequence[Path] = (),
     ) -> ProcessResult:
-        """Run a command in it with this environment beside PATH, HOME and TMPDIR; raises ProcessFailed.
+        """Run a command in it with this environment beside PATH, HOME and TMPDIR.
+
+        Raises ProcessFailed.
 
         `reads` are files of the agent's own code.
         """
@@ -256,7 +277,9 @@ class Response(Struct, frozen=True):
     cached: bool = False
     """Whether it comes from the cache or a recording."""
     expenses: tuple[Expense, ...] = ()
-    """Of requests for it that failed and still used tokens or money; `usage` and `cost_usd` do not count them."""
+    """Of requests for it that failed and still used tokens or money; `usage` and `cost_usd` do not
+    count them.
+    """
     changes: tuple[Change, ...] | None = None
     """What the agent has changed in its workspace; None without one."""
 
@@ -362,7 +385,9 @@ class Score(Struct, frozen=True):
     judge_prompt: str | None = None
     raw_response: str | None = None
     broken_contract: str | None = None
-    """How the judge's reply contradicts itself or leaves its scale, although its first verdict counts."""
+    """How the judge's reply contradicts itself or leaves its scale, although its first verdict
+    counts.
+    """
     stderr: str | None = None
     """Standard error of a script."""
     members: tuple[EvaluatorResult, ...] = ()

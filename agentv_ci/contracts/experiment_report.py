@@ -23,22 +23,34 @@ class ArmFigures(Recorded):
     name: Name = Field(description="Name of the arm.")
     targets: Items[str] = Field(description="Targets that answered.")
     models: Items[str] = Field(description="Models that answered, as reported by the providers.")
-    trials: Count = Field(description="Trials with a verdict, and crashed ones, which count as failed.")
+    trials: Count = Field(
+        description="Trials with a verdict, and crashed ones, which count as failed."
+    )
     errors: Count = Field(description="Trials without a verdict by an error of the infrastructure.")
     crashed: Count = Field(0, description="Trials that crashed.")
-    means: dict[str, float] = Field(description="Metric → its mean over the trials that measured it.")
+    means: dict[str, float] = Field(
+        description="Metric → its mean over the trials that measured it."
+    )
 
 
 class PreferenceCounts(Recorded):
     """What a judge prefers over all pairs of answers, each shown in both orders."""
 
-    wins: Count = Field(description="Pairs in which the answer of the arm is better in both orders.")
+    wins: Count = Field(
+        description="Pairs in which the answer of the arm is better in both orders."
+    )
     ties: Count = Field(description="Pairs without a better answer, contradictions included.")
-    losses: Count = Field(description="Pairs in which the answer of the base is better in both orders.")
+    losses: Count = Field(
+        description="Pairs in which the answer of the base is better in both orders."
+    )
     contradictions: Count = Field(description="Pairs in which the order decided.")
     first: Count = Field(description="Choices of the answer that was shown first.")
-    second: Count = Field(description="Choices of the answer that was shown second; without bias, as many.")
-    unjudged: Count = Field(description="Pairs that the judge could not compare, which count nowhere.")
+    second: Count = Field(
+        description="Choices of the answer that was shown second; without bias, as many."
+    )
+    unjudged: Count = Field(
+        description="Pairs that the judge could not compare, which count nowhere."
+    )
 
 
 class MetricEffect(Recorded):
@@ -47,19 +59,28 @@ class MetricEffect(Recorded):
     arm: Name = Field(description="The arm.")
     metric: Name = Field(description="The metric.")
     primary: bool = Field(description="Whether the metric decides.")
-    scale: Literal["difference", "ratio"] = Field(description="Whether a change is a difference or a share.")
+    scale: Literal["difference", "ratio"] = Field(
+        description="Whether a change is a difference or a share."
+    )
     higher_is_better: bool = Field(description="Whether a rise is an improvement.")
     margin: float | None = Field(description="Change that does not matter; null if none is set.")
-    verdict: MetricVerdict = Field(description="Verdict of the metric, at the alpha of the whole comparison.")
+    verdict: MetricVerdict = Field(
+        description="Verdict of the metric, at the alpha of the whole comparison."
+    )
     base: float | None = Field(
-        None, description="Mean of the base over the cases that were compared; of preferences, its share of wins."
+        None,
+        description="Mean of the base over the cases that were compared; of preferences, its share of wins.",
     )
     head: float | None = Field(None, description="That of the arm.")
     estimate: float | None = Field(description="The change; null if nothing was measured.")
     low: float | None = Field(description="Lower end of its interval.")
     high: float | None = Field(description="Upper end of its interval.")
-    confidence: Share | None = Field(description="Confidence of the interval, which covers all metrics together.")
-    p_value: Share | None = Field(description="Probability of a change this large by chance, after Holm's correction.")
+    confidence: Share | None = Field(
+        description="Confidence of the interval, which covers all metrics together."
+    )
+    p_value: Share | None = Field(
+        description="Probability of a change this large by chance, after Holm's correction."
+    )
     clusters: Count = Field(description="Clusters that were compared.")
     pairs: Count = Field(description="Pairs of trials that were compared.")
     method: str = Field(description="How it was computed; why not, if nothing was measured.")
@@ -88,8 +109,12 @@ class CaseEffect(Recorded):
     arm: Name = Field(description="The arm.")
     base: float = Field(description="Mean of the base.")
     head: float = Field(description="Mean of the arm.")
-    p_value: Share | None = Field(description="Probability of a change this large by chance; null for a single trial.")
-    called: bool = Field(description="Whether it is called a change, at a false discovery rate of alpha.")
+    p_value: Share | None = Field(
+        description="Probability of a change this large by chance; null for a single trial."
+    )
+    called: bool = Field(
+        description="Whether it is called a change, at a false discovery rate of alpha."
+    )
 
 
 class ExperimentReport(Recorded):
@@ -104,17 +129,28 @@ class ExperimentReport(Recorded):
     alpha: Share = Field(description="Chance of a wrong verdict, over all metrics and arms.")
     cluster_by: str = Field(description="What belongs together.")
     verdict: ExperimentVerdict = Field(description="Verdict of the whole comparison.")
-    reasons: Items[str] = Field(description="What the verdict follows from; why it is withheld or undecided.")
-    withheld: Items[str] = Field((), description="Why there can be no verdict, such as other models than planned.")
-    warnings: Items[str] = Field((), description="What else to know, such as trials that could not be compared.")
+    reasons: Items[str] = Field(
+        description="What the verdict follows from; why it is withheld or undecided."
+    )
+    withheld: Items[str] = Field(
+        (), description="Why there can be no verdict, such as other models than planned."
+    )
+    warnings: Items[str] = Field(
+        (), description="What else to know, such as trials that could not be compared."
+    )
     arms: Items[ArmFigures] = Field(description="The arms, the base first.")
-    effects: Items[MetricEffect] = Field(description="The effects, by arm; the primary metric first.")
-    looks: Items[Look] = Field((), description="Looks at the results; empty without a rule to stop.")
+    effects: Items[MetricEffect] = Field(
+        description="The effects, by arm; the primary metric first."
+    )
+    looks: Items[Look] = Field(
+        (), description="Looks at the results; empty without a rule to stop."
+    )
     cases: Items[CaseEffect] = Field((), description="Cases that changed, by their size.")
     planned_trials: Count = Field(description="Trials of all arms in the plan.")
     trials: Count = Field(description="Trials that the verdict is based on.")
     stopped: Literal["decided", "futile"] | None = Field(
-        None, description="Why it stopped early: it is decided, or more trials would hardly decide it."
+        None,
+        description="Why it stopped early: it is decided, or more trials would hardly decide it.",
     )
     saved_trials: Count = Field(0, description="Trials that did not run because it stopped early.")
     seed: int = Field(description="Seed of the order.")
@@ -122,7 +158,9 @@ class ExperimentReport(Recorded):
     @property
     def unjudged(self) -> int:
         """Pairs of answers that a judge could not compare."""
-        return sum(each.preferences.unjudged for each in self.effects if each.preferences is not None)
+        return sum(
+            each.preferences.unjudged for each in self.effects if each.preferences is not None
+        )
 
     @property
     def exit_code(self) -> int:

@@ -100,7 +100,9 @@ class Gate(Authored):
         None, description="Maximum number of errored cases and trials; default 0.", examples=[0]
     )
     max_cost_usd: Maybe[Annotated[float, Field(ge=0)]] = Field(
-        None, description="Maximum cost of the run, including judges; default: no limit.", examples=[1.0, 5.0]
+        None,
+        description="Maximum cost of the run, including judges; default: no limit.",
+        examples=[1.0, 5.0],
     )
     max_cost_increase: Maybe[Percentage] = Field(
         None,
@@ -108,10 +110,14 @@ class Gate(Authored):
         examples=["10%"],
     )
     max_tokens_increase: Maybe[Percentage] = Field(
-        None, description="Maximum increase of the tokens of answers; default: no limit.", examples=["10%"]
+        None,
+        description="Maximum increase of the tokens of answers; default: no limit.",
+        examples=["10%"],
     )
     max_mean_latency_increase: Maybe[Percentage] = Field(
-        None, description="Maximum increase of the time that answers take; default: no limit.", examples=["20%"]
+        None,
+        description="Maximum increase of the time that answers take; default: no limit.",
+        examples=["20%"],
     )
     max_p95_latency_increase: Maybe[Percentage] = Field(
         None,
@@ -122,21 +128,29 @@ class Gate(Authored):
         None,
         description="What a comparison with a baseline counts as if too few trials leave open whether it is worse. "
         "Default: neither, and the exit code is 6.",
-        json_schema_extra=meanings(**{"pass": "The gate is passed.", "fail": "The gate is not passed."}),
+        json_schema_extra=meanings(
+            **{"pass": "The gate is passed.", "fail": "The gate is not passed."}
+        ),
     )
     validators: Maybe[Literal["error", "warn"]] = Field(
         None,
         description="`error`: errors found by validators fail the gate; `warn`: they do not. Default error.",
-        json_schema_extra=meanings(error="Errors of validators fail the gate.", warn="They are only reported."),
+        json_schema_extra=meanings(
+            error="Errors of validators fail the gate.", warn="They are only reported."
+        ),
     )
     min_kill_rate: Maybe[Share] = Field(
-        None, description="For `prove`: minimum share of killed mutants; default: none.", examples=[1.0, 0.8]
+        None,
+        description="For `prove`: minimum share of killed mutants; default: none.",
+        examples=[1.0, 0.8],
     )
     null_agents: Maybe[NullAgentsGate] = Field(
         None,
         description="For `prove`: `forbid`: cases that null agents pass fail the gate; `report`: they do not. "
         "Default report.",
-        json_schema_extra=meanings(forbid="Cases that null agents pass fail the gate.", report="They are reported."),
+        json_schema_extra=meanings(
+            forbid="Cases that null agents pass fail the gate.", report="They are reported."
+        ),
     )
     accept: Maybe[Items[DescribedWrongAnswer]] = Field(
         None,

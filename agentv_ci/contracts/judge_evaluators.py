@@ -44,10 +44,14 @@ def prompt_path(prompt: str | None) -> str | None:
 class RubricItem(Authored):
     """A criterion that an answer meets or not."""
 
-    id: Maybe[Name] = Field(None, description="Id, unique in the list; default: rubric-1, rubric-2 …")
+    id: Maybe[Name] = Field(
+        None, description="Id, unique in the list; default: rubric-1, rubric-2 …"
+    )
     description: Name = Field(description="What must be true of the answer.")
     weight: float = Field(1.0, ge=0, description="Weight in the score.")
-    required: bool = Field(True, description="Whether the case fails if this is not met, regardless of the score.")
+    required: bool = Field(
+        True, description="Whether the case fails if this is not met, regardless of the score."
+    )
 
 
 Rubrics = Annotated[Items[Name | RubricItem], Field(min_length=1)]
@@ -75,10 +79,16 @@ class LlmJudgeEvaluator(EvaluatorSettings):
     prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it.")
     prompt_path: Maybe[Name] = Field(None, description="Path to the prompt of the judge.")
     rubrics: Maybe[Rubrics] = Field(None, description="Criteria that the judge checks one by one.")
-    judge_target: Maybe[Name] = Field(None, description="Judge target; default: that of the answering target.")
+    judge_target: Maybe[Name] = Field(
+        None, description="Judge target; default: that of the answering target."
+    )
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
-    temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Maybe[AtLeastOne] = Field(None, description="Token limit of the judge's reply.")
+    temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(
+        None, description="Sampling temperature of the judge."
+    )
+    max_output_tokens: Maybe[AtLeastOne] = Field(
+        None, description="Token limit of the judge's reply."
+    )
     scale: Maybe[Scale] = Field(None, description=SCALE, examples=[[1, 5], [0, 100]])
 
     @property
@@ -93,8 +103,12 @@ class RubricEvaluator(EvaluatorSettings):
     short_field: ClassVar[str | None] = "rubrics"
 
     type: Literal["rubric"] = Field(description="Score with a list of criteria.")
-    rubrics: Rubrics = Field(description="Criteria: texts, or objects with id, description, weight, required.")
-    judge_target: Maybe[Name] = Field(None, description="Judge target; default: that of the answering target.")
+    rubrics: Rubrics = Field(
+        description="Criteria: texts, or objects with id, description, weight, required."
+    )
+    judge_target: Maybe[Name] = Field(
+        None, description="Judge target; default: that of the answering target."
+    )
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
 
 
@@ -109,7 +123,9 @@ class LabelledAnswer(Authored):
     verdict: Maybe[GradedVerdict] = Field(
         None,
         description="Human verdict; default: derived from `score`.",
-        json_schema_extra=meanings(**{"pass": "Good."}, borderline="Neither good nor bad.", fail="Bad."),
+        json_schema_extra=meanings(
+            **{"pass": "Good."}, borderline="Neither good nor bad.", fail="Bad."
+        ),
     )
     score: Maybe[Share] = Field(None, description="Human score.")
 
@@ -120,12 +136,19 @@ class JudgeSetDocument(Authored):
     free_keys: ClassVar[bool] = True
 
     schema_: Maybe[str] = Field(
-        None, alias="$schema", description=f"`{JUDGE_SET_SCHEMA}` or the schema's $id.", examples=[JUDGE_SET_SCHEMA]
+        None,
+        alias="$schema",
+        description=f"`{JUDGE_SET_SCHEMA}` or the schema's $id.",
+        examples=[JUDGE_SET_SCHEMA],
     )
     judge_target: Name = Field(description="Target that judges.")
-    prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it; default: the built-in prompt.")
+    prompt: Maybe[Name] = Field(
+        None, description="Prompt of the judge, or a path to it; default: the built-in prompt."
+    )
     scale: Maybe[Scale] = Field(None, description=SCALE, examples=[[1, 5], [0, 100]])
-    items: Annotated[Items[LabelledAnswer], Field(min_length=1)] = Field(description="Labelled answers.")
+    items: Annotated[Items[LabelledAnswer], Field(min_length=1)] = Field(
+        description="Labelled answers."
+    )
 
     @property
     def prompt_file(self) -> str | None:

@@ -82,7 +82,9 @@ class HowToRead:
     scales: Mapping[str, Scale] = field(default_factory=dict)
     """Name of a score → its scale; an empty name is that of all others."""
     ignored: frozenset[str] = frozenset()
-    """Names of scores that do not count, and of columns of `jsonl` that differ between trials of one case."""
+    """Names of scores that do not count, and of columns of `jsonl` that differ between trials of
+    one case.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ class AdoptedResult:
     passed: bool | None
     """None if it could not be judged, or was skipped."""
     distinctions: tuple[str, ...] = ()
-    """Whatever else is in the definition of the test, the plainest first; nothing that differs between its trials.
+    """Whatever else is in the definition of the test, the plainest first; nothing that differs between
+    its trials.
 
     Results with equal names, targets and distinctions are trials of one case.
     """
@@ -148,7 +151,9 @@ class AdoptedFile:
 
     results: tuple[AdoptedResult, ...]
     lost: tuple[str, ...] = ()
-    """What went wrong beside these results, as sentences: missing results, suites and runs that broke off."""
+    """What went wrong beside these results, as sentences: missing results, suites and runs that
+    broke off.
+    """
     scores: frozenset[str] = frozenset()
     """The names of all scores."""
     columns: frozenset[str] = frozenset()

@@ -30,11 +30,14 @@ _FIELD_NAMES: dict[frozenset[str], set[str]] = {}
 def share_field_names(part: object) -> None:
     """Let equal models share the set of field names that pydantic keeps with each.
 
-    5,000 short cases take 22 MB instead of 35. pydantic has no public way to do it for a model that it has validated.
+    5,000 short cases take 22 MB instead of 35. pydantic has no public way to do it for a model that
+    it has validated.
     """
     if isinstance(part, BaseModel):
         names = part.__pydantic_fields_set__
-        object.__setattr__(part, "__pydantic_fields_set__", _FIELD_NAMES.setdefault(frozenset(names), names))
+        object.__setattr__(
+            part, "__pydantic_fields_set__", _FIELD_NAMES.setdefault(frozenset(names), names)
+        )
         part = tuple(part.__dict__.values())
     if isinstance(part, tuple):
         for each in part:
@@ -69,7 +72,9 @@ class PackedCases(Sequence[PlanCase]):
         rest = iter(cases)
         while block := list(islice(rest, BLOCK)):
             heads += (_head(case, shared) for case in block)
-            self._blocks.append(zlib.compress(_cases().dump_json(block, by_alias=True, exclude_none=True), 1))
+            self._blocks.append(
+                zlib.compress(_cases().dump_json(block, by_alias=True, exclude_none=True), 1)
+            )
         self.heads: Sequence[StoredHead] = heads
         self._open: OrderedDict[int, Sequence[PlanCase]] = OrderedDict()
 

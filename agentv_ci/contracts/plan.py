@@ -57,15 +57,27 @@ class PlanGate(Compiled):
     min_pass_rate: Share = Field(1.0, description="Minimum share of graded cases that pass.")
     min_mean_score: Share | None = Field(None, description="Minimum mean score of graded cases.")
     max_errors: NonNegative = Field(0, description="Maximum number of errors.")
-    max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(None, description="Maximum cost, including judges.")
+    max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="Maximum cost, including judges."
+    )
     max_increases: Increases | None = Field(
         None, description="Metric → maximum increase against a baseline, as a share."
     )
-    undecided: WhenUndecided | None = Field(None, description="What an undecided comparison counts as; null: neither.")
-    validators: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
-    min_kill_rate: Share | None = Field(None, description="Minimum share of killed mutants in a proof.")
-    null_agents: NullAgentsGate | None = Field(None, description="Whether cases that null agents pass fail a proof.")
-    accept: Items[WrongAnswer] | None = Field(None, description="Null agents and operators that a proof does not try.")
+    undecided: WhenUndecided | None = Field(
+        None, description="What an undecided comparison counts as; null: neither."
+    )
+    validators: Literal["error", "warn"] = Field(
+        "error", description="Whether validator errors fail the gate."
+    )
+    min_kill_rate: Share | None = Field(
+        None, description="Minimum share of killed mutants in a proof."
+    )
+    null_agents: NullAgentsGate | None = Field(
+        None, description="Whether cases that null agents pass fail a proof."
+    )
+    accept: Items[WrongAnswer] | None = Field(
+        None, description="Null agents and operators that a proof does not try."
+    )
 
 
 class PlanValidator(Compiled):
@@ -81,7 +93,9 @@ class PlanSuite(Compiled):
     path: str = Field(description="Path relative to the repository.")
     dataset: str = Field(description="Name in the results.")
     description: str | None = Field(None, description="Description of the eval file.")
-    validators: Items[PlanValidator] = Field((), description="Validators that check the finished run.")
+    validators: Items[PlanValidator] = Field(
+        (), description="Validators that check the finished run."
+    )
     prices: dict[str, Price] = Field(
         default_factory=dict,
         description="Model → price set by the author; other prices are those of the tool that runs the plan.",
@@ -103,13 +117,19 @@ class PlanCase(Compiled):
 
     id: Name = Field(description="Id, unique in the suite for each target or arm.")
     suite: str = Field(description="Path of its suite.")
-    digest: Sha256 = Field(description="Changes if and only if something changes that can affect a result.")
+    digest: Sha256 = Field(
+        description="Changes if and only if something changes that can affect a result."
+    )
     source: PlanSource = Field(description="Position in the eval file.")
-    conversation_id: str | None = Field(None, description="Id that groups the cases of one conversation.")
+    conversation_id: str | None = Field(
+        None, description="Id that groups the cases of one conversation."
+    )
     target: str = Field(description="Key of the target that answers.")
     arm: Name | None = Field(None, description="Arm of an experiment that it belongs to.")
     judge_target: str | None = Field(None, description="Key of the target that judges.")
-    system_prompt: str | None = Field(None, description="System prompt of model APIs; default: the target's.")
+    system_prompt: str | None = Field(
+        None, description="System prompt of model APIs; default: the target's."
+    )
     input_messages: Items[PlanMessage] = Field(description="Messages for the agent.")
     expected_messages: Items[PlanMessage] = Field(description="Messages of a good answer.")
     expected_outcome: str = Field(description="What a good answer achieves.")
@@ -119,19 +139,27 @@ class PlanCase(Compiled):
     trials: AtLeastOne = Field(description="Number of trials.")
     require: Require = Field(description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(
-        None, description="`decided`: skip the remaining trials when they cannot change whether the case passes."
+        None,
+        description="`decided`: skip the remaining trials when they cannot change whether the case passes.",
     )
-    seeds: Items[Integer] = Field(description="Seeds of the trials; the n-th trial uses the n-th seed.")
+    seeds: Items[Integer] = Field(
+        description="Seeds of the trials; the n-th trial uses the n-th seed."
+    )
     timeout_seconds: Positive = Field(description="Time limit of an attempt, in seconds.")
     max_retries: NonNegative = Field(description="Retries after a timeout or a failed command.")
-    max_cost_usd: Positive | None = Field(None, description="Most that its trials may cost before no more begin.")
-    max_requests: AtLeastOne | None = Field(None, description="Most requests of its trials before no more begin.")
+    max_cost_usd: Positive | None = Field(
+        None, description="Most that its trials may cost before no more begin."
+    )
+    max_requests: AtLeastOne | None = Field(
+        None, description="Most requests of its trials before no more begin."
+    )
     threshold: Share = Field(description="Minimum score to pass.")
     workspace: PlanWorkspace | None = Field(None, description="Folder in which the agent works.")
     tags: Items[Name] | None = Field(None, description="Labels of the case.")
     skip: Name | None = Field(None, description="Why the case is not run.")
     accept: dict[WrongAnswer, Name] | None = Field(
-        None, description="Null agents and operators that `prove` does not try, each with the reason."
+        None,
+        description="Null agents and operators that `prove` does not try, each with the reason.",
     )
     metadata: JsonObject = Field(description="The author's data.")
 
@@ -143,7 +171,9 @@ class PlanCase(Compiled):
     @property
     def judges(self) -> tuple[str, ...]:
         """Keys of the targets that judge its answers."""
-        return tuple(part.target for part in scoring_parts(self.evaluators) if isinstance(part, JUDGED))
+        return tuple(
+            part.target for part in scoring_parts(self.evaluators) if isinstance(part, JUDGED)
+        )
 
 
 class Plan(Compiled):
@@ -158,7 +188,9 @@ class Plan(Compiled):
     files: dict[Sha256, PlanFile] = Field(
         description="SHA-256 → text of a referenced file, or Base64 if it is not text."
     )
-    cases: Items[PlanCase] = Field(description="The cases, in order; one for each target that is asked, or arm.")
+    cases: Items[PlanCase] = Field(
+        description="The cases, in order; one for each target that is asked, or arm."
+    )
 
     def key_of(self, case: CaseHead) -> CaseKey:
         """Return the key of a case."""
@@ -171,14 +203,19 @@ def seed_of(case: PlanCase, trial: int) -> int | None:
 
 
 def targets_of(case: CaseHead) -> Iterator[str]:
-    """Yield the keys of all targets that a case uses; not `judge_target` if no evaluator uses it."""
+    """Yield the keys of all targets that a case uses.
+
+    Not `judge_target` if no evaluator uses it.
+    """
     yield case.target
     yield from case.judges
 
 
 def outcomes_of(case: PlanCase) -> frozenset[str]:
     """Return the names of the evaluators that score what the agent leaves behind, themselves or with a member."""
-    return frozenset(each.name for each in case.evaluators if any(one.needs_workspace for one in flat([each])))
+    return frozenset(
+        each.name for each in case.evaluators if any(one.needs_workspace for one in flat([each]))
+    )
 
 
 def named_targets(case: PlanCase) -> Iterator[str]:
@@ -203,7 +240,9 @@ def files_of(case: PlanCase) -> Iterator[FileReference | FilePart]:
             yield from part.files.values()
         elif isinstance(part, PlanDiffEvaluator) and part.golden is not None:
             yield part.golden
-        elif isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and isinstance(part.prompt, FilePart):
+        elif isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and isinstance(
+            part.prompt, FilePart
+        ):
             yield part.prompt
 
 

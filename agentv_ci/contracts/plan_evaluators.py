@@ -7,7 +7,17 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.base import ByKind, Compiled, Integer, Items, JsonObject, Name, NonNegative, Positive, Share
+from agentv_ci.contracts.base import (
+    ByKind,
+    Compiled,
+    Integer,
+    Items,
+    JsonObject,
+    Name,
+    NonNegative,
+    Positive,
+    Share,
+)
 from agentv_ci.contracts.evaluator_settings import SCALE, EvaluatorFacts, Scale, Texts
 from agentv_ci.contracts.evaluators import EmbeddedEvaluator, PluginEvaluator
 from agentv_ci.contracts.plan_parts import FileReference, Prompt
@@ -20,9 +30,12 @@ class PlanEvaluatorSettings(EvaluatorFacts, Compiled):
     name: Name = Field(description="Name in the results.")
     weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
     required: bool = Field(
-        False, description="Whether the trial fails if this evaluator does not pass, whatever the score."
+        False,
+        description="Whether the trial fails if this evaluator does not pass, whatever the score.",
     )
-    min_score: Share | None = Field(None, description="Minimum score to pass; default: the case's threshold.")
+    min_score: Share | None = Field(
+        None, description="Minimum score to pass; default: the case's threshold."
+    )
     negate: bool = Field(False, description="Use 1 − score.")
 
 
@@ -32,7 +45,9 @@ class PlanRubric(Compiled):
     id: Name = Field(description="Id, unique in the list.")
     description: Name = Field(description="What must be true of the answer.")
     weight: float = Field(1.0, ge=0, description="Weight in the score.")
-    required: bool = Field(True, description="Whether the case fails if this is not met, regardless of the score.")
+    required: bool = Field(
+        True, description="Whether the case fails if this is not met, regardless of the score."
+    )
 
 
 class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
@@ -42,7 +57,9 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
 
     type: Literal["llm_judge"] = "llm_judge"
     prompt: Prompt | None = Field(None, description="Custom prompt; default: the built-in prompt.")
-    rubrics: Items[PlanRubric] | None = Field(None, description="Criteria that the judge checks one by one.")
+    rubrics: Items[PlanRubric] | None = Field(
+        None, description="Criteria that the judge checks one by one."
+    )
     target: str = Field(description="Key of the target that judges.")
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
     temperature: float | None = Field(None, description="Sampling temperature of the judge.")
@@ -78,9 +95,15 @@ class PlanCodeEvaluator(PlanScript, PlanEvaluatorSettings):
     reads_trace: ClassVar[bool] = True
 
     type: Literal["code"] = "code"
-    cwd: str | None = Field(None, description="Working directory; default: the folder of the suite.")
-    timeout_seconds: Positive | None = Field(None, description="Time limit, in seconds; default: the case's timeout.")
-    config: JsonObject = Field(default_factory=dict, description="Passed to the script as `config`.")
+    cwd: str | None = Field(
+        None, description="Working directory; default: the folder of the suite."
+    )
+    timeout_seconds: Positive | None = Field(
+        None, description="Time limit, in seconds; default: the case's timeout."
+    )
+    config: JsonObject = Field(
+        default_factory=dict, description="Passed to the script as `config`."
+    )
 
 
 class PlanPairwiseJudgeEvaluator(PlanEvaluatorSettings):
@@ -152,12 +175,20 @@ class PlanDiffEvaluator(PlanEvaluatorSettings):
     needs_workspace: ClassVar[bool] = True
 
     type: Literal["diff"] = "diff"
-    may_change: Globs | None = Field(None, description="Globs of the paths that may change; no other path may.")
-    must_change: Globs | None = Field(None, description="Globs, each of which a changed path must match.")
+    may_change: Globs | None = Field(
+        None, description="Globs of the paths that may change; no other path may."
+    )
+    must_change: Globs | None = Field(
+        None, description="Globs, each of which a changed path must match."
+    )
     must_not_change: Globs | None = Field(None, description="Globs of paths that must not change.")
     max_files: NonNegative | None = Field(None, description="Maximum number of changed files.")
-    max_lines: NonNegative | None = Field(None, description="Maximum number of added and removed lines.")
-    golden: FileReference | None = Field(None, description="Patch that says how the changed files must be.")
+    max_lines: NonNegative | None = Field(
+        None, description="Maximum number of added and removed lines."
+    )
+    golden: FileReference | None = Field(
+        None, description="Patch that says how the changed files must be."
+    )
 
 
 class _PlanCommandSettings(PlanEvaluatorSettings):
@@ -166,9 +197,12 @@ class _PlanCommandSettings(PlanEvaluatorSettings):
 
     argv: Argv = Field(description="Program and arguments; it starts in the graded tree.")
     files: dict[RelativePath, FileReference] = Field(
-        default_factory=dict, description="Files that the agent never sees and that replace its own."
+        default_factory=dict,
+        description="Files that the agent never sees and that replace its own.",
     )
-    timeout_seconds: Positive | None = Field(None, description="Time limit, in seconds; default: the case's timeout.")
+    timeout_seconds: Positive | None = Field(
+        None, description="Time limit, in seconds; default: the case's timeout."
+    )
 
 
 class PlanCommandEvaluator(_PlanCommandSettings):
@@ -177,7 +211,9 @@ class PlanCommandEvaluator(_PlanCommandSettings):
     type: Literal["command"] = "command"
     exit_code: Integer = Field(0, description="Expected exit code.")
     contains: Texts | None = Field(None, description="Texts that its standard output must contain.")
-    regex: Name | None = Field(None, description="Regular expression that must match somewhere in standard output.")
+    regex: Name | None = Field(
+        None, description="Regular expression that must match somewhere in standard output."
+    )
     equals: str | None = Field(None, description="Its whole standard output.")
 
 
@@ -185,9 +221,15 @@ class PlanJunitEvaluator(_PlanCommandSettings):
     """Tests in a clean tree with the agent's changes."""
 
     type: Literal["junit"] = "junit"
-    report: RelativePath = Field("junit.xml", description="The JUnit XML file that the command writes.")
-    fail_to_pass: Texts | None = Field(None, description="Tests that fail without the agent's changes.")
-    pass_to_pass: Texts | None = Field(None, description="Tests that pass without the agent's changes.")
+    report: RelativePath = Field(
+        "junit.xml", description="The JUnit XML file that the command writes."
+    )
+    fail_to_pass: Texts | None = Field(
+        None, description="Tests that fail without the agent's changes."
+    )
+    pass_to_pass: Texts | None = Field(
+        None, description="Tests that pass without the agent's changes."
+    )
 
 
 def _with_name(evaluator: EvaluatorFacts) -> EvaluatorFacts:
@@ -218,10 +260,16 @@ PlanEvaluator = TypeAliasType(
     ],
 )
 PlanEvaluators = Annotated[
-    Items[Annotated[PlanEvaluator, ByKind("type", authored=False), AfterValidator(_with_name)]], Field(min_length=1)
+    Items[Annotated[PlanEvaluator, ByKind("type", authored=False), AfterValidator(_with_name)]],
+    Field(min_length=1),
 ]
 
-JUDGED = (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanPairwiseJudgeEvaluator, PlanLlmJudgeAggregator)
+JUDGED = (
+    PlanLlmJudgeEvaluator,
+    PlanRubricEvaluator,
+    PlanPairwiseJudgeEvaluator,
+    PlanLlmJudgeAggregator,
+)
 """What a judge scores."""
 
 

@@ -1,4 +1,7 @@
-"""Parts of a plan: its files, messages and workspaces. Paths are relative to the repository and use `/`."""
+"""Parts of a plan: its files, messages and workspaces.
+
+Paths are relative to the repository and use `/`.
+"""
 
 import json
 from base64 import b64decode
@@ -67,7 +70,9 @@ class TextPart(Compiled):
 class FilePart(Compiled):
     """A file in a message; a guideline is replaced by its path, and its text comes first."""
 
-    type: Literal["file", "guideline"] = Field(description="Whether the file is content or a guideline.")
+    type: Literal["file", "guideline"] = Field(
+        description="Whether the file is content or a guideline."
+    )
     path: str = Field(description="Path relative to the repository.")
     sha256: Sha256 = Field(description="Key in `files`.")
 
@@ -78,7 +83,9 @@ class AttachmentPart(Compiled):
     type: AttachmentType = Field(description="Whether it is an image or a document.")
     path: str | None = Field(None, description="Path relative to the repository.")
     sha256: Sha256 | None = Field(None, description="Key in `files`.")
-    media_type: str | None = Field(None, description="Media type of the file, or what the suffix of the URL suggests.")
+    media_type: str | None = Field(
+        None, description="Media type of the file, or what the suffix of the URL suggests."
+    )
     url: str | None = Field(None, description="URL of the file, which only the target reads.")
 
     @property
@@ -95,7 +102,9 @@ class AttachmentPart(Compiled):
 
 
 Prompt = TypeAliasType("Prompt", Annotated[TextPart | FilePart, Field(discriminator="type")])
-Part = TypeAliasType("Part", Annotated[TextPart | FilePart | AttachmentPart, Field(discriminator="type")])
+Part = TypeAliasType(
+    "Part", Annotated[TextPart | FilePart | AttachmentPart, Field(discriminator="type")]
+)
 
 
 class PlanToolCall(Compiled):
@@ -152,32 +161,46 @@ class PlanFolder(Compiled):
     """A folder that is copied into a workspace; the plan has only the digest of its files."""
 
     path: str = Field(description="Path relative to the repository.")
-    sha256: Sha256 = Field(description="Digest of the paths, executable bits and contents of its files.")
+    sha256: Sha256 = Field(
+        description="Digest of the paths, executable bits and contents of its files."
+    )
 
 
 class PlanCommit(Compiled):
     """A commit that is checked out into a workspace."""
 
     git: str = Field(description="Path of the Git repository, relative to this one, or its URL.")
-    commit: Annotated[str, Field(pattern="^[0-9a-f]{40,64}$")] = Field(description="Id of the commit.")
+    commit: Annotated[str, Field(pattern="^[0-9a-f]{40,64}$")] = Field(
+        description="Id of the commit."
+    )
 
 
 class PlanWorkspace(Compiled):
     """A folder that each trial gets fresh, and in which the agent works."""
 
     folder: PlanFolder | None = Field(None, description="The folder that is copied.")
-    commit: PlanCommit | None = Field(None, description="The commit that is checked out; without either it is empty.")
+    commit: PlanCommit | None = Field(
+        None, description="The commit that is checked out; without either it is empty."
+    )
     include: Globs = Field((), description="Globs of the files to copy; default: all.")
     exclude: Globs = Field((), description="Globs of files that are not copied.")
     patch: FileReference | None = Field(None, description="Patch that is applied.")
-    files: dict[RelativePath, FileReference] = Field(default_factory=dict, description="Further files.")
+    files: dict[RelativePath, FileReference] = Field(
+        default_factory=dict, description="Further files."
+    )
     setup: Items[Argv] = Field((), description="Commands that complete it.")
-    submit: Globs = Field((), description="Globs of the changed paths that graders get; default: all.")
+    submit: Globs = Field(
+        (), description="Globs of the changed paths that graders get; default: all."
+    )
     submit_guarded: Globs = Field((), description="Globs of guarded paths that graders get, too.")
-    isolation: Isolation = Field("none", description="What separates agent and graders from the machine.")
+    isolation: Isolation = Field(
+        "none", description="What separates agent and graders from the machine."
+    )
     network: Literal["on", "off"] = Field("on", description="Whether the agent has a network.")
     image: Name | None = Field(None, description="Image of the container.")
-    visible: Items[Name] = Field((), description="Further files and folders of the machine that it may read.")
+    visible: Items[Name] = Field(
+        (), description="Further files and folders of the machine that it may read."
+    )
     limits: WorkspaceLimits | None = Field(None, description="What a trial may use.")
 
     @property

@@ -10,7 +10,9 @@ from agentv_ci.contracts.gate import NullAgent, Operator, WrongAnswer
 from agentv_ci.contracts.plan_parts import Sha256
 
 Outcome = Literal["passes", "caught", "undecided"]
-"""What becomes of a wrong answer; `undecided` if it depends on a judge, or an outcome, that was not scored."""
+"""What becomes of a wrong answer; `undecided` if it depends on a judge, or an outcome, that was not
+scored.
+"""
 Judges = Literal["skip", "replay", "live"]
 
 
@@ -19,7 +21,9 @@ class NullAgentRecord(Recorded):
 
     agent: NullAgent = Field(description="The null agent.")
     outcome: Outcome = Field(description="`undecided` if it depends on what was not scored.")
-    evaluators: Items[Name] = Field((), description="Of an answer that passes: the evaluators that let it through.")
+    evaluators: Items[Name] = Field(
+        (), description="Of an answer that passes: the evaluators that let it through."
+    )
     answer: str | None = Field(None, description="The answer that passes, shortened.")
 
 
@@ -35,7 +39,9 @@ class Survivor(Recorded):
 
     operator: Operator = Field(description="What was done to the reference answer.")
     change: str = Field(description="The change in a few words.")
-    diff: str = Field(description="Unified diff from the reference answer to the mutant, shortened.")
+    diff: str = Field(
+        description="Unified diff from the reference answer to the mutant, shortened."
+    )
     evaluators: Items[Name] = Field(description="The evaluators that let it through.")
 
 
@@ -47,9 +53,15 @@ class EvaluatorRecord(Recorded):
         description="`vacuous`: it passes every answer; `redundant`: without it each answer gets the same verdict; "
         "`untried`: no answer shows whether it is needed; `unjudged`: it needs a judge, which scored no answer."
     )
-    errors: Items[Name] = Field((), description="Null agents and operators whose answers it cannot score.")
-    reason: str | None = Field(None, description="Why it, or its judge, cannot score the first of them, shortened.")
-    same_as: Name | None = Field(None, description="An evaluator that gives each answer the same verdict.")
+    errors: Items[Name] = Field(
+        (), description="Null agents and operators whose answers it cannot score."
+    )
+    reason: str | None = Field(
+        None, description="Why it, or its judge, cannot score the first of them, shortened."
+    )
+    same_as: Name | None = Field(
+        None, description="An evaluator that gives each answer the same verdict."
+    )
     judged: NonNegative = Field(0, description="Answers that its judge scored.")
     unjudged: NonNegative = Field(0, description="Answers that its judge did not score.")
 
@@ -61,17 +73,23 @@ class CaseProof(Recorded):
     id: Name = Field(description="The case's id.")
     path: Name = Field(description="The file of the case, which may be one of data rows.")
     line: AtLeastOne = Field(description="First line of the case in that file.")
-    template: AtLeastOne | None = Field(None, description="Of a data row: the line of its template in the eval file.")
+    template: AtLeastOne | None = Field(
+        None, description="Of a data row: the line of its template in the eval file."
+    )
     proven: bool = Field(
         description="Whether any answer that was scored passes or fails, whatever judges say that did not score."
     )
     reference: Literal["passes", "fails", "undecided", "none"] = Field(
         description="Whether the reference answer passes its own evaluators."
     )
-    failed_by: Items[Name] = Field((), description="The evaluators that the reference answer fails.")
+    failed_by: Items[Name] = Field(
+        (), description="The evaluators that the reference answer fails."
+    )
     reference_error: str | None = Field(None, description="What the first of them says, shortened.")
     null_agents: Items[NullAgentRecord] = Field(description="The null agents that answered.")
-    left_out: Items[LeftOut] = Field((), description="Null agents and operators that are not tried.")
+    left_out: Items[LeftOut] = Field(
+        (), description="Null agents and operators that are not tried."
+    )
     mutants: NonNegative = Field(description="Mutants of a reference answer that passes.")
     killed: NonNegative = Field(description="Mutants that do not pass.")
     survived: NonNegative = Field(description="Mutants that pass; the others depend on a judge.")
@@ -99,10 +117,14 @@ class ProofFinding(Recorded):
     """One finding."""
 
     rule: Annotated[str, Field(pattern=r"^AV4\d{2}$")] = Field(description="The rule's id.")
-    severity: Severity = Field(description="Errors fail the proof; of warnings, those that the gate names.")
+    severity: Severity = Field(
+        description="Errors fail the proof; of warnings, those that the gate names."
+    )
     message: str = Field(description="What was found.")
     suite: Name = Field(description="The eval file of the case, relative to the repository.")
-    path: str = Field(description="The file of the place: the eval file, or data rows whose template is not found.")
+    path: str = Field(
+        description="The file of the place: the eval file, or data rows whose template is not found."
+    )
     line: AtLeastOne = Field(description="Line of the case, of its template or of the evaluator.")
     column: AtLeastOne = Field(description="Column.")
     case: str = Field(description="The case's id; of several cases of a template, the first one's.")
@@ -119,7 +141,9 @@ class ProofSummary(Recorded):
     unproven: NonNegative = Field(
         description="Cases in which no answer was scored, or none passes or fails without a judge."
     )
-    without_reference: NonNegative = Field(description="Cases without a reference answer, and so without mutants.")
+    without_reference: NonNegative = Field(
+        description="Cases without a reference answer, and so without mutants."
+    )
     without_mutants: NonNegative = Field(
         description="Cases whose reference answer passes, and in which nothing can be damaged."
     )
@@ -128,10 +152,18 @@ class ProofSummary(Recorded):
     mutants: NonNegative = Field(description="Mutants of all cases.")
     killed: NonNegative = Field(description="Mutants that do not pass.")
     survived: NonNegative = Field(description="Mutants that pass.")
-    kill_rate: Share | None = Field(description="`killed` / (`killed` + `survived`), rounded down; null without any.")
-    unjudged_evaluators: NonNegative = Field(description="Evaluators whose judge did not score all answers.")
-    judgements: NonNegative = Field(description="Answers that judges scored, counted for each evaluator.")
-    failed_judgements: NonNegative = Field(description="Answers that judges were to score, and did not.")
+    kill_rate: Share | None = Field(
+        description="`killed` / (`killed` + `survived`), rounded down; null without any."
+    )
+    unjudged_evaluators: NonNegative = Field(
+        description="Evaluators whose judge did not score all answers."
+    )
+    judgements: NonNegative = Field(
+        description="Answers that judges scored, counted for each evaluator."
+    )
+    failed_judgements: NonNegative = Field(
+        description="Answers that judges were to score, and did not."
+    )
     judge_error: str | None = Field(None, description="Why the first of them was not scored.")
 
     @property

@@ -38,9 +38,12 @@ class QuarantineEntry(Authored):
 
     id: Name = Field(description="Id or glob of the cases.")
     suite: Maybe[Name] = Field(
-        None, description="Their eval file: a path or glob from the repository root, or a name without suffixes."
+        None,
+        description="Their eval file: a path or glob from the repository root, or a name without suffixes.",
     )
-    target: Maybe[Name] = Field(None, description="Target or glob of targets that answer them; default: every target.")
+    target: Maybe[Name] = Field(
+        None, description="Target or glob of targets that answer them; default: every target."
+    )
     reason: Name = Field(description="Why they do not gate.")
     owner: Name = Field(description="Who ends the quarantine.")
     expires: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
@@ -61,9 +64,14 @@ class QuarantineDocument(Authored):
     free_keys: ClassVar[bool] = True
 
     schema_: Maybe[str] = Field(
-        None, alias="$schema", description=f"`{QUARANTINE_SCHEMA}` or the schema's $id.", examples=[QUARANTINE_SCHEMA]
+        None,
+        alias="$schema",
+        description=f"`{QUARANTINE_SCHEMA}` or the schema's $id.",
+        examples=[QUARANTINE_SCHEMA],
     )
-    quarantine: Items[QuarantineEntry] = Field(description="Cases in quarantine; of several entries, the first counts.")
+    quarantine: Items[QuarantineEntry] = Field(
+        description="Cases in quarantine; of several entries, the first counts."
+    )
 
 
 class Quarantine(Recorded):

@@ -35,7 +35,9 @@ class Counts(Recorded):
     errored: int = Field(description="Cases that ran and have no verdict.")
     not_run: int = Field(description="Cases that a stopped run did not begin.")
     skipped: int = Field(0, description="Cases that are skipped.")
-    quarantined: int = Field(0, description="Cases that ran in quarantine, which no other number counts.")
+    quarantined: int = Field(
+        0, description="Cases that ran in quarantine, which no other number counts."
+    )
     flaky: int = Field(description="Cases whose trials disagree.")
     rows: int = Field(description="Trials, and one row for each skipped case.")
     crashed: int = Field(0, description="Trials that crashed, which count as failed.")
@@ -50,8 +52,8 @@ class Statistics(Recorded):
     min: float | None = Field(description="Lowest score.")
     max: float | None = Field(description="Highest score.")
     stdev: float | None = Field(description="Population standard deviation.")
-    histogram: Annotated[Items[Annotated[int, Field(ge=0)]], Field(min_length=5, max_length=5)] = Field(
-        description="Cases in [0,.2) [.2,.4) [.4,.6) [.6,.8) [.8,1]."
+    histogram: Annotated[Items[Annotated[int, Field(ge=0)]], Field(min_length=5, max_length=5)] = (
+        Field(description="Cases in [0,.2) [.2,.4) [.4,.6) [.6,.8) [.8,1].")
     )
 
 
@@ -65,7 +67,9 @@ class CaseFigures(Recorded):
     errored: int = Field(description="Cases that ran and have no verdict.")
     not_run: int = Field(0, description="Cases that a stopped run did not begin.")
     skipped: int = Field(0, description="Cases that are skipped.")
-    quarantined: int = Field(0, description="Cases that ran in quarantine, which no other number counts.")
+    quarantined: int = Field(
+        0, description="Cases that ran in quarantine, which no other number counts."
+    )
     flaky: int = Field(description="Cases whose trials disagree.")
     crashed: int = Field(0, description="Trials that crashed, which count as failed.")
     mean: float | None = Field(description="Mean score of graded cases.")
@@ -93,7 +97,9 @@ class Group(CaseFigures):
 
     cost_per_pass_usd: Dollars | None = Field(None, exclude_if=is_none, description=COST_OF_SUCCESS)
     lacks_costs: bool = Field(
-        False, exclude_if=not_, description="Whether costs are missing because their price is unknown or not reported."
+        False,
+        exclude_if=not_,
+        description="Whether costs are missing because their price is unknown or not reported.",
     )
 
     @property
@@ -129,15 +135,25 @@ class GateSettings(Recorded):
     min_pass_rate: Share = Field(1.0, description="Minimum share of graded cases that pass.")
     min_mean_score: Share | None = Field(None, description="Minimum mean score.")
     max_errors: int = Field(0, description="Maximum number of errors.")
-    max_cost_usd: Dollars | None = Field(None, description="Maximum cost of the suite, including judges.")
+    max_cost_usd: Dollars | None = Field(
+        None, description="Maximum cost of the suite, including judges."
+    )
     max_increases: Increases | None = Field(
-        None, exclude_if=is_none, description="Metric → maximum increase against a baseline, as a share."
+        None,
+        exclude_if=is_none,
+        description="Metric → maximum increase against a baseline, as a share.",
     )
     undecided: WhenUndecided | None = Field(
-        None, exclude_if=is_none, description="What an undecided comparison counts as; null: neither."
+        None,
+        exclude_if=is_none,
+        description="What an undecided comparison counts as; null: neither.",
     )
-    validators: Items[ValidatorSettings] = Field((), description="Validators that check the finished run.")
-    validator_errors: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
+    validators: Items[ValidatorSettings] = Field(
+        (), description="Validators that check the finished run."
+    )
+    validator_errors: Literal["error", "warn"] = Field(
+        "error", description="Whether validator errors fail the gate."
+    )
     seeds: Items[int] = Field((), description="Seeds of the trials, for validators.")
 
 
@@ -203,17 +219,25 @@ class RepeatedCase(OfCase):
     verdict: Verdict = Field(description="Verdict of the case.")
     flaky: bool = Field(description="Whether graded trials disagree.")
     trials: int = Field(description="Trials that ran.")
-    graded: int = Field(description="Trials with a verdict, and crashed ones, which count as failed.")
+    graded: int = Field(
+        description="Trials with a verdict, and crashed ones, which count as failed."
+    )
     crashed: int = Field(0, description="Trials that crashed.")
     passed: int = Field(description="Trials that passed.")
     mean: float = Field(description="Mean score of graded trials.")
     pass_rate_low: Share = Field(description="Lower bound of the pass rate (95% Wilson interval).")
     pass_rate_high: Share = Field(description="Upper bound of the pass rate.")
-    pass_at_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that at least one of k trials passes.")
-    pass_hat_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that all k trials pass.")
+    pass_at_k: Items[Share] = Field(
+        description="For k = 1 to at most 20: chance that at least one of k trials passes."
+    )
+    pass_hat_k: Items[Share] = Field(
+        description="For k = 1 to at most 20: chance that all k trials pass."
+    )
 
 
-GateVerdict = Literal["pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run", "undecided"]
+GateVerdict = Literal[
+    "pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run", "undecided"
+]
 
 GateReasonKind = Literal[
     "pass-rate",
@@ -242,7 +266,9 @@ class GateReason(Recorded):
 
     kind: GateReasonKind = Field(description="Kind of reason.")
     suite: str | None = Field(description="The eval file; null for the whole run.")
-    target: str | None = Field(None, description="The target of a matrix that fails alone; null for all targets.")
+    target: str | None = Field(
+        None, description="The target of a matrix that fails alone; null for all targets."
+    )
     message: str = Field(description="Description of the reason.")
 
 
@@ -256,10 +282,13 @@ class GateResult(Recorded):
     reasons: Items[str] = Field(description="Why the gate failed.")
     causes: Items[GateReason] = Field((), description="The reasons with their kind and suite.")
     targets: dict[str, GateVerdict] = Field(
-        default_factory=dict, description="Target of a matrix → its verdict alone; empty without a matrix."
+        default_factory=dict,
+        description="Target of a matrix → its verdict alone; empty without a matrix.",
     )
     settings: Items[GateSettings] = Field(description="Thresholds per suite.")
-    max_cost_usd: Dollars | None = Field(None, description="Maximum cost of the whole run (`--max-cost`).")
+    max_cost_usd: Dollars | None = Field(
+        None, description="Maximum cost of the whole run (`--max-cost`)."
+    )
 
 
 class ShardRecord(Recorded):
@@ -282,7 +311,9 @@ class RunOrigin(Recorded):
 
     command: str | None = Field(None, description="The command.")
     version: str | None = Field(None, description="Version of agentv-ci.")
-    commit: str | None = Field(None, description="Commit of the repository; `-dirty` if its files had changed.")
+    commit: str | None = Field(
+        None, description="Commit of the repository; `-dirty` if its files had changed."
+    )
 
 
 class ConcurrencyChange(Recorded):
@@ -341,14 +372,22 @@ class RunReport(Recorded):
     """The report of a run."""
 
     schema_: str = Field(alias="$schema", description="This schema's $id.")
-    plan_digest: Sha256 | None = Field(description="Digest of the plan; null for results of several plans.")
+    plan_digest: Sha256 | None = Field(
+        description="Digest of the plan; null for results of several plans."
+    )
     shard: ShardRecord | None = Field(description="The shard that ran; null for the whole plan.")
     stopped: Stop | None = Field(None, description="Why the run ended early.")
-    incomplete: Items[str] = Field((), description="Problems of merged results: missing, duplicate or unknown cases.")
+    incomplete: Items[str] = Field(
+        (), description="Problems of merged results: missing, duplicate or unknown cases."
+    )
     unrecorded: int = Field(0, description="Requests of a replay without a recording.")
     replayed: bool = Field(False, description="Whether answers come from recordings (`--replay`).")
-    again: Items[str] = Field((), description="Options that matter when a case is run again, such as `--repeat=3`.")
-    filtered: bool = Field(False, description="Whether only some cases of the documents were selected.")
+    again: Items[str] = Field(
+        (), description="Options that matter when a case is run again, such as `--repeat=3`."
+    )
+    filtered: bool = Field(
+        False, description="Whether only some cases of the documents were selected."
+    )
     dry_run: bool = Field(description="Whether mock answers replaced those of the targets.")
     counts: Counts = Field(description="Cases by verdict.")
     statistics: Statistics = Field(description="Statistics of scores.")
@@ -359,18 +398,26 @@ class RunReport(Recorded):
     evaluators: Items[EvaluatorFigures] = Field((), description="Results by evaluator.")
     repeated: Items[RepeatedCase] = Field((), description="Cases with several trials.")
     quarantine: Items[Quarantine] = Field((), description="The quarantine of cases of this run.")
-    comparison: Comparison | None = Field(None, description="Comparison with the baseline (`--baseline`).")
+    comparison: Comparison | None = Field(
+        None, description="Comparison with the baseline (`--baseline`)."
+    )
     against_base: AgainstBase | None = Field(
-        None, exclude_if=is_none, description="What a change does to its own test; absent if it is not of a change."
+        None,
+        exclude_if=is_none,
+        description="What a change does to its own test; absent if it is not of a change.",
     )
     experiment: ExperimentReport | None = Field(
         None, exclude_if=is_none, description="Result of the experiment; absent without one."
     )
-    scenario_reports: Items[ScenarioReport] = Field((), description="Results of validators by suite.")
+    scenario_reports: Items[ScenarioReport] = Field(
+        (), description="Results of validators by suite."
+    )
     usage: Usage = Field(description="Tokens of answers and judges.")
     cost_usd: Dollars | None = Field(description="Known cost of answers and judges.")
     cost_per_pass_usd: Dollars | None = Field(None, exclude_if=is_none, description=COST_OF_SUCCESS)
-    unpriced_models: Items[str] = Field(description="Models with unknown prices, which are not in the cost.")
+    unpriced_models: Items[str] = Field(
+        description="Models with unknown prices, which are not in the cost."
+    )
     cut_answers: dict[str, int] | None = Field(
         None,
         exclude_if=is_none,

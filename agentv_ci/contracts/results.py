@@ -1,10 +1,12 @@
 """The result row: one trial of one case.
 
-An agent's error is a failed trial with score 0, for everything that counts trials: an agent that crashes must not look
-better than one that answers wrongly. An error of the infrastructure says nothing of the agent: its trial is missing.
+An agent's error is a failed trial with score 0, for everything that counts trials: an agent that
+crashes must not look better than one that answers wrongly. An error of the infrastructure says
+nothing of the agent: its trial is missing.
 
-In JSON lines, free data is JSON text and lists, so that a column has one type in every run: readers such as DuckDB
-infer the type of a map from its keys. In memory, in YAML and for scripts it stays as it is.
+In JSON lines, free data is JSON text and lists, so that a column has one type in every run: readers
+such as DuckDB infer the type of a map from its keys. In memory, in YAML and for scripts it stays as
+it is.
 """
 
 import json
@@ -40,7 +42,9 @@ MODEL_APIS = frozenset(
         *("gemini", "google", "google-gemini"),
     )
 )
-"""Providers that ask the API of a model; all others run an agent: a command, a CLI, an editor, a plugin."""
+"""Providers that ask the API of a model; all others run an agent: a command, a CLI, an editor, a
+plugin.
+"""
 
 
 def blame_of(kind: ErrorKind | None, provider: str) -> Blame:
@@ -102,7 +106,8 @@ def _counts(counts: Mapping[str, int], info: SerializationInfo) -> list[ToolCoun
 
 def _by_name(written: object) -> object:
     if isinstance(written, list) and all(
-        isinstance(each, dict) and each.keys() == COUNT and isinstance(each["name"], str) for each in written
+        isinstance(each, dict) and each.keys() == COUNT and isinstance(each["name"], str)
+        for each in written
     ):
         return {each["name"]: each["count"] for each in written}
     return written
@@ -111,10 +116,14 @@ def _by_name(written: object) -> object:
 FreeValue = Annotated[JsonValue, BeforeValidator(_data), PlainSerializer(_text, JsonValue, "json")]
 """Any data, in JSON lines as JSON text."""
 ObjectText = Annotated[str, Field(pattern=r"^\{")]
-FreeObject = Annotated[JsonObject, BeforeValidator(_data), PlainSerializer(_text, ObjectText | JsonObject, "json")]
+FreeObject = Annotated[
+    JsonObject, BeforeValidator(_data), PlainSerializer(_text, ObjectText | JsonObject, "json")
+]
 """An object, in JSON lines as JSON text."""
 CountsByName = Annotated[
-    dict[str, int], BeforeValidator(_by_name), PlainSerializer(_counts, list[ToolCount] | dict[str, int], "json")
+    dict[str, int],
+    BeforeValidator(_by_name),
+    PlainSerializer(_counts, list[ToolCount] | dict[str, int], "json"),
 ]
 """Name → count, in JSON lines as a list."""
 
@@ -154,7 +163,9 @@ class Usage(Recorded):
     total_tokens: int | None = Field(None, description="All tokens.")
     cached_tokens: int | None = Field(None, description="Input tokens from the provider's cache.")
     cache_write_tokens: int | None = Field(
-        None, exclude_if=is_none, description="Input tokens that were written to the provider's cache."
+        None,
+        exclude_if=is_none,
+        description="Input tokens that were written to the provider's cache.",
     )
     cache_write_1h_tokens: int | None = Field(
         None, exclude_if=is_none, description="Of these, tokens that are kept for an hour."
@@ -170,7 +181,9 @@ class Usage(Recorded):
             total_tokens=sum_of_known(self.total_tokens, other.total_tokens),
             cached_tokens=sum_of_known(self.cached_tokens, other.cached_tokens),
             cache_write_tokens=sum_of_known(self.cache_write_tokens, other.cache_write_tokens),
-            cache_write_1h_tokens=sum_of_known(self.cache_write_1h_tokens, other.cache_write_1h_tokens),
+            cache_write_1h_tokens=sum_of_known(
+                self.cache_write_1h_tokens, other.cache_write_1h_tokens
+            ),
         )
 
 
@@ -183,7 +196,9 @@ class Expense(Recorded):
     usage: Usage = Field(default_factory=Usage, description="Its tokens.")
     cost_usd: Dollars | None = Field(None, description="Its cost; null if it is unknown.")
     is_judge: bool = Field(False, description="Whether judges used it, not the target.")
-    is_earlier: bool = Field(False, description="Whether it was in an earlier run, which `--resume` continued.")
+    is_earlier: bool = Field(
+        False, description="Whether it was in an earlier run, which `--resume` continued."
+    )
 
 
 def total_usage(expenses: Iterable[Expense]) -> Usage:
@@ -217,7 +232,9 @@ class Preference(Recorded):
     own_answer: str = Field(description="SHA-256 of the answer of this row.")
     answer: str = Field(description="SHA-256 of that of the other arm.")
     own_first: Choice = Field(description="The better answer when that of this row is shown first.")
-    other_first: Choice = Field(description="The better answer when that of the other arm is shown first.")
+    other_first: Choice = Field(
+        description="The better answer when that of the other arm is shown first."
+    )
 
     @property
     def outcome(self) -> Outcome:
@@ -248,26 +265,42 @@ class EvaluatorResult(Recorded):
     score: Share = Field(description="From 0 to 1.")
     weight: float = Field(description="Weight in the score of the case.")
     required: bool = Field(description="Whether failing it fails the case.")
-    verdict: EvaluatorVerdict = Field(description="Verdict by its minimum score; `fail` if a required part is missing.")
+    verdict: EvaluatorVerdict = Field(
+        description="Verdict by its minimum score; `fail` if a required part is missing."
+    )
     hits: Items[str] = Field(description="Correct parts of the answer.")
     misses: Items[str] = Field(description="Wrong or missing parts of the answer.")
     reasoning: str = Field(description="Explanation of the score.")
-    settings: str | None = Field(None, description="Its other settings, as JSON; long ones are shortened.")
-    judge: str | None = Field(
-        None, exclude_if=is_none, description="Model that judged, as reported by its provider, or else its target."
+    settings: str | None = Field(
+        None, description="Its other settings, as JSON; long ones are shortened."
     )
-    judge_prompt: str | None = Field(None, description="Question to the judge, shortened (not with --no-trace).")
-    raw_response: str | None = Field(None, description="Reply of the judge, or output of a script that failed.")
+    judge: str | None = Field(
+        None,
+        exclude_if=is_none,
+        description="Model that judged, as reported by its provider, or else its target.",
+    )
+    judge_prompt: str | None = Field(
+        None, description="Question to the judge, shortened (not with --no-trace)."
+    )
+    raw_response: str | None = Field(
+        None, description="Reply of the judge, or output of a script that failed."
+    )
     broken_contract: str | None = Field(
         None,
         exclude_if=is_none,
         description="How the judge's reply contradicts itself or leaves its scale; its first verdict counts, clamped. "
         "Absent otherwise.",
     )
-    stderr: str | None = Field(None, description="Standard error of its script, shortened in the middle.")
-    evaluator_results: Items["EvaluatorResult"] | None = Field(None, description="Results of its members.")
+    stderr: str | None = Field(
+        None, description="Standard error of its script, shortened in the middle."
+    )
+    evaluator_results: Items["EvaluatorResult"] | None = Field(
+        None, description="Results of its members."
+    )
     preferences: Items[Preference] | None = Field(
-        None, exclude_if=is_none, description="Of a `pairwise_judge`: the comparisons with arms that answered earlier."
+        None,
+        exclude_if=is_none,
+        description="Of a `pairwise_judge`: the comparisons with arms that answered earlier.",
     )
 
     compared_masked: bool = Field(
@@ -279,7 +312,9 @@ class EvaluatorResult(Recorded):
     @property
     def breaks_contract(self) -> bool:
         """Whether the reply of its judge, or of a member's, broke the contract."""
-        return self.broken_contract is not None or any(each.breaks_contract for each in self.evaluator_results or ())
+        return self.broken_contract is not None or any(
+            each.breaks_contract for each in self.evaluator_results or ()
+        )
 
     @property
     def is_unjudged(self) -> bool:
@@ -297,7 +332,9 @@ class TraceSummary(Recorded):
 
     event_count: int = Field(description="Number of calls.")
     tool_names: Items[str] = Field(description="Names of the tools, sorted.")
-    tool_calls_by_name: CountsByName = Field(description="Calls per tool; earlier versions: name → count.")
+    tool_calls_by_name: CountsByName = Field(
+        description="Calls per tool; earlier versions: name → count."
+    )
     error_count: int = Field(description="Calls that failed.")
 
     @classmethod
@@ -369,7 +406,9 @@ class Change(Recorded):
     path: RelativePath = Field(description="Its path.")
     kind: Literal["added", "modified", "deleted"] = Field(description="What has become of it.")
     mode: int = Field(0, description="Permission bits; of a deleted file 0.")
-    base64: str | None = Field(None, description="Content of a file; null for a link and for a deleted file.")
+    base64: str | None = Field(
+        None, description="Content of a file; null for a link and for a deleted file."
+    )
     link: str | None = Field(None, description="Target of a symbolic link.")
 
 
@@ -379,10 +418,13 @@ class WorkspaceRecord(Recorded):
     isolation: Isolation = Field(description="What separated the agent from the machine.")
     network: Literal["on", "off"] = Field(description="Whether it had a network.")
     changed: Items[str] = Field((), description="Paths that changed, sorted; at most 1,000.")
-    withheld: Items[str] = Field((), description="Changed paths that graders did not get, each with the reason.")
+    withheld: Items[str] = Field(
+        (), description="Changed paths that graders did not get, each with the reason."
+    )
     diff: str | None = Field(None, description="The changes as a unified diff, shortened.")
     changes: Items[Change] | None = Field(
-        None, description="The changes themselves, for `rescore`; null where they are large or contain a secret."
+        None,
+        description="The changes themselves, for `rescore`; null where they are large or contain a secret.",
     )
     kept: str | None = Field(None, description="Folder in which the workspace was kept.")
 
@@ -394,29 +436,40 @@ NO_OUTCOME = "the case is judged by what an agent leaves behind"
 class ResultRow(Recorded):
     """One trial of one case."""
 
-    schema_version: Annotated[int, Field(ge=1, le=1)] = Field(RESULT_VERSION, description="Version of this schema.")
+    schema_version: Annotated[int, Field(ge=1, le=1)] = Field(
+        RESULT_VERSION, description="Version of this schema."
+    )
     timestamp: str = Field(description="Time of its end: ISO 8601, UTC.")
     eval_id: Name = Field(description="Id of the case.")
     dataset: str = Field(description="Name of the suite.")
-    conversation_id: str | None = Field(None, description="Id that groups the cases of one conversation.")
+    conversation_id: str | None = Field(
+        None, description="Id that groups the cases of one conversation."
+    )
     suite: str = Field(description="The eval file, relative to the repository.")
     target: str = Field(description="Name of the target.")
     provider: str = Field(description="Provider of the target.")
     model: str | None = Field(None, description="Model that answered, as reported by the provider.")
     trial: Annotated[int, Field(ge=1)] = Field(description="Number of the trial, from 1.")
-    trials: Annotated[int, Field(ge=1)] = Field(1, description="Maximum number of trials of the case.")
+    trials: Annotated[int, Field(ge=1)] = Field(
+        1, description="Maximum number of trials of the case."
+    )
     require: Require = Field("majority", description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(
-        None, description="`decided`: the remaining trials are skipped when they cannot change whether the case passes."
+        None,
+        description="`decided`: the remaining trials are skipped when they cannot change whether the case passes.",
     )
     seed: int | None = Field(None, description="Seed of the trial.")
     digest: str = Field(description="Digest of the case in the plan.")
-    input_messages: Items[InputMessageRecord] | None = Field(None, description="Messages of the question.")
+    input_messages: Items[InputMessageRecord] | None = Field(
+        None, description="Messages of the question."
+    )
     expected_outcome: str | None = Field(None, description="What a good answer achieves.")
     reference_answer: str | None = Field(None, description="Reference answer.")
     status: Literal["ok", "error", "skipped"] = Field(description="Whether there is a verdict.")
     verdict: Verdict = Field(description="`error` and `skipped` are neither pass nor fail.")
-    score: Share | None = Field(description="From 0 to 1; 0 if the verdict is `error`, null if it is `skipped`.")
+    score: Share | None = Field(
+        description="From 0 to 1; 0 if the verdict is `error`, null if it is `skipped`."
+    )
     hits: Items[str] = Field(description="Correct parts of the answer.")
     misses: Items[str] = Field(description="Wrong or missing parts of the answer.")
     reasoning: str = Field(description="Explanations of all evaluators.")
@@ -431,19 +484,35 @@ class ResultRow(Recorded):
         "earlier versions, where it follows from `error_kind` and `provider`.",
     )
     skip: str | None = Field(None, description="Why the case was not run.")
-    printed: PrintedOutput | None = Field(None, description="Output of the target's command, if it failed.")
-    finish_reason: str | None = Field(None, description="Why the model stopped, as reported by the API.")
-    attempts: Annotated[int, Field(ge=0)] = Field(description="Attempts of the trial; 0 if it is skipped.")
-    requests: Annotated[int, Field(ge=0)] = Field(description="Requests in all attempts, including retries.")
-    duration_ms: Annotated[int, Field(ge=0)] = Field(description="Duration of the last attempt's answer.")
-    usage: Usage = Field(default_factory=Usage, description="Tokens of the answer, with those of failed attempts.")
+    printed: PrintedOutput | None = Field(
+        None, description="Output of the target's command, if it failed."
+    )
+    finish_reason: str | None = Field(
+        None, description="Why the model stopped, as reported by the API."
+    )
+    attempts: Annotated[int, Field(ge=0)] = Field(
+        description="Attempts of the trial; 0 if it is skipped."
+    )
+    requests: Annotated[int, Field(ge=0)] = Field(
+        description="Requests in all attempts, including retries."
+    )
+    duration_ms: Annotated[int, Field(ge=0)] = Field(
+        description="Duration of the last attempt's answer."
+    )
+    usage: Usage = Field(
+        default_factory=Usage, description="Tokens of the answer, with those of failed attempts."
+    )
     cost_usd: Dollars | None = Field(
         None,
         description="Cost of the answer and of failed attempts, as reported or by the price of their tokens; "
         "the known part if `expenses` has one without a cost.",
     )
-    cached: bool = Field(False, description="Whether the answer comes from the cache or a recording, without cost.")
-    judge_usage: Usage | None = Field(None, description="Tokens of the judges, with those of replies that failed.")
+    cached: bool = Field(
+        False, description="Whether the answer comes from the cache or a recording, without cost."
+    )
+    judge_usage: Usage | None = Field(
+        None, description="Tokens of the judges, with those of replies that failed."
+    )
     judge_cost_usd: Dollars | None = Field(
         None,
         description="Cost of the judges; the known part if `expenses` has one of a judge without a cost, null if "
@@ -456,14 +525,20 @@ class ResultRow(Recorded):
         "judges, what those with and those without a known price used, if there are both. The sums are in usage, "
         "cost_usd, judge_usage and judge_cost_usd.",
     )
-    request: FreeObject = Field(default_factory=dict, description="Request as JSON text, without secrets.")
+    request: FreeObject = Field(
+        default_factory=dict, description="Request as JSON text, without secrets."
+    )
     output_messages: Items[OutputMessage] | None = Field(
         None, description="Messages of the answer, if more than its text."
     )
-    trace_summary: TraceSummary | None = Field(None, description="Tool calls, if the provider reports them.")
+    trace_summary: TraceSummary | None = Field(
+        None, description="Tool calls, if the provider reports them."
+    )
     source: RowSource = Field(description="Position of the case, for links and annotations.")
     tags: Items[str] = Field((), description="Labels of the case.")
-    metadata: FreeObject = Field(default_factory=dict, description="The author's data, as JSON text.")
+    metadata: FreeObject = Field(
+        default_factory=dict, description="The author's data, as JSON text."
+    )
     settings_digest: str | None = Field(
         None,
         exclude_if=is_none,
@@ -471,13 +546,17 @@ class ResultRow(Recorded):
         "such as a model; absent without any, in dry runs and in replays, which take nothing from it.",
     )
     workspace: WorkspaceRecord | None = Field(
-        None, exclude_if=is_none, description="What the agent left behind; absent without a workspace."
+        None,
+        exclude_if=is_none,
+        description="What the agent left behind; absent without a workspace.",
     )
     arm: str | None = Field(
         None, exclude_if=is_none, description="Arm of the experiment; absent without an experiment."
     )
     worker: str | None = Field(
-        None, exclude_if=is_none, description="Worker of the cluster that ran the trial; absent without a cluster."
+        None,
+        exclude_if=is_none,
+        description="Worker of the cluster that ran the trial; absent without a cluster.",
     )
     masked: bool = Field(False, description="Whether a secret was redacted in the answer.")
     # The last field is always written: a torn row lacks it.
@@ -491,7 +570,10 @@ class ResultRow(Recorded):
     @property
     def is_crash(self) -> bool:
         """Whether it has an error of the agent, so that the trial counts as failed with score 0."""
-        return self.verdict == "error" and (self.blame or blame_of(self.error_kind, self.provider)) == "agent"
+        return (
+            self.verdict == "error"
+            and (self.blame or blame_of(self.error_kind, self.provider)) == "agent"
+        )
 
     @property
     def case_key(self) -> CaseKey:

@@ -88,11 +88,23 @@ class Source(Struct, frozen=True, dict=True):
         return _normal_in(os.path.dirname(self.path), file_reference)  # noqa: PTH120  # for thousands of files
 
 
-def diagnostic_at(mark: Mark, rule: str, message: str, path: Path, **details: str | None) -> Diagnostic:
+def diagnostic_at(
+    mark: Mark, rule: str, message: str, path: Path, **details: str | None
+) -> Diagnostic:
     """Return a diagnostic at `mark`; `details` are its pointer, case, target and hint."""
     (line, column), (end_line, end_column) = mark.start, mark.end
     severity = RULES[rule].severity
-    return Diagnostic(rule, severity, message, str(path), line + 1, column + 1, end_line + 1, end_column + 1, **details)
+    return Diagnostic(
+        rule,
+        severity,
+        message,
+        str(path),
+        line + 1,
+        column + 1,
+        end_line + 1,
+        end_column + 1,
+        **details,
+    )
 
 
 def relative(path: Path, root: Path) -> str:
@@ -113,8 +125,8 @@ def _normal_in(folder: str, name: str) -> Path:
 def locate(mark: Mark, pointer: Pointer, *, key: bool = False) -> Mark:
     """Return the mark of the value at `pointer`, or of the deepest part that exists.
 
-    With `key`, return the mark of the last key instead of its value. Field names also match keys in camelCase and
-    inside `settings`.
+    With `key`, return the mark of the last key instead of its value. Field names also match keys in
+    camelCase and inside `settings`.
     """
     for index, step in enumerate(pointer):
         if isinstance(mark.parts, dict):

@@ -1,7 +1,7 @@
 """Rows as they are stored in JSON lines: what `results.ResultRow` holds, read by msgspec.
 
-It reads a row six times faster than pydantic, and accepts none that pydantic refuses; a test compares them. Schemas and
-messages are those of `ResultRow`.
+It reads a row six times faster than pydantic, and accepts none that pydantic refuses; a test
+compares them. Schemas and messages are those of `ResultRow`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ class StoredResult(_Stored, frozen=True):
     @property
     def breaks_contract(self) -> bool:
         """Whether the reply of its judge, or of a member's, broke the contract."""
-        return self.broken_contract is not None or any(each.breaks_contract for each in self.evaluator_results or ())
+        return self.broken_contract is not None or any(
+            each.breaks_contract for each in self.evaluator_results or ()
+        )
 
     @property
     def compares_arms(self) -> bool:
@@ -247,7 +249,10 @@ class StoredRow(_Stored, frozen=True, kw_only=True):
     @property
     def is_crash(self) -> bool:
         """Whether it has an error of the agent, so that the trial counts as failed with score 0."""
-        return self.verdict == "error" and (self.blame or blame_of(self.error_kind, self.provider)) == "agent"
+        return (
+            self.verdict == "error"
+            and (self.blame or blame_of(self.error_kind, self.provider)) == "agent"
+        )
 
     @property
     def case_key(self) -> CaseKey:

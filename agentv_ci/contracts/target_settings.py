@@ -5,7 +5,16 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import WHOLE, AtLeastOne, Authored, JsonValue, Maybe, Name, NonNegative, Positive
+from agentv_ci.contracts.base import (
+    WHOLE,
+    AtLeastOne,
+    Authored,
+    JsonValue,
+    Maybe,
+    Name,
+    NonNegative,
+    Positive,
+)
 from agentv_ci.contracts.environment_references import EnvironmentReference
 
 StatusCode = Annotated[int, Field(ge=100, le=599), WHOLE]
@@ -55,12 +64,19 @@ class TargetSettings(Authored):
     """What it reports besides answers."""
 
     name: Name = Field(description="Name of the target in eval files and on the command line.")
-    judge_target: Maybe[Name] = Field(None, description="Target that judges the answers of this one.")
-    workers: Maybe[Count] = Field(None, description="Concurrent requests; default 1. `--workers` overrides it.")
-    resources: Maybe[dict[str, Positive]] = Field(
-        None, description="What a case takes of a cluster's workers, such as `GPU: 1`; unused without a cluster."
+    judge_target: Maybe[Name] = Field(
+        None, description="Target that judges the answers of this one."
     )
-    provider_batching: Maybe[Flag] = Field(None, description="Send all questions in one session, if supported.")
+    workers: Maybe[Count] = Field(
+        None, description="Concurrent requests; default 1. `--workers` overrides it."
+    )
+    resources: Maybe[dict[str, Positive]] = Field(
+        None,
+        description="What a case takes of a cluster's workers, such as `GPU: 1`; unused without a cluster.",
+    )
+    provider_batching: Maybe[Flag] = Field(
+        None, description="Send all questions in one session, if supported."
+    )
 
     @classmethod
     def kind(cls) -> str:

@@ -17,7 +17,12 @@ from agentv_ci.contracts.agent_targets import (
     GeminiCliTarget,
     VsCodeTarget,
 )
-from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
+from agentv_ci.contracts.api_targets import (
+    AnthropicTarget,
+    AzureOpenAITarget,
+    GeminiTarget,
+    OpenAITarget,
+)
 from agentv_ci.contracts.attachments import ALL_TAKEN, BY_URL, FORMATS, AttachmentType
 from agentv_ci.contracts.base import (
     AtLeastOne,
@@ -42,7 +47,9 @@ from agentv_ci.contracts.workspaces import TargetWorkspace
 class MockError(Authored):
     """A failure that the mock simulates."""
 
-    kind: Literal["timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"] = Field(
+    kind: Literal[
+        "timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"
+    ] = Field(
         description="Kind of the failure.",
         json_schema_extra=meanings(
             timeout="No answer in time.",
@@ -56,7 +63,9 @@ class MockError(Authored):
         ),
     )
     message: str = Field("scripted failure", description="Error message.")
-    attempts: Maybe[AtLeastOne] = Field(None, description="Number of attempts that fail; default all.")
+    attempts: Maybe[AtLeastOne] = Field(
+        None, description="Number of attempts that fail; default all."
+    )
 
 
 class MockUsage(Authored):
@@ -77,9 +86,15 @@ class MockTarget(TargetSettings):
 
     provider: Literal["mock"] = Field(description="Use answers from this file.")
     response: Maybe[str] = Field(None, description="Answer to every question.")
-    responses: Maybe[dict[str, str]] = Field(None, description="Case id → answer; overrides `response`.")
-    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(None, description="Tool calls to report with every answer.")
-    delay_ms: Maybe[Milliseconds] = Field(None, description="Delay before the answer, in milliseconds.")
+    responses: Maybe[dict[str, str]] = Field(
+        None, description="Case id → answer; overrides `response`."
+    )
+    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(
+        None, description="Tool calls to report with every answer."
+    )
+    delay_ms: Maybe[Milliseconds] = Field(
+        None, description="Delay before the answer, in milliseconds."
+    )
     error: Maybe[MockError] = Field(None, description="Fail instead of answering.")
     usage: Maybe[MockUsage] = Field(None, description="Token counts to report with every answer.")
 
@@ -99,9 +114,12 @@ class PluginTarget(TargetSettings):
 
     provider: PluginName = Field(description="Ask a plugin: its name, such as acme/bot.")
     settings: JsonObject = Field(
-        default_factory=dict, description="Settings of the plugin; they may also stand beside `provider`."
+        default_factory=dict,
+        description="Settings of the plugin; they may also stand beside `provider`.",
     )
-    version: Maybe[Name] = Field(None, description="Version of the plugin's package that must be installed.")
+    version: Maybe[Name] = Field(
+        None, description="Version of the plugin's package that must be installed."
+    )
 
 
 Target = TypeAliasType(
@@ -133,7 +151,10 @@ class TargetsDocument(Authored):
     free_keys: ClassVar[bool] = True
 
     schema_: Maybe[str] = Field(
-        None, alias="$schema", description=f"`{TARGETS_SCHEMAS[0]}` or the schema's $id.", examples=[TARGETS_SCHEMAS[0]]
+        None,
+        alias="$schema",
+        description=f"`{TARGETS_SCHEMAS[0]}` or the schema's $id.",
+        examples=[TARGETS_SCHEMAS[0]],
     )
     targets: Annotated[Items[Annotated[Target, ByKind("provider")]], Field(min_length=1)] = Field(
         description="The targets."
@@ -145,14 +166,20 @@ def judge_name(evaluator_judge: str | None, target: Target) -> str | None:
     return evaluator_judge or target.judge_target or (target.name if target.judges_itself else None)
 
 
-def refused_attachment(target: Target, kind: AttachmentType, media_type: str | None, *, by_url: bool) -> str | None:
+def refused_attachment(
+    target: Target, kind: AttachmentType, media_type: str | None, *, by_url: bool
+) -> str | None:
     """Return the reason why a target does not take an image or a document; None if it does."""
     who = f"target '{target.name}' (provider {target.provider}) does not take"
     if not target.takes & {*FORMATS[kind], BY_URL[kind]}:
         return f"{who} {kind}s"
     if by_url and BY_URL[kind] not in target.takes:
         return f"{who} {BY_URL[kind]}"
-    return f"{who} {kind}s of type {media_type}" if media_type in FORMATS[kind] - target.takes else None
+    return (
+        f"{who} {kind}s of type {media_type}"
+        if media_type in FORMATS[kind] - target.takes
+        else None
+    )
 
 
 def workspace_settings(target: Target) -> TargetWorkspace | None:
@@ -177,6 +204,9 @@ def cases_at_once(workers: int | None, answering: Collection[Target]) -> int:
 
 
 def model_name(target: Target) -> str | None:
-    """Return the model or deployment of a target; None without one or for an environment reference."""
+    """Return the model or deployment of a target.
+
+    None without one or for an environment reference.
+    """
     name = getattr(target, "model", None) or getattr(target, "deployment", None)
     return name if isinstance(name, str) and variable_of(name) is None else None

@@ -4,7 +4,16 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, Items, JsonValue, Maybe, Name, NonNegative, Positive, meanings
+from agentv_ci.contracts.base import (
+    Authored,
+    Items,
+    JsonValue,
+    Maybe,
+    Name,
+    NonNegative,
+    Positive,
+    meanings,
+)
 from agentv_ci.contracts.evaluator_settings import EvaluatorSettings, Measure
 
 
@@ -21,7 +30,9 @@ class ToolTrajectoryEvaluator(EvaluatorSettings):
     measures: ClassVar[Measure | None] = "tool_calls"
     reads_trace: ClassVar[bool] = True
 
-    type: Literal["tool_trajectory"] = Field(description="Compare the tool calls with the expected ones.")
+    type: Literal["tool_trajectory"] = Field(
+        description="Compare the tool calls with the expected ones."
+    )
     mode: Literal["any_order", "in_order", "exact", "subset", "superset"] = Field(
         description="How to compare the calls with the expected ones.",
         json_schema_extra=meanings(
@@ -32,8 +43,12 @@ class ToolTrajectoryEvaluator(EvaluatorSettings):
             superset="Every expected call occurs.",
         ),
     )
-    minimums: Maybe[dict[str, NonNegative]] = Field(None, description="Minimum number of calls per tool (any_order).")
-    expected: Maybe[Items[ExpectedCall]] = Field(None, description="Expected calls in order (all other modes).")
+    minimums: Maybe[dict[str, NonNegative]] = Field(
+        None, description="Minimum number of calls per tool (any_order)."
+    )
+    expected: Maybe[Items[ExpectedCall]] = Field(
+        None, description="Expected calls in order (all other modes)."
+    )
     args_match: Maybe[Literal["exact", "subset", "ignore"]] = Field(
         None,
         description="How to compare arguments; default: exact if `input` is given.",
@@ -75,7 +90,9 @@ class TokenUsageEvaluator(EvaluatorSettings):
     measures: ClassVar[Measure | None] = "tokens"
 
     type: Literal["token_usage"] = Field(description="Limit the tokens of the answer.")
-    max_total: Maybe[NonNegative] = Field(None, description="Maximum number of input and output tokens.")
+    max_total: Maybe[NonNegative] = Field(
+        None, description="Maximum number of input and output tokens."
+    )
     max_input: Maybe[NonNegative] = Field(None, description="Maximum number of input tokens.")
     max_output: Maybe[NonNegative] = Field(None, description="Maximum number of output tokens.")
     min_output: Maybe[NonNegative] = Field(None, description="Minimum number of output tokens.")

@@ -27,7 +27,10 @@ class GitSource(Authored):
     """A commit of a Git repository."""
 
     git: Name = Field(description="Path of a repository, relative to this file, or its URL.")
-    ref: Name = Field("HEAD", description="Branch, tag or commit; of a URL, the 40 hexadecimal digits of a commit.")
+    ref: Name = Field(
+        "HEAD",
+        description="Branch, tag or commit; of a URL, the 40 hexadecimal digits of a commit.",
+    )
 
 
 class FileSource(Authored):
@@ -46,35 +49,51 @@ class WorkspaceLimits(Authored):
     cpu_s: Maybe[Positive] = Field(None, description="Seconds of processor time.", examples=[300])
     memory_mb: Maybe[Positive] = Field(None, description="Memory, in MiB.", examples=[2048])
     disk_mb: Maybe[Positive] = Field(
-        None, description="Files in the workspace, HOME, TMPDIR and, in namespaces, /tmp and /dev/shm, in MiB."
+        None,
+        description="Files in the workspace, HOME, TMPDIR and, in namespaces, /tmp and /dev/shm, in MiB.",
     )
-    processes: Maybe[AtLeastOne] = Field(None, description="Processes at the same time.", examples=[100])
+    processes: Maybe[AtLeastOne] = Field(
+        None, description="Processes at the same time.", examples=[100]
+    )
 
 
 class Tree(Authored):
     """What is in a workspace, and what graders get of it."""
 
     from_: Name | GitSource = Field(
-        EMPTY, alias="from", description="A folder, a commit of a Git repository (`git`, `ref`), or `empty`."
+        EMPTY,
+        alias="from",
+        description="A folder, a commit of a Git repository (`git`, `ref`), or `empty`.",
     )
-    include: Maybe[Globs] = Field(None, description="Globs of the files to copy from the folder; default: all.")
-    exclude: Maybe[Globs] = Field(None, description="Globs of files that are not copied from the folder.")
-    patch: Maybe[Name] = Field(None, description="Path of a patch that is applied to it, as `git diff` writes it.")
+    include: Maybe[Globs] = Field(
+        None, description="Globs of the files to copy from the folder; default: all."
+    )
+    exclude: Maybe[Globs] = Field(
+        None, description="Globs of files that are not copied from the folder."
+    )
+    patch: Maybe[Name] = Field(
+        None, description="Path of a patch that is applied to it, as `git diff` writes it."
+    )
     setup: Maybe[Items[Argv]] = Field(
-        None, description="Commands that complete it, each a list of arguments; they run once, before the first trial."
+        None,
+        description="Commands that complete it, each a list of arguments; they run once, before the first trial.",
     )
     submit: Maybe[Globs] = Field(
-        None, description="Globs of the changed paths that graders get; default: all that are not guarded."
+        None,
+        description="Globs of the changed paths that graders get; default: all that are not guarded.",
     )
     submit_guarded: Maybe[Globs] = Field(
-        None, description="Globs of guarded paths, such as `conftest.py` or `Makefile`, that graders get, too."
+        None,
+        description="Globs of guarded paths, such as `conftest.py` or `Makefile`, that graders get, too.",
     )
 
 
 class TargetWorkspace(Authored):
     """What an agent needs in every workspace in which it works."""
 
-    files: Maybe[Contents] = Field(None, description="Further files: path → text, or `{file: path}`.")
+    files: Maybe[Contents] = Field(
+        None, description="Further files: path → text, or `{file: path}`."
+    )
     isolation: Isolation = Field(
         "none",
         description="What separates the agent and the graders from the rest of the machine.",
@@ -91,7 +110,8 @@ class TargetWorkspace(Authored):
     )
     image: Maybe[Name] = Field(None, description="Image of the container.")
     visible: Maybe[Items[Name]] = Field(
-        None, description="Further files and folders of this machine that it may read, such as a toolchain."
+        None,
+        description="Further files and folders of this machine that it may read, such as a toolchain.",
     )
     limits: Maybe[WorkspaceLimits] = Field(None, description="What a trial may use.")
 
@@ -108,7 +128,11 @@ def for_agent(workspace: Workspace | None, agent: TargetWorkspace | None) -> Wor
     if agent is None:
         return workspace
     own = workspace or Workspace()
-    given = {name: getattr(agent, name) for name in ("isolation", "network") if name not in own.model_fields_set}
+    given = {
+        name: getattr(agent, name)
+        for name in ("isolation", "network")
+        if name not in own.model_fields_set
+    }
     if own.limits is not None and agent.limits is not None:
         given["limits"] = agent.limits.model_copy(update=own.limits.model_dump(exclude_none=True))
     elif own.limits is None:

@@ -20,7 +20,12 @@ from agentv_ci.contracts.answer_evaluators import (
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanCase
-from agentv_ci.contracts.plan_evaluators import JUDGED, PlanCompositeEvaluator, PlanEvaluator, PlanSchemaEvaluator
+from agentv_ci.contracts.plan_evaluators import (
+    JUDGED,
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanSchemaEvaluator,
+)
 from agentv_ci.contracts.trace_evaluators import ToolTrajectoryEvaluator
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
@@ -36,7 +41,9 @@ def compares_answer(evaluator: PlanEvaluator) -> bool:
     return evaluator.measures is None and not evaluator.needs_workspace
 
 
-def masked_expectation(evaluator: PlanEvaluator, submission: Submission, services: EvaluatorServices) -> Score | None:
+def masked_expectation(
+    evaluator: PlanEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score | None:
     """Return an error if the expected value has a secret: no answer could be right, or wrong."""
     if any(map(services.hides, _expected(evaluator, submission.case))):
         return Score(error=MASKED)
@@ -54,8 +61,14 @@ def masked_miss(
         return Score(error=PART) if services.hides_match(partial(occurs, pattern)) else None
     if not isinstance(evaluator, TextEvaluator):
         return None
-    parts = [part for each in _expected(evaluator, submission.case) if len(part := each.strip().casefold()) >= MIN_PART]
-    return Score(error=PART) if services.hides_match(lambda secret: _has_any(secret, parts)) else None
+    parts = [
+        part
+        for each in _expected(evaluator, submission.case)
+        if len(part := each.strip().casefold()) >= MIN_PART
+    ]
+    return (
+        Score(error=PART) if services.hides_match(lambda secret: _has_any(secret, parts)) else None
+    )
 
 
 def _has_any(secret: str, parts: Sequence[str]) -> bool:

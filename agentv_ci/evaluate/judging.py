@@ -1,8 +1,9 @@
 """Build judge questions, and ask until a reply can be read.
 
-Only `{{ name }}` with a known name is a variable; all other text stays literal. Values are substituted once: braces
-in an answer are text. Text from the agent is enclosed in marks that contain a digest of the whole question. The author
-of one part cannot know that digest, so no text can close its own mark.
+Only `{{ name }}` with a known name is a variable; all other text stays literal. Values are
+substituted once: braces in an answer are text. Text from the agent is enclosed in marks that
+contain a digest of the whole question. The author of one part cannot know that digest, so no text
+can close its own mark.
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ class _Form(Struct, frozen=True):
 
 
 _ANSWER = ("expected_outcome", "request", "reference_answer", "generated_answer")
-_SHOWN = {"generated_answer": frozenset({"candidate_answer", "generated_answer", "output_messages"})}
+_SHOWN = {
+    "generated_answer": frozenset({"candidate_answer", "generated_answer", "output_messages"})
+}
 _SCORE = _Form(
     "You judge how well an answer achieves what was expected of it: the generated_answer against the expected_outcome.",
     _ANSWER,
@@ -152,18 +155,31 @@ _SORTED = json.JSONEncoder(sort_keys=True)
 def _score_form(form: _Form, scale: tuple[float, ...] | None) -> tuple[_Form, str]:
     """Return the form of a question for a score on a scale, and a valid reply for mocks."""
     best = 1.0 if scale is None else scale[1]
-    sample = {"score": best, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}
+    sample = {
+        "score": best,
+        "hits": ["mock"],
+        "misses": [],
+        "reasoning": "a mock answer; nothing was asked",
+    }
     return replace(form, contract=score_contract(scale)), json.dumps(sample)
 
 
 async def judge_score(
-    services: EvaluatorServices, target: str, question: JudgeQuestion, read: Read, *, retries: int, label: str
+    services: EvaluatorServices,
+    target: str,
+    question: JudgeQuestion,
+    read: Read,
+    *,
+    retries: int,
+    label: str,
 ) -> Score:
-    """Ask a judge, and repeat the question while its reply breaks the contract; the last reply counts.
+    """Ask a judge, and repeat the question while its reply breaks the contract.
 
-    `read` gets the first JSON object of the reply. A repeated question says what was wrong: the same question would get
-    the same reply. The score is an error when the last reply is unreadable, and has `broken_contract` when it has
-    several verdicts or a score beyond its scale.
+    The last reply counts.
+
+    `read` gets the first JSON object of the reply. A repeated question says what was wrong: the
+    same question would get the same reply. The score is an error when the last reply is unreadable,
+    and has `broken_contract` when it has several verdicts or a score beyond its scale.
     """
     reply, prompt = "", f"{question.system}\n\n{question.user}"
     reading = Reading(None)
@@ -194,9 +210,7 @@ async def judge_score(
 def _repeated(question: JudgeQuestion, last: Reading) -> JudgeQuestion:
     """Return a question with what was wrong with the last reply to it."""
     why = f": {_faults(last)}" if last.faults else ""
-    reminder = (
-        f"Your last reply was not the JSON object that is asked for{why}. Reply with that object and nothing else."
-    )
+    reminder = f"Your last reply was not the JSON object that is asked for{why}. Reply with that object and nothing else."
     return replace(question, user=f"{question.user}\n\n{reminder}")
 
 
@@ -212,9 +226,14 @@ def score_question(
     return _question(form, variables(submission, with_messages=custom is not None), custom, sample)
 
 
-def checks_question(submission: Submission, rubrics: Sequence[PlanRubric], custom: str | None = None) -> JudgeQuestion:
+def checks_question(
+    submission: Submission, rubrics: Sequence[PlanRubric], custom: str | None = None
+) -> JudgeQuestion:
     """Return the question that asks which criteria are met."""
-    values = {**variables(submission, with_messages=custom is not None), "criteria": criteria_text(rubrics)}
+    values = {
+        **variables(submission, with_messages=custom is not None),
+        "criteria": criteria_text(rubrics),
+    }
     checks = [{"id": each.id, "satisfied": True, "reasoning": "a mock answer"} for each in rubrics]
     sample = {"checks": checks, "overall_reasoning": "nothing was asked"}
     return _question(_CHECKS, values, custom, json.dumps(sample))
@@ -234,7 +253,10 @@ def criteria_text(rubrics: Sequence[PlanRubric]) -> str:
 
 
 def aggregate_question(
-    submission: Submission, results: str, custom: str | None = None, scale: tuple[float, ...] | None = None
+    submission: Submission,
+    results: str,
+    custom: str | None = None,
+    scale: tuple[float, ...] | None = None,
 ) -> JudgeQuestion:
     """Return the question that asks to combine `results`, which are JSON, into one score."""
     known = variables(submission, with_messages=custom is not None)
@@ -243,11 +265,13 @@ def aggregate_question(
     return _question(form, values, custom, sample)
 
 
-def _question(form: _Form, values: Mapping[str, str], custom: str | None, sample: str) -> JudgeQuestion:
+def _question(
+    form: _Form, values: Mapping[str, str], custom: str | None, sample: str
+) -> JudgeQuestion:
     """Build a question from a custom prompt, or from the built-in one.
 
-    The required form of the reply is always appended, and so are missing inputs: all of them to a prompt without
-    variables, otherwise only those that the judge needs.
+    The required form of the reply is always appended, and so are missing inputs: all of them to a
+    prompt without variables, otherwise only those that the judge needs.
     """
     if custom is None:
         return JudgeQuestion(form.system, _all(values, form), sample)
@@ -257,9 +281,14 @@ def _question(form: _Form, values: Mapping[str, str], custom: str | None, sample
         system = f"{custom.strip()}\n\n{ONLY_DATA}\n\n{form.contract}"
         return JudgeQuestion(system, _all(values, form), sample)
     seal = seal_of(values)
-    marked = {name: _marked(name, text, seal) if name in FROM_THE_AGENT else text for name, text in nameable.items()}
+    marked = {
+        name: _marked(name, text, seal) if name in FROM_THE_AGENT else text
+        for name, text in nameable.items()
+    }
     unnamed = [name for name, shown_by in form.needs.items() if not named & shown_by]
-    user = "\n\n".join([fill(custom, marked), *(_marked(name, values[name], seal) for name in unnamed)])
+    user = "\n\n".join(
+        [fill(custom, marked), *(_marked(name, values[name], seal) for name in unnamed)]
+    )
     return JudgeQuestion(f"You judge an answer. {ONLY_DATA}\n\n{form.contract}", user, sample)
 
 
@@ -292,7 +321,9 @@ def variables(submission: Submission, *, with_messages: bool = True) -> dict[str
     output: list[JsonValue] = [output_message(each) for each in response.messages]
     return texts | {
         "input_messages": json_text([_message(each, submission) for each in case.input_messages]),
-        "expected_messages": json_text([_message(each, submission) for each in case.expected_messages]),
+        "expected_messages": json_text(
+            [_message(each, submission) for each in case.expected_messages]
+        ),
         "output_messages": json_text(output),
     }
 

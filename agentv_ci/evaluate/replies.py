@@ -1,9 +1,11 @@
 """Read replies of judges and scripts: a score, or which criteria are met.
 
-Score of criteria = Σ weight of met criteria / Σ weight of all. A criterion that is missing in the reply is not met.
+Score of criteria = Σ weight of met criteria / Σ weight of all. A criterion that is missing in the
+reply is not met.
 
-A judge replies with one verdict on its scale. Of several verdicts the first one counts, and a score beyond the scale
-counts as the nearest one on it; the reading then says how the reply broke the contract.
+A judge replies with one verdict on its scale. Of several verdicts the first one counts, and a score
+beyond the scale counts as the nearest one on it; the reading then says how the reply broke the
+contract.
 """
 
 from __future__ import annotations
@@ -76,8 +78,8 @@ Read = Callable[[JsonObject], Reading | None]
 def read_reply(text: str, read: Read) -> Reading:
     """Return the verdict in the first JSON object of a judge's reply.
 
-    What the judge thinks is not part of its reply, and objects inside an unreadable object are ignored: they may be
-    quoted from the answer.
+    What the judge thinks is not part of its reply, and objects inside an unreadable object are
+    ignored: they may be quoted from the answer.
     """
     objects = _objects(_body(text))
     try:
@@ -109,7 +111,9 @@ def _others(objects: Iterator[JsonObject], read: Read) -> Iterator[Reading]:
 
 
 def last_score(text: str) -> Score | None:
-    """Return the score of the last JSON object that has one; None without any, or when an object cannot be read.
+    """Return the score of the last JSON object that has one.
+
+    None without any, or when an object cannot be read.
 
     Earlier objects are ignored: a script may log the answer that it scores.
     """
@@ -121,7 +125,10 @@ def last_score(text: str) -> Score | None:
 
 
 def _objects(text: str) -> Iterator[JsonObject]:
-    """Yield the outermost JSON objects of a text; raises _Unreadable for one that cannot be read."""
+    """Yield the outermost JSON objects of a text.
+
+    Raises _Unreadable for one that cannot be read.
+    """
     position = 0
     while match := _BEGINNING.search(text, position):
         try:
@@ -137,7 +144,9 @@ def _objects(text: str) -> Iterator[JsonObject]:
 
 def read_choice(reply: JsonObject) -> Reading | None:
     """Return the score of the first of two answers; None without a choice."""
-    score = next((score for choice, score in CHOICES.items() if choice == reply.get("better")), None)
+    score = next(
+        (score for choice, score in CHOICES.items() if choice == reply.get("better")), None
+    )
     if score is None:
         return None
     return Reading(Score(score, reasoning=text_at(reply, "reasoning") or ""), decides=score)
@@ -150,12 +159,21 @@ def read_score(reply: JsonObject, scale: tuple[float, ...] = UNIT_SCALE) -> Read
         return None
     low, high = scale
     clamped = min(max(low, found.score), high)
-    outside = (f"its score {found.score:g} is outside {low:g} to {high:g}",) if clamped != found.score else ()
-    return Reading(replace(found, score=(clamped - low) / (high - low)), decides=found.score, faults=outside)
+    outside = (
+        (f"its score {found.score:g} is outside {low:g} to {high:g}",)
+        if clamped != found.score
+        else ()
+    )
+    return Reading(
+        replace(found, score=(clamped - low) / (high - low)), decides=found.score, faults=outside
+    )
 
 
 def _score_of(reply: JsonObject, *, most: int | None) -> Score | None:
-    """Return the score of a reply as it is written, with at most `most` hits and misses; None without a score."""
+    """Return the score of a reply as it is written, with at most `most` hits and misses.
+
+    None without a score.
+    """
     value = number_of(reply.get("score"))
     if value is None or math.isinf(float(value)):
         return None
@@ -174,7 +192,10 @@ def _texts(value: JsonValue) -> tuple[str, ...]:
 
 
 def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Reading | None:
-    """Return the score of a judge's checks, the first one of each criterion; None when there are none."""
+    """Return the score of a judge's checks, the first one of each criterion.
+
+    None when there are none.
+    """
     checks: dict[str, tuple[bool, str]] = {}
     faults: dict[str, None] = {}
     for check in objects_at(reply, "checks"):

@@ -32,14 +32,18 @@ class Assessment(Struct, frozen=True):
 
 
 def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> Assessment:
-    """Return what an evaluator's score means for the case; an error stays an error, also with `negate`.
+    """Return what an evaluator's score means for the case.
+
+    An error stays an error, also with `negate`.
 
     `negate` also swaps hits and misses, and lifts requirements inside the evaluator.
     """
     if score.error is not None:
         return Assessment(_result(evaluator, score, "error", score.error))
     if score.unmeasured is not None:
-        return Assessment(_result(evaluator, score, "skipped", f"the target does not report {score.unmeasured}"))
+        return Assessment(
+            _result(evaluator, score, "skipped", f"the target does not report {score.unmeasured}")
+        )
     if score.skipped is not None:
         return Assessment(_result(evaluator, score, "skipped", score.skipped))
     value, hits, misses = min(max(0.0, score.score), 1.0), score.hits, score.misses
@@ -49,16 +53,22 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
     if score.weighs_nothing:
         value = 0.0
     misses_required = score.misses_required and not evaluator.negate
-    verdict = verdict_of_score(value, threshold if evaluator.min_score is None else evaluator.min_score)
+    verdict = verdict_of_score(
+        value, threshold if evaluator.min_score is None else evaluator.min_score
+    )
     if misses_required or score.weighs_nothing:
         verdict = "fail"
     if value is not score.score or evaluator.negate:
         score = replace(score, score=value, hits=hits, misses=misses)
     result = _result(evaluator, score, verdict, score.reasoning)
-    return Assessment(result, fails_case=misses_required or (evaluator.required and verdict != "pass"))
+    return Assessment(
+        result, fails_case=misses_required or (evaluator.required and verdict != "pass")
+    )
 
 
-def _result(evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, reasoning: str) -> EvaluatorResult:
+def _result(
+    evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, reasoning: str
+) -> EvaluatorResult:
     status = verdict if verdict in ("error", "skipped") else "ok"
     return EvaluatorResult(
         name=evaluator.name,
@@ -83,15 +93,22 @@ def _result(evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, r
 
 
 def settings_text(evaluator: PlanEvaluator) -> str | None:
-    """Return the settings that a result does not have as fields, without defaults; None without any."""
-    given = evaluator.model_dump(mode="json", by_alias=False, exclude=IN_RESULTS, exclude_defaults=True)
+    """Return the settings that a result does not have as fields, without defaults.
+
+    None without any.
+    """
+    given = evaluator.model_dump(
+        mode="json", by_alias=False, exclude=IN_RESULTS, exclude_defaults=True
+    )
     settings = {name.removesuffix("_"): value for name, value in given.items()}
     return _ENCODER.encode(settings) if settings else None
 
 
 def settled(results: Iterable[EvaluatorResult]) -> tuple[EvaluatorResult, ...]:
     """Return results with skipped ones that are required as errors."""
-    return tuple(_as_error(each) if each.status == "skipped" and each.required else each for each in results)
+    return tuple(
+        _as_error(each) if each.status == "skipped" and each.required else each for each in results
+    )
 
 
 def _as_error(result: EvaluatorResult) -> EvaluatorResult:
@@ -103,15 +120,16 @@ def lacks_weight(results: Sequence[EvaluatorResult]) -> bool:
     scored = [each for each in results if each.status == "ok"]
     skipped = [each for each in results if each.status == "skipped"]
     return bool(skipped) and (
-        not scored or (any(each.weight for each in skipped) and not any(each.weight for each in scored))
+        not scored
+        or (any(each.weight for each in skipped) and not any(each.weight for each in scored))
     )
 
 
 def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
     """Return the grade of an answer.
 
-    The verdict is `error` when an evaluator could not score, or when nothing that counts has scored. A required
-    evaluator that does not pass fails the case, whatever the mean.
+    The verdict is `error` when an evaluator could not score, or when nothing that counts has
+    scored. A required evaluator that does not pass fails the case, whatever the mean.
     """
     every = settled(each.result for each in assessments)
     # Comparisons with other arms say nothing of this answer, not even that it cannot be scored.
@@ -131,7 +149,9 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
         verdict="error" if broken else verdict,
         hits=tuple(hit for each in scored for hit in each.hits),
         misses=(*(miss for each in scored for miss in each.misses), *weightless),
-        reasoning=" | ".join(f"{each.name}: {each.reasoning}" for each in results if each.reasoning),
+        reasoning=" | ".join(
+            f"{each.name}: {each.reasoning}" for each in results if each.reasoning
+        ),
         results=(*results, *(each for each in every if each.compares_arms)),
         error="; ".join(f"evaluator '{each.name}': {each.reasoning}" for each in broken) or None,
     )

@@ -18,11 +18,21 @@ from agentv_ci.contracts.plan_evaluators import PlanScript
 from agentv_ci.evaluate.replies import last_score
 from agentv_ci.evaluate.submission import EvaluatorServices
 
-INTERPRETERS: Mapping[str, tuple[str, ...]] = {".js": ("node",), ".mjs": ("node",), ".sh": ("/bin/sh",)}
+INTERPRETERS: Mapping[str, tuple[str, ...]] = {
+    ".js": ("node",),
+    ".mjs": ("node",),
+    ".sh": ("/bin/sh",),
+}
 
 
 async def script_score(
-    services: EvaluatorServices, label: str, script: PlanScript, given: JsonObject, *, cwd: Path, timeout_s: float
+    services: EvaluatorServices,
+    label: str,
+    script: PlanScript,
+    given: JsonObject,
+    *,
+    cwd: Path,
+    timeout_s: float,
 ) -> Score:
     """Run a script with `given` on stdin; a crash, a timeout or a missing score is an error."""
     try:
@@ -35,7 +45,9 @@ async def script_score(
         )
     except ProcessFailed as error:
         return Score(
-            error=f"the script {error}", raw_response=error.stdout or None, stderr=error.stderr.strip() or None
+            error=f"the script {error}",
+            raw_response=error.stdout or None,
+            stderr=error.stderr.strip() or None,
         )
     if finished.stderr.strip():
         services.log(f"{label}: stderr: {' '.join(finished.stderr.split())}")
@@ -87,4 +99,6 @@ def _score_in(finished: ProcessResult) -> Score:
 
 def _last_line(text: str) -> str:
     """Return the last line with text, which in a traceback is the exception."""
-    return " ".join(next((line for line in reversed(text.splitlines()) if line.strip()), "").split())
+    return " ".join(
+        next((line for line in reversed(text.splitlines()) if line.strip()), "").split()
+    )

@@ -10,11 +10,28 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
-from agentv_ci.contracts.exchange import Ask, Grade, JudgeQuestion, Log, ProviderError, Request, Response, Score, Warn
+from agentv_ci.contracts.exchange import (
+    Ask,
+    Grade,
+    JudgeQuestion,
+    Log,
+    ProviderError,
+    Request,
+    Response,
+    Score,
+    Warn,
+)
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 from agentv_ci.contracts.plan_parts import FilePart, FileReference, PlanFile, PlanMessage
-from agentv_ci.contracts.results import EvaluatorResult, Expense, OutputMessage, Usage, total_cost, total_usage
+from agentv_ci.contracts.results import (
+    EvaluatorResult,
+    Expense,
+    OutputMessage,
+    Usage,
+    total_cost,
+    total_usage,
+)
 from agentv_ci.workspaces.places import Work
 
 
@@ -22,7 +39,8 @@ class OtherArms(Struct, frozen=True):
     """The answers of other arms of an experiment to the same trial of a case that are known: at least one."""
 
     request: str
-    """What the base was asked: its text is shown to judges whatever the order in which arms answer."""
+    """What the base was asked: its text is shown to judges whatever the order in which arms answer.
+    """
     answers: Mapping[str, str]
     """Arm → answer."""
 
@@ -51,8 +69,15 @@ class Submission(Struct, frozen=True):
 
 
 def without_work(reason: str | None) -> Score:
-    """Return the score of an evaluator of outcomes without what the agent has left behind; see Submission."""
-    return Score(error=reason) if reason is not None else Score(unmeasured="what the agent left behind")
+    """Return the score of an evaluator of outcomes without what the agent has left behind.
+
+    See Submission.
+    """
+    return (
+        Score(error=reason)
+        if reason is not None
+        else Score(unmeasured="what the agent left behind")
+    )
 
 
 class EvaluatorServices(Struct):
@@ -105,7 +130,8 @@ class EvaluatorServices(Struct):
             judge_usage=usage if usage != Usage() else None,
             judge_cost_usd=total_cost(self._priced),
             judge_expenses=tuple(
-                Expense(is_judge=True, usage=total_usage(part), cost_usd=total_cost(part)) for part in parts
+                Expense(is_judge=True, usage=total_usage(part), cost_usd=total_cost(part))
+                for part in parts
             ),
             masked=self.masked,
         )
@@ -118,5 +144,8 @@ def output_message(message: OutputMessage) -> JsonObject:
 
 def turn(message: OutputMessage | PlanMessage, content: JsonValue) -> JsonObject:
     """Return a turn with this content as scripts and judges read it."""
-    calls: JsonValue = [{"tool": call.tool, "input": call.input, "output": call.output} for call in message.tool_calls]
+    calls: JsonValue = [
+        {"tool": call.tool, "input": call.input, "output": call.output}
+        for call in message.tool_calls
+    ]
     return {"role": message.role, "content": content, **({"tool_calls": calls} if calls else {})}

@@ -1,6 +1,7 @@
 """Remove what a model thinks before it replies: it is not part of the reply.
 
-Models mark it with tags, of which servers that cannot tell thinking from replies often drop the first one.
+Models mark it with tags, of which servers that cannot tell thinking from replies often drop the
+first one.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _DECODER = json.JSONDecoder(strict=False)
 def without_thinking(text: str) -> str:
     """Return a reply without what was thought.
 
-    All that precedes an end without a beginning was thought, and so was all that follows a beginning without an end.
-    A mark inside a JSON object is text.
+    All that precedes an end without a beginning was thought, and so was all that follows a
+    beginning without an end. A mark inside a JSON object is text.
     """
     kept: list[str] = []
     position, thinks_in = 0, None
@@ -51,7 +52,11 @@ def without_thinking(text: str) -> str:
 def _ends(mark: re.Match[str]) -> bool:
     """Whether a mark is the end of thinking, or the beginning of the reply."""
     is_closing = "/" in (mark["slash"], mark["bracket"], mark["triangle"])
-    return is_closing or (mark["edge"] or "").lower().startswith("end") or (mark["channel"] or "").lower() == "final"
+    return (
+        is_closing
+        or (mark["edge"] or "").lower().startswith("end")
+        or (mark["channel"] or "").lower() == "final"
+    )
 
 
 def _marks(text: str) -> list[re.Match[str]]:

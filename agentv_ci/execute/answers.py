@@ -11,14 +11,23 @@ from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 
 
 def answered(
-    text: str, calls: Iterable[ToolCall], *, model: str | None, usage: Usage | None, finish_reason: str | None
+    text: str,
+    calls: Iterable[ToolCall],
+    *,
+    model: str | None,
+    usage: Usage | None,
+    finish_reason: str | None,
 ) -> Response:
     """Return a model's answer of one message; it has a trace only when the model called tools.
 
     Raises ProviderError when the service gave up before there was one.
     """
     if is_broken(finish_reason):
-        raise ProviderError("server", f"the API broke the answer off (finish reason {finish_reason})", retryable=True)
+        raise ProviderError(
+            "server",
+            f"the API broke the answer off (finish reason {finish_reason})",
+            retryable=True,
+        )
     called = tuple(calls)
     return Response(
         answer=text,
@@ -31,7 +40,10 @@ def answered(
 
 
 def openai_usage(block: JsonValue, read: str, written: str) -> Usage | None:
-    """Return OpenAI's tokens; `read` and `written` are the field names, which its two formats spell differently."""
+    """Return OpenAI's tokens.
+
+    `read` and `written` are the field names, which its two formats spell differently.
+    """
     if not isinstance(block, dict):
         return None
     return Usage(
@@ -51,7 +63,9 @@ def anthropic_usage(block: JsonValue) -> Usage | None:
     stored = count_at(block, "cache_creation_input_tokens")
     of_hour = count_at(block, "cache_creation", "ephemeral_1h_input_tokens")
     if stored is None and value_at(block, "cache_creation"):
-        stored = (count_at(block, "cache_creation", "ephemeral_5m_input_tokens") or 0) + (of_hour or 0)
+        stored = (count_at(block, "cache_creation", "ephemeral_5m_input_tokens") or 0) + (
+            of_hour or 0
+        )
     read = None if fresh is None else fresh + (cached or 0) + (stored or 0)
     usage = summed(read, count_at(block, "output_tokens"), cached)
     # Most answers write nothing to the cache.
@@ -60,11 +74,17 @@ def anthropic_usage(block: JsonValue) -> Usage | None:
 
 
 def gemini_usage(block: JsonValue) -> Usage | None:
-    """Return Gemini's tokens; thoughts count as output, and what tools add to the prompt as input."""
+    """Return Gemini's tokens.
+
+    Thoughts count as output, and what tools add to the prompt as input.
+    """
     if not isinstance(block, dict):
         return None
     read = _sum(block, "promptTokenCount", "toolUsePromptTokenCount")
-    written, total = _sum(block, "candidatesTokenCount", "thoughtsTokenCount"), count_at(block, "totalTokenCount")
+    written, total = (
+        _sum(block, "candidatesTokenCount", "thoughtsTokenCount"),
+        count_at(block, "totalTokenCount"),
+    )
     if written is None and read is not None and total is not None:
         # A blocked answer has no count of its own.
         written = max(0, total - read)
@@ -90,8 +110,8 @@ def _sum(block: JsonValue, *names: str) -> int | None:
 def error_message(body: JsonValue) -> str | None:
     """Return the message of an error body.
 
-    The body is the message itself, has it in `error`, `message` or `detail`, possibly nested, or is a list of
-    `{"loc", "msg"}` (FastAPI).
+    The body is the message itself, has it in `error`, `message` or `detail`, possibly nested, or is
+    a list of `{"loc", "msg"}` (FastAPI).
     """
     match body:
         case str():

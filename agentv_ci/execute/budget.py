@@ -16,7 +16,9 @@ from agentv_ci.results.resume import EarlierRun
 class Budget:
     """Adds up the cost of answers and judges as they come."""
 
-    def __init__(self, most_usd: float | None, suites: Mapping[str, PlanSuite], shards: int, warn: Warn) -> None:
+    def __init__(
+        self, most_usd: float | None, suites: Mapping[str, PlanSuite], shards: int, warn: Warn
+    ) -> None:
         self.spent_usd = 0.0
         """The total of all suites."""
         self.unpriced: dict[str, None] = {}
@@ -63,13 +65,15 @@ class Budget:
             return
         self.unpriced[model] = None
         if self._is_bounded:
-            self._warn(f"the cost of '{model}' is unknown, so the budget cannot be enforced; set its price in 'prices'")
+            self._warn(
+                f"the cost of '{model}' is unknown, so the budget cannot be enforced; set its price in 'prices'"
+            )
 
     def is_exhausted(self, suite: str) -> bool:
         """Whether the budget of a suite or of the run is used up."""
-        return _is_used_up(self._spent_by_suite[suite], self._most_by_suite.get(suite)) or _is_used_up(
-            self.spent_usd, self._most_usd
-        )
+        return _is_used_up(
+            self._spent_by_suite[suite], self._most_by_suite.get(suite)
+        ) or _is_used_up(self.spent_usd, self._most_usd)
 
 
 def _is_used_up(spent_usd: float, most_usd: float | None) -> bool:

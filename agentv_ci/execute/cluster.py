@@ -34,9 +34,17 @@ CONNECT_S = 10.0
 WORKERS_S = 30.0
 BEGIN_TRIES = 3
 END_S = 15.0
-"""The longest wait for workers that end a session; a worker that hangs must not hold up a finished run."""
+"""The longest wait for workers that end a session; a worker that hangs must not hold up a finished
+run.
+"""
 PACKAGE = "agentv_ci"
-LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "distributed.utils")
+LOGGERS = (
+    "distributed",
+    "distributed.client",
+    "distributed.core",
+    "distributed.comm",
+    "distributed.utils",
+)
 """Their reports of lost workers and connections are repeated in one sentence each."""
 
 
@@ -53,7 +61,10 @@ class Cluster:
         self._kept: dict[str, Future] = {}
 
     async def worker_addresses(self) -> list[str]:
-        """Return where the workers are reached; raises OSError when the scheduler does not answer."""
+        """Return where the workers are reached.
+
+        Raises OSError when the scheduler does not answer.
+        """
         return list(await self._client.nthreads())
 
     async def count_threads(self) -> None:
@@ -69,7 +80,9 @@ class Cluster:
         on_event: Callable[[Sequence[str | float]], None],
         shared: Sequence[str],
     ) -> AsyncIterator[None]:
-        """Open a session on every worker; `shared` are the keys of targets with slots for the whole cluster.
+        """Open a session on every worker.
+
+        `shared` are the keys of targets with slots for the whole cluster.
 
         Raises UsageError or TargetUnavailable, which name the worker.
         """
@@ -97,7 +110,9 @@ class Cluster:
         for tries_left in reversed(range(BEGIN_TRIES)):
             try:
                 await self._client.register_plugin(session)
-                return [*(await self._client.run(partial(problem_on_worker, session.name))).values()]
+                return [
+                    *(await self._client.run(partial(problem_on_worker, session.name))).values()
+                ]
             except OSError:
                 # A worker was lost meanwhile, and Dask counts it no more.
                 if not tries_left or self._client.status != "running":
@@ -111,9 +126,14 @@ class Cluster:
                 await asyncio.wait_for(self._client.unregister_worker_plugin(session), END_S)
 
     async def tell(self, session: str, work: Callable[..., None], *arguments: object) -> None:
-        """Call a function with what each worker keeps in a session; workers that are lost do not matter."""
+        """Call a function with what each worker keeps in a session.
+
+        Workers that are lost do not matter.
+        """
         with suppress(OSError):
-            await self._client.run(partial(call_on_worker, session, work, *arguments), on_error="ignore")
+            await self._client.run(
+                partial(call_on_worker, session, work, *arguments), on_error="ignore"
+            )
 
     def keep(self, name: str, value: object) -> Future:
         """Return a value that the cluster keeps; a worker that dies with it does not lose it."""
@@ -125,10 +145,15 @@ class Cluster:
     async def require_resources(self, what: str, resources: Mapping[str, float]) -> None:
         """Raise UsageError if no worker has these resources: Dask would wait for one."""
         known = (await self._client.scheduler.identity())["workers"].values()
-        if not any(all(each["resources"].get(key, 0) >= value for key, value in resources.items()) for each in known):
+        if not any(
+            all(each["resources"].get(key, 0) >= value for key, value in resources.items())
+            for each in known
+        ):
             needed = ", ".join(f"{key}: {value:g}" for key, value in resources.items())
             hint = "start one with: dask worker --resources 'NAME=NUMBER'"
-            raise UsageError(f"{what} needs a worker with the resources {needed}, and there is none", hint=hint)
+            raise UsageError(
+                f"{what} needs a worker with the resources {needed}, and there is none", hint=hint
+            )
 
     async def result(
         self,
@@ -140,7 +165,8 @@ class Cluster:
     ) -> Any:  # noqa: ANN401  # what the work returns
         """Return the result of work on a worker that has these resources.
 
-        Raises ProviderError when workers die of it, and TargetUnavailable when the scheduler or the worker is gone.
+        Raises ProviderError when workers die of it, and TargetUnavailable when the scheduler or the
+        worker is gone.
         """
         if self._client.status != "running":
             raise _lost()
@@ -150,7 +176,9 @@ class Cluster:
         try:
             result = await future
         except KilledWorker as error:
-            failure = ProviderError("process", f"{counted(error.allowed_failures + 1, 'worker')} died while it ran")
+            failure = ProviderError(
+                "process", f"{counted(error.allowed_failures + 1, 'worker')} died while it ran"
+            )
             failure.blame = "infrastructure"
             raise failure from error
         except (FutureCancelledError, OSError) as error:
@@ -182,9 +210,12 @@ def _same(value: object) -> object:
 async def open_cluster(
     options: ClusterOptions, variables: Mapping[str, str], workers: int | None
 ) -> AsyncIterator[Cluster]:
-    """Connect to a cluster, or start one on this machine with these variables; `workers` is how many units it runs.
+    """Connect to a cluster, or start one on this machine with these variables.
 
-    Raises UsageError when there is no cluster, when it has no workers, or when one has another version.
+    `workers` is how many units it runs.
+
+    Raises UsageError when there is no cluster, when it has no workers, or when one has another
+    version.
     """
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -195,18 +226,24 @@ async def open_cluster(
             if options.local is not None:
                 where = "a cluster on this machine"
                 security = _certified()
-                local = await stack.enter_async_context(_local_cluster(options.local, variables, workers, security))
+                local = await stack.enter_async_context(
+                    _local_cluster(options.local, variables, workers, security)
+                )
                 address = local.scheduler_address
             connecting = Client(address, asynchronous=True, timeout=CONNECT_S, security=security)
             client = await stack.enter_async_context(connecting)
             await _require_workers(client, where)
             cluster = Cluster(client, await client.nthreads())
         except (OSError, ValueError, TypeError, RuntimeError) as error:
-            raise UsageError(f"{where} cannot be reached: {_why(error)}", hint=_hint(address)) from error
+            raise UsageError(
+                f"{where} cannot be reached: {_why(error)}", hint=_hint(address)
+            ) from error
         yield cluster
 
 
-def _local_cluster(number: int, variables: Mapping[str, str], workers: int | None, security: Security) -> LocalCluster:
+def _local_cluster(
+    number: int, variables: Mapping[str, str], workers: int | None, security: Security
+) -> LocalCluster:
     return LocalCluster(
         security=security,
         host=LOOPBACK,
@@ -257,7 +294,9 @@ async def _require_workers(client: Client, where: str) -> None:
     for worker, found in versions["workers"].items():
         version = found["packages"].get(PACKAGE)
         if version != __version__:
-            others.setdefault(f"agentv-ci {version}" if version else "no agentv-ci", []).append(worker)
+            others.setdefault(f"agentv-ci {version}" if version else "no agentv-ci", []).append(
+                worker
+            )
     if others:
         named = "; ".join(f"{version} on {listed(workers)}" for version, workers in others.items())
         raise UsageError(f"workers must have agentv-ci {__version__}, as this machine has: {named}")

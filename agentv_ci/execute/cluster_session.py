@@ -38,7 +38,8 @@ class ClusterSlots:
                 await self._semaphore.acquire()
                 break
             except OSError:
-                # The connection broke; when it stays so, Dask closes the worker, which cancels this.
+                # The connection broke; when it stays so, Dask closes the worker, which cancels
+                # this.
                 await asyncio.sleep(RECONNECT_S)
         self._holders.add(asyncio.current_task())
 
@@ -67,7 +68,9 @@ class Place(Struct, frozen=True):
 class Session(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped here
     """What a run keeps on each worker, also on those that join later."""
 
-    def __init__(self, name: str, begin: Callable[[Place], AbstractAsyncContextManager[object]]) -> None:
+    def __init__(
+        self, name: str, begin: Callable[[Place], AbstractAsyncContextManager[object]]
+    ) -> None:
         """`begin` opens what is kept on a worker."""
         self.name = name
         self.problem: Problem | None = None
@@ -103,7 +106,9 @@ class Session(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped her
         await asyncio.gather(*self._under_way, return_exceptions=True)
         await self._stack.aclose()
 
-    async def run(self, work: Callable[..., Awaitable[Any]], arguments: tuple[object, ...]) -> object:
+    async def run(
+        self, work: Callable[..., Awaitable[Any]], arguments: tuple[object, ...]
+    ) -> object:
         """Do work with what is kept, until the run ends."""
         if self.problem is not None:
             return self.problem
@@ -144,7 +149,9 @@ def _semaphore(session: str, target: str) -> str:
     return f"{session}-{target}"
 
 
-async def run_on_worker(session: str, work: Callable[..., Awaitable[Any]], *arguments: object) -> object:
+async def run_on_worker(
+    session: str, work: Callable[..., Awaitable[Any]], *arguments: object
+) -> object:
     """Do work in a session of the worker that calls this."""
     return await get_worker().plugins[session].run(work, arguments)
 
@@ -155,7 +162,9 @@ def problem_on_worker(session: str, dask_worker: Worker) -> Problem | None:
     return found
 
 
-def call_on_worker(session: str, work: Callable[..., None], *arguments: object, dask_worker: Worker) -> None:
+def call_on_worker(
+    session: str, work: Callable[..., None], *arguments: object, dask_worker: Worker
+) -> None:
     """Call a function with what a worker keeps in a session, if it takes part."""
     found = dask_worker.plugins.get(session)
     if found is not None and found.kept is not None:

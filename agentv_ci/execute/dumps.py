@@ -36,7 +36,11 @@ class Dumps(Struct):
         if self.prompts is None:
             return
         self._asked[trial.key] += 1
-        question = {name: value for name, value in as_data(request).items() if name not in ("case_id", "sample")}
+        question = {
+            name: value
+            for name, value in as_data(request).items()
+            if name not in ("case_id", "sample")
+        }
         document = {
             **_about(trial),
             "target": target.name,
@@ -67,7 +71,9 @@ class Dumps(Struct):
 
     def _write(self, path: Path, document: Mapping[str, object]) -> None:
         data: JsonValue = json.loads(json.dumps(document, default=str))
-        text = json.dumps(self.redactor.value(well_formed(data, 2 * MAX_DEPTH)), ensure_ascii=False, indent=2)
+        text = json.dumps(
+            self.redactor.value(well_formed(data, 2 * MAX_DEPTH)), ensure_ascii=False, indent=2
+        )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text + "\n", encoding="utf-8")
@@ -76,12 +82,19 @@ class Dumps(Struct):
 
 
 def _about(trial: Trial) -> JsonObject:
-    return {"eval_id": trial.case.id, "suite": trial.case.suite, "trial": trial.number, "seed": trial.seed}
+    return {
+        "eval_id": trial.case.id,
+        "suite": trial.case.suite,
+        "trial": trial.number,
+        "seed": trial.seed,
+    }
 
 
 def _shown(target: Target) -> JsonObject:
     """Return a target's settings for people, with all secret fields masked."""
-    settings: JsonObject = target.model_dump(mode="json", exclude_none=True, exclude={"name", "provider"})
+    settings: JsonObject = target.model_dump(
+        mode="json", exclude_none=True, exclude={"name", "provider"}
+    )
     for name in target.secrets & settings.keys():
         value = settings[name]
         settings[name] = dict.fromkeys(value, MASK) if isinstance(value, dict) else MASK

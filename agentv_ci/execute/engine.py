@@ -54,16 +54,22 @@ class Engine:
         self._journal = journal
         self._targets = targets
         answering = (case.target for case in heads_of(plan))
-        self._limits = Limits(options.workers, targets, answering, services.environment, services.log)
+        self._limits = Limits(
+            options.workers, targets, answering, services.environment, services.log
+        )
         suites = {suite.path: suite for suite in plan.suites}
         self._budget = Budget(options.max_cost_usd, suites, options.shards, services.warn)
         self._budget.add_earlier(finished)
         self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)
         self._asked = still_asked(plan, finished.results)
-        self.progress = Progress(total=self._trials.number, matrix=in_matrix(map(plan.key_of, heads_of(plan))))
+        self.progress = Progress(
+            total=self._trials.number, matrix=in_matrix(map(plan.key_of, heads_of(plan)))
+        )
         self.is_decided: IsDecided = never
         self._workers: asyncio.TaskGroup
-        self._runner = runner(RunState(self._limits, self._budget, self.progress, self._add_workers))
+        self._runner = runner(
+            RunState(self._limits, self._budget, self.progress, self._add_workers)
+        )
 
     def ending(self) -> Ending:
         """Return how the run ended."""
@@ -78,14 +84,16 @@ class Engine:
             max_cost_usd=self._options.max_cost_usd,
             unpriced_models=tuple(self._budget.unpriced),
             concurrency=tuple(self._limits.changes),
-            duration_s=max(0.0, round((self._services.environment.now() - self._begun).total_seconds(), 1)),
+            duration_s=max(
+                0.0, round((self._services.environment.now() - self._begun).total_seconds(), 1)
+            ),
         )
 
     async def run(self, stored: StoredAnswers | None = None) -> None:
         """Run every trial, or score stored answers, for which only judges are asked.
 
-        Raises TargetUnavailable before the first trial when a target cannot be asked at all; a failed trial is a row
-        like any other.
+        Raises TargetUnavailable before the first trial when a target cannot be asked at all; a
+        failed trial is a row like any other.
         """
         if stored is not None:
             self.progress.total = stored.number
@@ -101,7 +109,9 @@ class Engine:
                 self._workers = workers
                 for _ in range(min(self._runner.most or self._limits.width, self.progress.total)):
                     # All workers draw from one queue, or from one iterator.
-                    workers.create_task(self._rescore_all(rows) if rows is not None else self._answer_all())
+                    workers.create_task(
+                        self._rescore_all(rows) if rows is not None else self._answer_all()
+                    )
 
     async def _open_targets(self, stack: AsyncExitStack, *, answering: bool) -> None:
         await self._runner.open(sorted(self._asked if answering else self._targets), stack)

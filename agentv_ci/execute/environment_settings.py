@@ -27,13 +27,19 @@ class EnvironmentSettings:
         self._of_target = cache(lambda key: _from_environment(plan.targets[key], environ))
 
     def digest(self, case: CaseHead) -> str | None:
-        """Return a digest of the settings of the target and the judges of a case; None if there are none."""
+        """Return a digest of the settings of the target and the judges of a case.
+
+        None if there are none.
+        """
         found = {self._plan.targets[key].name: self._of_target(key)[0] for key in targets_of(case)}
         used: JsonObject = {name: settings for name, settings in found.items() if settings}
         return digest_of(canonical(used)) if used else None
 
     def fit(self, row: ResultRow, case: CaseHead) -> bool:
-        """Whether a case would be asked with the settings of its row; without their variables they are not compared."""
+        """Whether a case would be asked with the settings of its row.
+
+        Without their variables they are not compared.
+        """
         is_known = all(self._of_target(key)[1] for key in targets_of(case))
         return not is_known or row.settings_digest == self.digest(case)
 
@@ -56,7 +62,9 @@ def _without_secrets(value: JsonValue, written: JsonValue, name: str = "") -> Js
     if isinstance(value, dict) and isinstance(written, dict):
         return {key: _without_secrets(item, written.get(key), key) for key, item in value.items()}
     if isinstance(value, list) and isinstance(written, list):
-        return [_without_secrets(one, other, name) for one, other in zip(value, written, strict=True)]
+        return [
+            _without_secrets(one, other, name) for one, other in zip(value, written, strict=True)
+        ]
     return written if _is_secret(name) or _is_secret(variable_of(written) or "") else value
 
 

@@ -12,7 +12,10 @@ from agentv_ci.contracts.exchange import InputFile
 
 
 def mirrored(files: Iterable[InputFile], folder: Path) -> tuple[InputFile, ...]:
-    """Copy files to a folder, and return the copies; further ones of a name get suffixes. Raises OSError."""
+    """Copy files to a folder, and return the copies; further ones of a name get suffixes.
+
+    Raises OSError.
+    """
     copies: dict[str, InputFile] = {}
     for file in files:
         names = chain([file.path.name], (f"{file.path.name}.{number}" for number in count(1)))

@@ -1,9 +1,11 @@
 """How many questions are asked at once, and how that adapts to rate limits.
 
-HTTP 429 halves a target's slots and holds them back for as long as the server asks; every full round of answers adds
-one slot again, or a sixteenth of them. Other failures of the server stop that growth for a round.
+HTTP 429 halves a target's slots and holds them back for as long as the server asks; every full
+round of answers adds one slot again, or a sixteenth of them. Other failures of the server stop that
+growth for a round.
 
-A target that cannot be reached is down: no question waits for it. What is under way asks on, and an answer ends that.
+A target that cannot be reached is down: no question waits for it. What is under way asks on, and an
+answer ends that.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from agentv_ci.contracts.targets import Target, at_most, cases_at_once, own_work
 MAX_CHANGES = 10_000
 """Changes that are kept for the report."""
 LONGEST_HOLD_S = 60.0
-"""The longest `Retry-After` that holds a target back when the refused question is not asked again."""
+"""The longest `Retry-After` that holds a target back when the refused question is not asked again.
+"""
 PAUSING: frozenset[ErrorKind] = frozenset({"rate_limit", "server", "network", "timeout"})
 """Failures that may be due to load."""
 TOO_MANY = "HTTP 429"
@@ -31,9 +34,12 @@ TOO_MANY = "HTTP 429"
 DOWN_AFTER = 5
 """Failed connections in a row after which a target is down."""
 GROWTH = 16
-"""Slots grow by this part of them, or by one: a thousand would take hours to come back one by one."""
+"""Slots grow by this part of them, or by one: a thousand would take hours to come back one by one.
+"""
 LEAST_CHANGE_S = 1.0
-"""A wait that grows by less is not reported: many questions are refused within moments of each other."""
+"""A wait that grows by less is not reported: many questions are refused within moments of each
+other.
+"""
 
 
 class SharedSlots(Protocol):
@@ -47,7 +53,10 @@ class SharedSlots(Protocol):
 
 
 class Limits:
-    """`--workers` bounds the whole run and each target; without it a target's `workers` bounds that target."""
+    """`--workers` bounds the whole run and each target.
+
+    Without it a target's `workers` bounds that target.
+    """
 
     def __init__(
         self,
@@ -63,7 +72,9 @@ class Limits:
         """All changes of slots, in order."""
         self._log = log
         self._limits = {
-            key: Limit(target.name, at_most(target, workers or own_workers(target)), environment, self._add)
+            key: Limit(
+                target.name, at_most(target, workers or own_workers(target)), environment, self._add
+            )
             for key, target in targets.items()
         }
 
@@ -75,7 +86,9 @@ class Limits:
         if len(self.changes) < MAX_CHANGES:
             self.changes.append(change)
         held = f", waiting {change.held_s:g} s" if change.held_s else ""
-        self._log(f"{change.target}: concurrency {change.before} → {change.after}{held}: {change.reason}")
+        self._log(
+            f"{change.target}: concurrency {change.before} → {change.after}{held}: {change.reason}"
+        )
 
     async def close(self) -> None:
         """End all waiting."""
@@ -87,7 +100,11 @@ class Limit:
     """The slots of one target, given away in the order of asking."""
 
     def __init__(
-        self, name: str, most: int, environment: Environment, on_change: Callable[[ConcurrencyChange], None]
+        self,
+        name: str,
+        most: int,
+        environment: Environment,
+        on_change: Callable[[ConcurrencyChange], None],
     ) -> None:
         self.width = most
         """The current number of slots."""
@@ -108,7 +125,8 @@ class Limit:
         self._answered = 0
         """Answers since the last change or failure."""
         self._stale = 0
-        """Questions under way when the slots were last halved: their refusals do not halve again."""
+        """Questions under way when the slots were last halved: their refusals do not halve again.
+        """
         self._unconnected = 0
         """Connections in a row that failed."""
         self._given_up = ""
@@ -145,7 +163,10 @@ class Limit:
                 await self.shared.release()
 
     async def pause(self, error: ProviderError, wait_s: float) -> None:
-        """Give the slot away, wait, and take one again; raises the error when the target is down."""
+        """Give the slot away, wait, and take one again.
+
+        Raises the error when the target is down.
+        """
         self._failed(error, hold_s=wait_s if error.retry_after_s is not None else 0.0)
         if self._is_down:
             error.detail = self._down
@@ -170,7 +191,10 @@ class Limit:
             self._admit()
 
     def refused(self, hold_s: float) -> bool:
-        """Take in that a question was refused for its rate, here or elsewhere; returns whether that changes slots."""
+        """Take in that a question was refused for its rate, here or elsewhere.
+
+        Returns whether that changes slots.
+        """
         self._answered = 0
         held_s, is_stale = self._hold_back(hold_s), self._stale > 0
         is_change = held_s >= LEAST_CHANGE_S if is_stale else self.width > 1 or held_s > 0
@@ -239,9 +263,19 @@ class Limit:
             self.refused(hold_s)
 
     def _change(self, width: int, reason: str, held_s: float = 0.0) -> None:
-        at = self._environment.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        at = (
+            self._environment.now()
+            .astimezone(UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z")
+        )
         change = ConcurrencyChange(
-            at=at, target=self._name, before=self.width, after=width, held_s=round(held_s, 3), reason=reason
+            at=at,
+            target=self._name,
+            before=self.width,
+            after=width,
+            held_s=round(held_s, 3),
+            reason=reason,
         )
         self.width, self._answered = width, 0
         self._on_change(change)

@@ -79,7 +79,11 @@ class Materials:
             self._scratch = tempfile.TemporaryDirectory(prefix="agentv-ci-")
         places = {each.path: _below(each.path) for each in references}
         folders = (Path(self._scratch.name, str(number)) for number in count())
-        folder = next(each for each in folders if not any((each / place).exists() for place in places.values()))
+        folder = next(
+            each
+            for each in folders
+            if not any((each / place).exists() for place in places.values())
+        )
         try:
             for reference in references:
                 copy = folder / places[reference.path]

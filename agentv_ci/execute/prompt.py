@@ -1,7 +1,8 @@
 """The question as one text and as a chat.
 
-The rules are those of AgentV: roles are marked (`@[User]:`) only when more than one turn has text; files are
-`<file path="…">` blocks; guidelines move to the front and leave `<Attached: …>` in their place.
+The rules are those of AgentV: roles are marked (`@[User]:`) only when more than one turn has text;
+files are `<file path="…">` blocks; guidelines move to the front and leave `<Attached: …>` in their
+place.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
-from agentv_ci.contracts.exchange import NO_SYSTEM_PROMPT, Attachment, ChatMessage, InputFile, JudgeQuestion, Request
+from agentv_ci.contracts.exchange import (
+    NO_SYSTEM_PROMPT,
+    Attachment,
+    ChatMessage,
+    InputFile,
+    JudgeQuestion,
+    Request,
+)
 from agentv_ci.contracts.plan import PlanCase, attached_files
 from agentv_ci.contracts.plan_parts import (
     AttachmentPart,
@@ -37,13 +45,19 @@ Files = Mapping[str, PlanFile]
 Locate = Callable[[FilePart | FileReference], Path]
 
 
-def build_request(case: PlanCase, files: Files, locate: Locate, *, cwd: Path, seed: int | None) -> Request:
+def build_request(
+    case: PlanCase, files: Files, locate: Locate, *, cwd: Path, seed: int | None
+) -> Request:
     """Return the question of a case for its first attempt."""
-    guidelines = "\n\n".join(_block(reference.path, files[reference.sha256].text) for reference in case.guidelines)
+    guidelines = "\n\n".join(
+        _block(reference.path, files[reference.sha256].text) for reference in case.guidelines
+    )
     return Request(
         case_id=case.id,
         prompt=_flat(case.input_messages, lambda part: _part(part, files)),
-        task=_flat(case.input_messages, part_outline) if _shows_files(case.input_messages) else None,
+        task=_flat(case.input_messages, part_outline)
+        if _shows_files(case.input_messages)
+        else None,
         guidelines=guidelines,
         chat=_chat(case.input_messages, files, guidelines),
         timeout_s=case.timeout_seconds,
@@ -52,7 +66,9 @@ def build_request(case: PlanCase, files: Files, locate: Locate, *, cwd: Path, se
         seed=seed,
         system_prompt=case.system_prompt,
         workspace=key_of(case.workspace) if case.workspace is not None else None,
-        attached={each.sha256: _base64(files[each.sha256]) for each in attached_files(case.input_messages)},
+        attached={
+            each.sha256: _base64(files[each.sha256]) for each in attached_files(case.input_messages)
+        },
     )
 
 
@@ -65,7 +81,10 @@ def with_reference_answer(request: Request, case: PlanCase) -> Request:
     """Return the question of a case for a dry run, in which a mock gives the reference answer."""
     if not has_reference(case):
         return replace(request, sample_calls=())
-    calls = (ToolCall(tool=call.tool, input=call.input, output=call.output) for call in case.reference_calls)
+    calls = (
+        ToolCall(tool=call.tool, input=call.input, output=call.output)
+        for call in case.reference_calls
+    )
     return replace(request, sample=case.reference_answer, sample_calls=tuple(calls))
 
 
@@ -130,14 +149,18 @@ def _flat(messages: Sequence[PlanMessage], say: Callable[[Part], str]) -> str:
     marked = speaking > 1 or any(message.role in ("assistant", "tool") for message in messages)
     if not marked:
         return "\n\n".join(text for _, text in texts if text)
-    return "\n\n".join(f"@[{message.role.capitalize()}]:\n{text}" for message, text in texts if text)
+    return "\n\n".join(
+        f"@[{message.role.capitalize()}]:\n{text}" for message, text in texts if text
+    )
 
 
 def _only_guidelines(message: PlanMessage) -> bool:
     return all(isinstance(part, FilePart) and part.type == "guideline" for part in message.content)
 
 
-def _chat(messages: Sequence[PlanMessage], files: Files, guidelines: str) -> tuple[ChatMessage, ...]:
+def _chat(
+    messages: Sequence[PlanMessage], files: Files, guidelines: str
+) -> tuple[ChatMessage, ...]:
     leading = 0
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
@@ -156,17 +179,24 @@ def _turn(message: PlanMessage, files: Files) -> ChatMessage:
         case "assistant":
             return ChatMessage("assistant", text)
         case "system" | "tool":
-            # Model APIs take one system message, and tool results only for calls they made themselves.
-            return ChatMessage("assistant", f"@[{message.name or message.role.capitalize()}]:\n{text}")
+            # Model APIs take one system message, and tool results only for calls they made
+            # themselves.
+            return ChatMessage(
+                "assistant", f"@[{message.name or message.role.capitalize()}]:\n{text}"
+            )
 
 
 def _mixed(message: PlanMessage, files: Files) -> Iterator[str | Attachment]:
     """Yield the texts, images and documents of a message; nothing without images and documents."""
     if not any(isinstance(part, AttachmentPart) for part in message.content):
         return
-    for is_attached, parts in groupby(message.content, lambda part: isinstance(part, AttachmentPart)):
+    for is_attached, parts in groupby(
+        message.content, lambda part: isinstance(part, AttachmentPart)
+    ):
         if is_attached:
-            yield from (_attachment(part, files) for part in parts if isinstance(part, AttachmentPart))
+            yield from (
+                _attachment(part, files) for part in parts if isinstance(part, AttachmentPart)
+            )
         elif text := "\n\n".join(text for part in parts if (text := _part(part, files))):
             yield text
 

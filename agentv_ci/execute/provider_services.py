@@ -36,7 +36,9 @@ def unwritable(error: OSError) -> ProviderError:
 def process_failure(error: ProcessFailed, detail: str) -> ProviderError:
     """Return the failure of a question whose process did not start or was killed."""
     kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
-    return ProviderError(kind, detail, printed=PrintedOutput(stdout=error.stdout, stderr=error.stderr))
+    return ProviderError(
+        kind, detail, printed=PrintedOutput(stdout=error.stdout, stderr=error.stderr)
+    )
 
 
 def require_folder(path: Path) -> None:
@@ -60,8 +62,13 @@ class ProviderServices(Struct, frozen=True):
     pause: Pause
     """Waits, and lets other questions run in the meantime."""
 
-    def warn_if_cut(self, response: Response, target: str, case_id: str, *, setting: str | None = None) -> None:
-        """Warn of an answer that may not be whole; `setting` is the limit of its length, if there is one."""
+    def warn_if_cut(
+        self, response: Response, target: str, case_id: str, *, setting: str | None = None
+    ) -> None:
+        """Warn of an answer that may not be whole.
+
+        `setting` is the limit of its length, if there is one.
+        """
         reason = response.finish_reason
         if reason is not None and is_cut(reason):
             self.warn(about_case(f"{target}: {cut_warning(reason, setting)}", case_id))

@@ -28,13 +28,23 @@ NO_PROMPT = "it has neither {PROMPT} nor {PROMPT_FILE}; set stdin: prompt, or pr
 
 
 def resolve_plan(
-    plan: Plan, options: RunOptions, finished: EarlierRun, environ: Mapping[str, str], warn: Warn, *, only_judges: bool
+    plan: Plan,
+    options: RunOptions,
+    finished: EarlierRun,
+    environ: Mapping[str, str],
+    warn: Warn,
+    *,
+    only_judges: bool,
 ) -> dict[str, Target]:
     """Return the targets of a plan: resolved where they are asked, else as written.
 
-    With `only_judges`, targets that only answer are replaced by a mock. Raises what `resolve_targets` raises.
+    With `only_judges`, targets that only answer are replaced by a mock. Raises what
+    `resolve_targets` raises.
     """
-    targets = {key: plan.targets[key] for key in sorted({key for case in heads_of(plan) for key in targets_of(case)})}
+    targets = {
+        key: plan.targets[key]
+        for key in sorted({key for case in heads_of(plan) for key in targets_of(case)})
+    }
     asked: AbstractSet[str] = still_asked(plan, finished.results)
     if only_judges:
         targets, asked = _with_mocks(plan, targets), targets.keys()
@@ -52,7 +62,9 @@ def _with_mocks(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Target]:
     judges = {key for case in heads_of(plan) for key in case.judges}
     width = cases_at_once(None, [targets[key] for key in judges])
     return {
-        key: target if key in judges else MockTarget(name=target.name, provider="mock", workers=width)
+        key: target
+        if key in judges
+        else MockTarget(name=target.name, provider="mock", workers=width)
         for key, target in targets.items()
     }
 
@@ -62,8 +74,8 @@ def resolve_targets(
 ) -> dict[str, Target]:
     """Return the targets with resolved values; `warn` gets a message for each ignored setting.
 
-    Raises UsageError that names every missing variable of every target, or every field with an invalid value, but
-    never the value of a variable.
+    Raises UsageError that names every missing variable of every target, or every field with an
+    invalid value, but never the value of a variable.
     """
     missing: dict[str, Mapping[str, list[str]]] = {}
     problems: list[str] = []
@@ -89,7 +101,9 @@ def resolve_targets(
             problems.append(f"target '{target.name}': invalid {field}{source}: {reason}")
     if missing:
         variables = {variable for fields in missing.values() for variable in fields}
-        raise MissingVariables(missing, problems, empty={each for each in variables if _is_empty(each, environ)})
+        raise MissingVariables(
+            missing, problems, empty={each for each in variables if _is_empty(each, environ)}
+        )
     if problems:
         raise UsageError("\n".join(problems))
     return resolved
@@ -122,7 +136,9 @@ class Resolution:
             absent: list[str] = []
             found = self._value(value, absent)
             if not absent:
-                self.data[field] = found.strip() if field in ADDRESSES and isinstance(found, str) else found
+                self.data[field] = (
+                    found.strip() if field in ADDRESSES and isinstance(found, str) else found
+                )
                 if (variable := variable_of(value)) is not None:
                     self.sources[field] = variable
             elif isinstance(value, (dict, list)) or not self._may_be_absent(field, absent[0]):
@@ -136,7 +152,10 @@ class Resolution:
         if field == "model" and variable in self._target.variables.get(field, ()):
             # The provider reads this variable by itself, and has a default model.
             return True
-        return field not in self._target.essential and not type(self._target).model_fields[field].is_required()
+        return (
+            field not in self._target.essential
+            and not type(self._target).model_fields[field].is_required()
+        )
 
     def _value(self, value: JsonValue, absent: list[str]) -> JsonValue:
         if (variable := variable_of(value)) is not None:
@@ -163,7 +182,10 @@ class Resolution:
                 self.data[field] = value
 
     def _require(self) -> None:
-        """Add fields that are needed but not set; one that already misses its variable, such as a header, may do."""
+        """Add fields that are needed but not set.
+
+        One that already misses its variable, such as a header, may do.
+        """
         needed = self._target.needs(self._known) - self.data.keys() - self._awaited
         for field in sorted(needed):
             self.missing.setdefault(" or ".join(self._target.variables[field]), []).append(field)
@@ -171,7 +193,9 @@ class Resolution:
     @property
     def _known(self) -> dict[str, JsonValue]:
         """Fields that are set, whether their values are known or not."""
-        authored = {field: value for field, value in self.authored.items() if field not in self._ignored}
+        authored = {
+            field: value for field, value in self.authored.items() if field not in self._ignored
+        }
         return authored | self.data
 
     @property
@@ -201,7 +225,10 @@ def _refused(error: ValidationError) -> Mapping[str, str]:
 
 
 def _invalid(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a resolved target with invalid values, and why; never the value itself."""
+    """Yield the fields of a resolved target with invalid values, and why.
+
+    Never the value itself.
+    """
     for field, value in target.model_dump(mode="json", exclude_none=True).items():
         if _holds_reference(value):
             yield field, "the value is an environment reference itself"
@@ -215,7 +242,10 @@ def _invalid(target: Target) -> Iterator[tuple[str, str]]:
         if not target.gets_prompt:
             yield "command_template", NO_PROMPT
         for name in quoted_placeholders(target.command_template):
-            yield "command_template", f"{{{name}}} is quoted already; remove the quotes or the backslash around it"
+            yield (
+                "command_template",
+                f"{{{name}}} is quoted already; remove the quotes or the backslash around it",
+            )
 
 
 def _refused_by_plugin(target: PluginTarget) -> Iterator[tuple[str, str]]:

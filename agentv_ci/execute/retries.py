@@ -20,7 +20,9 @@ async def logged_retries(
     *,
     timeout_s: float,
 ) -> tuple[Response, int]:
-    """Return the answer of `call` and how many tries it took; raises its last ProviderError. See `with_retries`.
+    """Return the answer of `call` and how many tries it took; raises its last ProviderError.
+
+    See `with_retries`.
 
     Both have the expenses of the tries before.
     """

@@ -14,7 +14,16 @@ from msgspec.structs import replace
 from agentv_ci.base.redaction import NO_SECRETS, Redactor
 from agentv_ci.base.text import shortened, without_commands
 from agentv_ci.contracts.cases import CaseKey, case_name
-from agentv_ci.contracts.exchange import OF_CASE, Ask, Environment, Grade, Log, Request, Response, Warn
+from agentv_ci.contracts.exchange import (
+    OF_CASE,
+    Ask,
+    Environment,
+    Grade,
+    Log,
+    Request,
+    Response,
+    Warn,
+)
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard
 from agentv_ci.results.rows import Trial, TrialKey
@@ -154,11 +163,16 @@ class RunServices(Struct, frozen=True):
     def without_secrets(self, redactor: Redactor) -> RunServices:
         """Return services that remove secrets from messages."""
         log = RunLog(self.log, self.warn, redactor)
-        return replace(self, log=ignore if self.log is ignore else log.log, warn=log.warn, redactor=redactor)
+        return replace(
+            self, log=ignore if self.log is ignore else log.log, warn=log.warn, redactor=redactor
+        )
 
 
 class RunLog(Struct):
-    """Cleans messages of secrets and terminal commands; shows each warning once, and for the first few cases."""
+    """Cleans messages of secrets and terminal commands.
+
+    Shows each warning once, and for the first few cases.
+    """
 
     show_line: Log
     show_warning: Warn

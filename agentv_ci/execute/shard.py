@@ -37,7 +37,10 @@ class Shard(Struct, frozen=True):
 
 
 def part_of(plan: Plan, shard: Shard, durations_s: Mapping[CaseKey, float]) -> Plan:
-    """Return the plan with the cases of one shard, in order; its digest stays that of the whole plan."""
+    """Return the plan with the cases of one shard, in order.
+
+    Its digest stays that of the whole plan.
+    """
     places = parts_of(plan, efforts(plan, durations_s), shard.total)[shard.index - 1]
     return plan.model_copy(update={"cases": packed(plan.cases[place] for place in places)})
 
@@ -46,7 +49,9 @@ def parts_of(plan: Plan, efforts: Sequence[float], total: int) -> list[list[int]
     """Return the places of the cases of every shard, in order; the arms of a case stay together."""
     together: dict[CaseKey, list[int]] = {}
     for place, case in enumerate(heads_of(plan)):
-        together.setdefault((case.suite, case.id, "") if case.arm is not None else plan.key_of(case), []).append(place)
+        together.setdefault(
+            (case.suite, case.id, "") if case.arm is not None else plan.key_of(case), []
+        ).append(place)
     groups = [*together.values()]
     parts = split([sum(efforts[place] for place in group) for group in groups], total)
     return [sorted(place for number in part for place in groups[number]) for part in parts]
@@ -55,8 +60,8 @@ def parts_of(plan: Plan, efforts: Sequence[float], total: int) -> list[list[int]
 def split(efforts: Sequence[float], total: int) -> list[list[int]]:
     """Return the places of the cases of every shard, in order.
 
-    The longest case goes first, to the shard with the least to do: Graham's rule (1969), at most a third longer than
-    the best split.
+    The longest case goes first, to the shard with the least to do: Graham's rule (1969), at most a
+    third longer than the best split.
     """
     # By load, then number of cases, then index: cases that take no time are spread too.
     loads = [(0.0, 0, index) for index in range(total)]
@@ -80,7 +85,9 @@ def efforts(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
     def effort(case: PlanCase) -> float:
         if case.skip is not None:
             return 0.0
-        return case.trials * (_size(case) if usual is None else durations_s.get(plan.key_of(case), usual))
+        return case.trials * (
+            _size(case) if usual is None else durations_s.get(plan.key_of(case), usual)
+        )
 
     return [effort(case) for case in plan.cases]
 

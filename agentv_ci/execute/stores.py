@@ -1,7 +1,8 @@
 """Answers on disk: the response cache, and recordings for runs without keys.
 
-Both are folders of JSON files named by the SHA-256 of the whole question. Files are replaced atomically, so that
-several processes can share a folder; a file that cannot be read counts as absent.
+Both are folders of JSON files named by the SHA-256 of the whole question. Files are replaced
+atomically, so that several processes can share a folder; a file that cannot be read counts as
+absent.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class Store:
         self._outside_git = outside_git
 
     def find(self, key: str) -> Response | None:
-        """Return the answer to a question, marked as cached; None when it is missing or cannot be read."""
+        """Return the answer to a question, marked as cached.
+
+        None when it is missing or cannot be read.
+        """
         try:
             entry = read_json(self._place(key).read_text("utf-8"), strict=True)
             if not isinstance(entry, dict) or entry.get("version") != VERSION:
@@ -153,14 +157,20 @@ def _listed(folder: Path) -> Sequence[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    if not NAME.fullmatch(path.name) or not path.name.startswith(path.parent.name) or path.is_symlink():
+    if (
+        not NAME.fullmatch(path.name)
+        or not path.name.startswith(path.parent.name)
+        or path.is_symlink()
+    ):
         return False
     with path.open("rb") as file:
         return file.read(len(HEAD)) == HEAD
 
 
 def _is_scratch(path: Path) -> bool:
-    is_named_so = SCRATCH.fullmatch(path.name) is not None and path.name.startswith(f".{path.parent.name}")
+    is_named_so = SCRATCH.fullmatch(path.name) is not None and path.name.startswith(
+        f".{path.parent.name}"
+    )
     return is_named_so and path.is_file() and not path.is_symlink()
 
 
@@ -168,7 +178,10 @@ def _is_sound(response: Response) -> bool:
     """Whether no figure is negative: files can be edited by hand."""
     usage = response.usage
     counts: list[int | None] = [] if usage is None else list(usage.model_dump().values())
-    return all(figure is None or figure >= 0 for figure in (response.duration_ms, response.cost_usd, *counts))
+    return all(
+        figure is None or figure >= 0
+        for figure in (response.duration_ms, response.cost_usd, *counts)
+    )
 
 
 def _answer_in(data: JsonValue) -> Response:
@@ -180,7 +193,9 @@ def _answer_in(data: JsonValue) -> Response:
 @cache
 def _stored_answer() -> type[BaseModel]:
     """Return the model of stored answers, which has the fields of `Response`."""
-    known: dict[str, Any] = {each.name: (each.type, ... if each.required else None) for each in fields(Response)}
+    known: dict[str, Any] = {
+        each.name: (each.type, ... if each.required else None) for each in fields(Response)
+    }
     return create_model("StoredAnswer", **known)
 
 
@@ -202,7 +217,11 @@ class AnswerStores:
     """The cache and the recordings of a run."""
 
     def __init__(
-        self, authored: Mapping[str, Target], resolved: Mapping[str, Target], options: RunOptions, warn: Warn
+        self,
+        authored: Mapping[str, Target],
+        resolved: Mapping[str, Target],
+        options: RunOptions,
+        warn: Warn,
     ) -> None:
         self.write_error: str | None = None
         """Why a recording could not be written."""
@@ -218,7 +237,9 @@ class AnswerStores:
 
     def _warn_of_unseen_code(self) -> None:
         commands = [
-            each.name for each in self._resolved.values() if isinstance(each, CliTarget) and each.sources is None
+            each.name
+            for each in self._resolved.values()
+            if isinstance(each, CliTarget) and each.sources is None
         ]
         if commands and self._cache is not None and not self._dry_run:
             self._warn(
@@ -227,10 +248,15 @@ class AnswerStores:
             )
 
     def replays(self, target: Target) -> bool:
-        """Whether a target's answers come from recordings; those of a mock are in the targets file."""
+        """Whether a target's answers come from recordings.
+
+        Those of a mock are in the targets file.
+        """
         return self._replay is not None and not isinstance(target, MockTarget)
 
-    def question(self, key: str, request: Request, trial: Trial, *, occurrence: int = 0) -> Question:
+    def question(
+        self, key: str, request: Request, trial: Trial, *, occurrence: int = 0
+    ) -> Question:
         """Return a question with its keys; `occurrence` tells apart identical ones of a trial."""
         target = self._resolved[key]
         question = Question(key, target, request, trial)
@@ -238,12 +264,17 @@ class AnswerStores:
             return question
         case: JsonValue = [trial.case.suite, request.case_id]
         if self._cache is not None:
-            # Commands and agents may see the case. A recording repeats the same run, so it always counts the case.
+            # Commands and agents may see the case. A recording repeats the same run, so it always
+            # counts the case.
             seen = None if isinstance(target, HttpTarget) else case
-            cached = question_key(self._settings[key], request, trial=trial.number, occurrence=occurrence, case=seen)
+            cached = question_key(
+                self._settings[key], request, trial=trial.number, occurrence=occurrence, case=seen
+            )
             question = replace(question, cached=cached)
         if self._record is not None or self._replay is not None:
-            recorded = question_key(self._written[key], request, trial=trial.number, occurrence=occurrence, case=case)
+            recorded = question_key(
+                self._written[key], request, trial=trial.number, occurrence=occurrence, case=case
+            )
             question = replace(question, recorded=recorded)
         return question
 
@@ -290,8 +321,8 @@ def question_key(
 ) -> str:
     """Return the key of a question to a target with these settings.
 
-    `occurrence` tells apart identical questions of a trial, such as those of two judges; `case` is what the target may
-    know about the case besides the question.
+    `occurrence` tells apart identical questions of a trial, such as those of two judges; `case` is
+    what the target may know about the case besides the question.
     """
     question = {name: value for name, value in as_data(request).items() if name not in UNASKED}
     if request.system_prompt is None or _replaces_nothing(request, target):
@@ -316,7 +347,9 @@ def _replaces_nothing(request: Request, target: JsonObject) -> bool:
 
 
 def answer_settings(authored: Target, resolved: Target | None) -> JsonObject:
-    """Return the settings of a target that can change an answer; secrets as written, never their values.
+    """Return the settings of a target that can change an answer.
+
+    Secrets as written, never their values.
 
     Without `resolved` all settings are as written, independent of the environment.
     """
@@ -326,16 +359,25 @@ def answer_settings(authored: Target, resolved: Target | None) -> JsonObject:
         return written
     known: JsonObject = resolved.model_dump(mode="json", exclude_none=True, exclude=unasked)
     return known | {
-        name: _veiled(value, known.get(name)) for name, value in written.items() if name in authored.secrets
+        name: _veiled(value, known.get(name))
+        for name, value in written.items()
+        if name in authored.secrets
     }
 
 
 def _veiled(written: JsonValue, used: JsonValue, *, is_entry: bool = False) -> JsonValue:
-    """Return a secret setting as written; entries of a map that do not refer to a secret variable keep their value."""
+    """Return a secret setting as written.
+
+    Entries of a map that do not refer to a secret variable keep their value.
+    """
     if isinstance(written, dict) and isinstance(used, dict):
-        return {name: _veiled(value, used.get(name), is_entry=True) for name, value in written.items()}
+        return {
+            name: _veiled(value, used.get(name), is_entry=True) for name, value in written.items()
+        }
     if isinstance(written, list) and isinstance(used, list) and is_entry:
-        return [_veiled(one, other, is_entry=True) for one, other in zip(written, used, strict=True)]
+        return [
+            _veiled(one, other, is_entry=True) for one, other in zip(written, used, strict=True)
+        ]
     return used if is_entry and not _names_secret(written) else written
 
 

@@ -1,4 +1,7 @@
-"""Open targets: asked within their limits and through the cache; answers are redacted and priced."""
+"""Open targets: asked within their limits and through the cache.
+
+Answers are redacted and priced.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,8 @@ class OpenTargets:
         self._alike: dict[TrialKey, dict[str | None, set[int]]] = {}
         """Occurrences taken by identical questions of a trial."""
         self._under_way: dict[str, asyncio.Event] = {}
-        """By cache key, questions being asked; set when they have ended, with or without an answer."""
+        """By cache key, questions being asked; set when they have ended, with or without an answer.
+        """
 
     async def open(self, key: str, stack: AsyncExitStack) -> None:
         """Open a target; raises TargetUnavailable when it cannot be asked at all."""
@@ -94,7 +98,11 @@ class OpenTargets:
 
     def _warn_of_workers(self, target: Target) -> None:
         workers = self._options.workers or target.workers
-        if target.most_workers is not None and isinstance(workers, int) and workers > target.most_workers:
+        if (
+            target.most_workers is not None
+            and isinstance(workers, int)
+            and workers > target.most_workers
+        ):
             self._services.warn(
                 f"{target.name}: '{target.provider}' supports {counted(target.most_workers, 'concurrent request')}; "
                 f"workers={workers} is ignored"
@@ -110,7 +118,9 @@ class OpenTargets:
             return
         log, monotonic = self._services.log, self._services.environment.monotonic
         if not isinstance(provider, BatchProvider):
-            log(f"{target.name}: '{target.provider}' does not support provider_batching; asking case by case")
+            log(
+                f"{target.name}: '{target.provider}' does not support provider_batching; asking case by case"
+            )
             return
         requests = {
             trial.key: request
@@ -132,7 +142,10 @@ class OpenTargets:
             self._together[trial_key] = replace(response, duration_ms=share_ms)
 
     async def answer(self, trial: Trial, request: Request) -> Response:
-        """Return a trial's answer, from its target's batch where there was one; raises ProviderError, redacted."""
+        """Return a trial's answer, from its target's batch where there was one.
+
+        Raises ProviderError, redacted.
+        """
         response = self._together.pop(trial.key, None)
         if response is None:
             response = await self.ask(trial.case.target, request, trial)
@@ -146,15 +159,19 @@ class OpenTargets:
     async def ask(self, key: str, request: Request, trial: Trial) -> Response:
         """Return the answer to a question; raises ProviderError, redacted.
 
-        Identical questions of a trial, such as those of two judges, are numbered; a failed one leaves its number to
-        the next attempt.
+        Identical questions of a trial, such as those of two judges, are numbered; a failed one
+        leaves its number to the next attempt.
         """
         question = self.stores.question(key, request, trial)
-        places = self._alike.setdefault(trial.key, {}).setdefault(question.cached or question.recorded, set())
+        places = self._alike.setdefault(trial.key, {}).setdefault(
+            question.cached or question.recorded, set()
+        )
         place = next(number for number in count() if number not in places)
         places.add(place)
         try:
-            return await self._ask(self.stores.question(key, request, trial, occurrence=place) if place else question)
+            return await self._ask(
+                self.stores.question(key, request, trial, occurrence=place) if place else question
+            )
         except BaseException:
             places.discard(place)
             raise
@@ -166,7 +183,9 @@ class OpenTargets:
         stored = self.stores.find(question)
         if stored is not None:
             self.stores.keep(question, self._services.redactor.stored(stored))
-            self._services.log(f"{question.target.name}: {question.request.case_id}: not asked, the answer is stored")
+            self._services.log(
+                f"{question.target.name}: {question.request.case_id}: not asked, the answer is stored"
+            )
             return self._priced(question, self._services.redactor.response(stored))
         if self.stores.replays(question.target):
             self.unrecorded += 1
@@ -189,10 +208,14 @@ class OpenTargets:
 
     async def _timed(self, question: Question, request: Request) -> Response:
         begun = self._services.environment.monotonic()
-        response = self._services.redactor.response(await self._providers[question.key].ask(request))
+        response = self._services.redactor.response(
+            await self._providers[question.key].ask(request)
+        )
         if response.duration_ms is not None:
             return response
-        return replace(response, duration_ms=round((self._services.environment.monotonic() - begun) * 1000))
+        return replace(
+            response, duration_ms=round((self._services.environment.monotonic() - begun) * 1000)
+        )
 
     async def _ask_in_workspace(self, question: Question) -> Response:
         """Return the answer with what has changed in a fresh workspace, once no process of the agent is alive."""
@@ -207,13 +230,16 @@ class OpenTargets:
                 except TooMuchChanged as error:
                     raise _unusable(response, str(error)) from error
         except UnusableWorkspace as error:
-            raise ProviderError("request", f"the workspace cannot be made: {error}", requests=0) from error
+            raise ProviderError(
+                "request", f"the workspace cannot be made: {error}", requests=0
+            ) from error
 
     @contextmanager
     def _first_of_its_like(self, cached: str | None) -> Iterator[None]:
         """Make the same question of other cases wait, so that the cache can answer them.
 
-        If the first one fails, the others are asked side by side: none waits for more than one failure.
+        If the first one fails, the others are asked side by side: none waits for more than one
+        failure.
         """
         if cached is None or cached in self._under_way:
             yield
@@ -275,7 +301,9 @@ async def open_target(
             error.price(priced(error.expenses, target, prices))
             raise
         expenses = priced(response.expenses, target, prices)
-        return replace(response, cost_usd=cost_of_response(target, response, prices), expenses=expenses)
+        return replace(
+            response, cost_usd=cost_of_response(target, response, prices), expenses=expenses
+        )
 
     try:
         await _require_available(provider, target, redactor)
@@ -294,7 +322,9 @@ def _unusable(response: Response, detail: str) -> ProviderError:
 
 def _require_taken(target: Target, request: Request) -> None:
     """Raise ProviderError for images and documents that a resolved target does not take."""
-    for part in (part for message in request.chat for part in message.parts if isinstance(part, Attachment)):
+    for part in (
+        part for message in request.chat for part in message.parts if isinstance(part, Attachment)
+    ):
         reason = refused_attachment(target, part.type, part.media_type, by_url=part.url is not None)
         if reason is not None:
             raise ProviderError("request", reason, requests=0)
@@ -305,4 +335,6 @@ async def _require_available(provider: Provider, target: Target, redactor: Redac
         await provider.check()
     except ProviderError as error:
         redactor.clean(error)
-        raise TargetUnavailable(f"target '{target.name}' is not available: {error.detail}") from error
+        raise TargetUnavailable(
+            f"target '{target.name}' is not available: {error.detail}"
+        ) from error

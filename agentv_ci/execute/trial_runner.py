@@ -36,7 +36,15 @@ from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.results.caps import Used, reached
 from agentv_ci.results.expenses import in_all, of_attempt, paid
 from agentv_ci.results.resume import unpriced_answer
-from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, skipped_row, stored_response
+from agentv_ci.results.rows import (
+    Effort,
+    Trial,
+    failed_row,
+    graded_row,
+    regraded_row,
+    skipped_row,
+    stored_response,
+)
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Workspaces
 
@@ -71,7 +79,10 @@ class TrialRunner(Protocol):
         """How many trials it can run at once; None: any number."""
 
     async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
-        """Get ready to ask these targets; raises TargetUnavailable when one cannot be asked at all."""
+        """Get ready to ask these targets.
+
+        Raises TargetUnavailable when one cannot be asked at all.
+        """
 
     async def ask_together(self, target: str, trials: Iterable[Trial]) -> None:
         """Ask the questions of trials in one session, where the target supports it."""
@@ -123,7 +134,9 @@ class LocalTrials:
         self._materials = materials
         self._workspaces = workspaces
         reads_environment = not options.dry_run and options.replay is None
-        self._settings = EnvironmentSettings(plan, services.environment.variables) if reads_environment else None
+        self._settings = (
+            EnvironmentSettings(plan, services.environment.variables) if reads_environment else None
+        )
         self._folders = {suite.path: (options.root / suite.path).parent for suite in plan.suites}
 
     @property
@@ -164,11 +177,15 @@ class LocalTrials:
         self._targets.forget(trial)
         if trial.case.workspace is None or trial.dry_run:
             return row
-        from agentv_ci.execute.workspace_records import unopened_record  # few cases have a workspace
+        from agentv_ci.execute.workspace_records import (
+            unopened_record,
+        )  # few cases have a workspace
 
         record = row.workspace or unopened_record(trial.case.workspace)
         kept = await self._workspaces.settle(
-            trial.key, f"{trial.case.id}-{trial.target.name}-{trial.number}", passed=row.verdict == "pass"
+            trial.key,
+            f"{trial.case.id}-{trial.target.name}-{trial.number}",
+            passed=row.verdict == "pass",
         )
         return row.model_copy(update={"workspace": record.model_copy(update={"kept": kept})})
 
@@ -178,20 +195,30 @@ class LocalTrials:
         try:
             request = self._request(trial)
         except ProviderError as error:
-            return failed_row(trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now())
+            return failed_row(
+                trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now()
+            )
         response, effort = await self._attempts(trial, request, label)
         if isinstance(response, ProviderError):
             return failed_row(trial, effort, response, now=now())
         if not (response.answer.strip() or self._options.dry_run):
-            self._services.warn(about_case(f"{trial.target.name}: an answer is empty", trial.case.id))
+            self._services.warn(
+                about_case(f"{trial.target.name}: an answer is empty", trial.case.id)
+            )
         grade = await self._grade(trial, request, response, label)
         if self._options.dry_run and _lacks_outcome(trial.case, grade):
             return failed_row(trial, effort, ProviderError("request", NO_OUTCOME), now=now())
         trace = self._options.include_trace
         row = graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
-        return row if response.changes is None else await self._with_changes(row, trial.case, response.changes)
+        return (
+            row
+            if response.changes is None
+            else await self._with_changes(row, trial.case, response.changes)
+        )
 
-    async def _with_changes(self, row: ResultRow, case: PlanCase, changes: tuple[Change, ...]) -> ResultRow:
+    async def _with_changes(
+        self, row: ResultRow, case: PlanCase, changes: tuple[Change, ...]
+    ) -> ResultRow:
         from agentv_ci.execute.workspace_records import record_of
 
         assert case.workspace is not None, "only in a workspace is something changed"
@@ -199,11 +226,15 @@ class LocalTrials:
             work = await self._workspaces.work_of(case.workspace, changes)
             record = await record_of(work, self._services.redactor.text)
         except (OSError, UnusableWorkspace) as error:
-            self._services.warn(about_case(f"the changes of the agent cannot be shown: {error}", case.id))
+            self._services.warn(
+                about_case(f"the changes of the agent cannot be shown: {error}", case.id)
+            )
             return row
         return row.model_copy(update={"workspace": record})
 
-    async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response | ProviderError, Effort]:
+    async def _attempts(
+        self, trial: Trial, request: Request, label: str
+    ) -> tuple[Response | ProviderError, Effort]:
         """Return the answer, or the failure of the last attempt, and the effort."""
         monotonic = self._services.environment.monotonic
         failures: list[ProviderError] = []
@@ -212,11 +243,16 @@ class LocalTrials:
 
         async def ask(attempt: int) -> Response:
             nonlocal took_ms
-            self._services.log(f"{label}: asking {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
+            self._services.log(
+                f"{label}: asking {trial.target.name}"
+                + (f", attempt {attempt + 1}" if attempt else "")
+            )
             self._state.progress.retries += attempt > 0
             begun = monotonic()
             try:
-                return await self._targets.answer(trial, replace(request, attempt=attempt) if attempt else request)
+                return await self._targets.answer(
+                    trial, replace(request, attempt=attempt) if attempt else request
+                )
             except (ProviderError, OSError) as failure:
                 error = failure if isinstance(failure, ProviderError) else self._unwritable(failure)
                 took_ms = round((monotonic() - begun) * 1000)
@@ -242,7 +278,10 @@ class LocalTrials:
         return response, Effort(attempts, requests, response.duration_ms or 0, paid(response))
 
     def _is_unaffordable(self, trial: Trial, error: ProviderError, used: Used) -> bool:
-        """Whether the budget or a cap of the case forbids another attempt; the error then says so."""
+        """Whether the budget or a cap of the case forbids another attempt.
+
+        The error then says so.
+        """
         reason = reached(trial.case, used) if not trial.dry_run else None
         if self._state.budget.is_exhausted(trial.case.suite):
             reason = "the budget is used up"
@@ -251,7 +290,10 @@ class LocalTrials:
         return reason is not None
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
-        """Return a row with its stored answer scored again; a row without an answer is returned unchanged."""
+        """Return a row with its stored answer scored again.
+
+        A row without an answer is returned unchanged.
+        """
         if trial.case.skip is not None:
             return skipped_row(trial, now=self._services.environment.now())
         row = self._services.redactor.row(row)
@@ -259,12 +301,16 @@ class LocalTrials:
             return row
         if not self._options.dry_run and not row.dry_run:
             # The stored answer's cost is part of the run.
-            self._state.budget.unpriced |= dict.fromkeys(unpriced_answer(row, self._plan.targets[trial.case.target]))
+            self._state.budget.unpriced |= dict.fromkeys(
+                unpriced_answer(row, self._plan.targets[trial.case.target])
+            )
         now = self._services.environment.now()
         try:
             request = self._request(trial)
         except ProviderError as error:
-            return failed_row(trial, Effort(row.attempts, row.requests, row.duration_ms), error, now=now)
+            return failed_row(
+                trial, Effort(row.attempts, row.requests, row.duration_ms), error, now=now
+            )
         grade = await self._grade(trial, request, stored_response(row), self._label(trial))
         return regraded_row(row, trial.case, grade, now=now, dry_run=self._options.dry_run)
 
@@ -276,18 +322,30 @@ class LocalTrials:
         grade = await self._grader(trial, request, response, self._judge_of(trial, label))
         log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
         for each in grade.results:
-            found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
-            log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
-            if each.status == "error" and not (self._options.dry_run and each.name in outcomes_of(trial.case)):
+            found = (
+                "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
+            )
+            log(
+                f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}"
+            )
+            if each.status == "error" and not (
+                self._options.dry_run and each.name in outcomes_of(trial.case)
+            ):
                 reasoning = shortened(each.reasoning, MAX_WARNING)
-                self._services.warn(about_case(f"evaluator '{each.name}' could not score: {reasoning}", trial.case.id))
+                self._services.warn(
+                    about_case(
+                        f"evaluator '{each.name}' could not score: {reasoning}", trial.case.id
+                    )
+                )
         return grade
 
     def _request(self, trial: Trial) -> Request:
         """Return a trial's question; raises ProviderError when its files cannot be written."""
         case, locate = trial.case, self._materials.locate
         try:
-            request = build_request(case, self._plan.files, locate, cwd=self._folder(case), seed=trial.seed)
+            request = build_request(
+                case, self._plan.files, locate, cwd=self._folder(case), seed=trial.seed
+            )
         except OSError as error:
             raise self._unwritable(error) from error
         return with_reference_answer(request, case) if self._options.dry_run else request

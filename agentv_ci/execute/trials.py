@@ -42,7 +42,9 @@ def first_trials(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]
 
 def trials_left(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]) -> int:
     """Return how many trials of a case may still run."""
-    return case.trials - len(_known(plan, case, finished)) if first_trials(plan, case, finished) else 0
+    return (
+        case.trials - len(_known(plan, case, finished)) if first_trials(plan, case, finished) else 0
+    )
 
 
 def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
@@ -70,8 +72,9 @@ class _UndecidedCase(Struct):
 class TrialSchedule:
     """Hands out the trials of a run to workers, and takes in their results.
 
-    The next trial is the first one in the plan's order whose target has room for it. The trials of an experiment run in
-    rounds: the first ones of all cases, then the second ones, so that a look may follow any number of them.
+    The next trial is the first one in the plan's order whose target has room for it. The trials of
+    an experiment run in rounds: the first ones of all cases, then the second ones, so that a look
+    may follow any number of them.
     """
 
     def __init__(
@@ -98,10 +101,16 @@ class TrialSchedule:
         self._earlier_expenses = finished.expenses
         self._coming: dict[str, deque[int]] = {case.target: deque() for case in self._heads}
         """By target, the places of the cases that are not in `_waiting` yet."""
-        self._waiting: dict[str, list[tuple[int, int, int, Iterator[int]]]] = {target: [] for target in self._coming}
-        """By target, a heap of cases with trials to begin: round, place in the plan, next trial number, others."""
+        self._waiting: dict[str, list[tuple[int, int, int, Iterator[int]]]] = {
+            target: [] for target in self._coming
+        }
+        """By target, a heap of cases with trials to begin: round, place in the plan, next trial
+        number, others.
+        """
         self._held: dict[CaseKey, tuple[int, str, int, Iterator[int]]] = {}
-        """Cases with caps whose next trial waits for the last one: place, target, its number, others."""
+        """Cases with caps whose next trial waits for the last one: place, target, its number,
+        others.
+        """
         self._used = dict(finished.used)
         """What cases with caps have used."""
         self._has_rounds = any(case.arm is not None for case in self._heads)
@@ -125,7 +134,10 @@ class TrialSchedule:
         return {self._plan.key_of(case): place for place, case in enumerate(self._heads)}
 
     def _add(self, place: int, case: CaseHead) -> None:
-        known, numbers = _known(self._plan, case, self._finished), first_trials(self._plan, case, self._finished)
+        known, numbers = (
+            _known(self._plan, case, self._finished),
+            first_trials(self._plan, case, self._finished),
+        )
         if missed := sum(result.verdict != "pass" for result in known.values()):
             self._missed[self._plan.key_of(case)] = missed
         if numbers:
@@ -150,8 +162,15 @@ class TrialSchedule:
     def first(self, target: str) -> Iterator[Trial]:
         """Yield the trials that the cases of a target begin with, as far as the budget allows."""
         for place, case in enumerate(self._heads):
-            if case.target == target and not self._is_stopped and not self._budget.is_exhausted(case.suite):
-                yield from (self._trial(place, number) for number in first_trials(self._plan, case, self._finished))
+            if (
+                case.target == target
+                and not self._is_stopped
+                and not self._budget.is_exhausted(case.suite)
+            ):
+                yield from (
+                    self._trial(place, number)
+                    for number in first_trials(self._plan, case, self._finished)
+                )
 
     def skipped(self) -> Iterator[Trial]:
         """Yield the first trial of every case that is not run and has no row yet."""
@@ -199,7 +218,10 @@ class TrialSchedule:
         return None
 
     def _is_affordable(self, case: CaseHead) -> bool:
-        """Whether the budget allows a case; a suite whose budget is used up does not hold up the others."""
+        """Whether the budget allows a case.
+
+        A suite whose budget is used up does not hold up the others.
+        """
         if self._budget.is_exhausted(case.suite):
             self.stopped = "budget"
             return False
@@ -223,9 +245,12 @@ class TrialSchedule:
         return unneeded
 
     def _decide(self, case: PlanCase, key: CaseKey, row: ResultRow) -> int:
-        """Schedule more trials of a case while it is undecided; returns how many are not needed once it is decided.
+        """Schedule more trials of a case while it is undecided.
 
-        Waits for trials that are running, so that the number of workers does not change which trials run.
+        Returns how many are not needed once it is decided.
+
+        Waits for trials that are running, so that the number of workers does not change which
+        trials run.
         """
         state = self._undecided[key]
         state.known[row.trial] = Result(row.verdict, row.score or 0.0, row.is_crash)
@@ -245,18 +270,26 @@ class TrialSchedule:
 
     def stop_if_failed(self) -> None:
         """With --fail-fast, begin nothing when a case of an earlier run can no longer pass."""
-        if self._options.fail_fast and any(self._has_failed(case, self._plan.key_of(case)) for case in self._heads):
+        if self._options.fail_fast and any(
+            self._has_failed(case, self._plan.key_of(case)) for case in self._heads
+        ):
             self.stop("fail-fast")
 
     def _has_failed(self, case: CaseHead, key: CaseKey) -> bool:
         """Whether a case that gates can no longer pass."""
-        return not can_pass(case, self._missed[key]) and quarantine_of(self._options.quarantine, key) is None
+        return (
+            not can_pass(case, self._missed[key])
+            and quarantine_of(self._options.quarantine, key) is None
+        )
 
     def stop(self, reason: Stop) -> None:
         """Hand out nothing more."""
         waiting = (place for trials in self._waiting.values() for _, place, *_ in trials)
         held = (place for place, *_ in self._held.values())
-        if any(self._is_affordable(self._heads[place]) for place in chain(waiting, held, *self._coming.values())):
+        if any(
+            self._is_affordable(self._heads[place])
+            for place in chain(waiting, held, *self._coming.values())
+        ):
             self.stopped = self.stopped or reason
         self._reason = reason
         self._is_stopped = True
@@ -268,7 +301,11 @@ class TrialSchedule:
 
 def _known(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]) -> dict[int, Result]:
     numbers = range(1, case.trials + 1) if finished else ()
-    return {number: finished[key] for number in numbers if (key := (plan.key_of(case), number)) in finished}
+    return {
+        number: finished[key]
+        for number in numbers
+        if (key := (plan.key_of(case), number)) in finished
+    }
 
 
 def _next(case: CaseHead, known: Mapping[int, Result]) -> Sequence[int]:

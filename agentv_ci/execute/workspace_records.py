@@ -40,10 +40,19 @@ async def record_of(work: Work, redact: Callable[[str], str]) -> WorkspaceRecord
 
 
 def _kept(changes: tuple[Change, ...], redact: Callable[[str], str]) -> tuple[Change, ...] | None:
-    """Return changes that are small and have no secrets; None for others, since a part of them is another outcome."""
-    if len(changes) > MAX_PATHS or sum(len(each.base64 or "") for each in changes) > MAX_KEPT * 4 // 3:
+    """Return changes that are small and have no secrets.
+
+    None for others, since a part of them is another outcome.
+    """
+    if (
+        len(changes) > MAX_PATHS
+        or sum(len(each.base64 or "") for each in changes) > MAX_KEPT * 4 // 3
+    ):
         return None
-    texts = (f"{each.path}\n{each.link}\n{(content_of(each) or b'').decode('utf-8', 'replace')}" for each in changes)
+    texts = (
+        f"{each.path}\n{each.link}\n{(content_of(each) or b'').decode('utf-8', 'replace')}"
+        for each in changes
+    )
     return changes if all(redact(text) == text for text in texts) else None
 
 

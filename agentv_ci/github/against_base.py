@@ -10,14 +10,25 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.app.documents.compile import CompiledPlan, Selection, compile_paths, places_of_targets
+from agentv_ci.app.documents.compile import (
+    CompiledPlan,
+    Selection,
+    compile_paths,
+    places_of_targets,
+)
 from agentv_ci.app.documents.evaluator_lines import EvaluatorLines
 from agentv_ci.app.documents.quarantine import QUARANTINE, entries_of
 from agentv_ci.base.checkout import tracked_files
 from agentv_ci.base.json_access import objects_at, text_at
 from agentv_ci.base.text import counted
 from agentv_ci.compile.strictness import Lowered, held_to
-from agentv_ci.contracts.against_base import MOST_LISTED, AgainstBase, GateFrom, Lowering, MissingCases
+from agentv_ci.contracts.against_base import (
+    MOST_LISTED,
+    AgainstBase,
+    GateFrom,
+    Lowering,
+    MissingCases,
+)
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.source import locate, normal, relative
 from agentv_ci.errors import CannotGoOn, InvalidInput, UsageError
@@ -64,25 +75,42 @@ async def against_base(
     If the base branch cannot be compared with, that says why, and the plan is the change's own.
     """
     about = AgainstBase(
-        base=workflow.base_branch or "the base branch", gate_from=terms.gate_from, missing_cases=terms.missing_cases
+        base=workflow.base_branch or "the base branch",
+        gate_from=terms.gate_from,
+        missing_cases=terms.missing_cases,
     )
     root = await repository_root(compiled.origin.root, workflow, variables)
     if terms.tree is None or root is None:
         return compiled, about.model_copy(update={"problem": terms.problem or UNREAD})
-    about = about.model_copy(update={"base": f"{about.base} ({(commit_of(terms.tree, 'HEAD') or '')[:SHORT]})"})
+    about = about.model_copy(
+        update={"base": f"{about.base} ({(commit_of(terms.tree, 'HEAD') or '')[:SHORT]})"}
+    )
     try:
-        base = compile_paths(_in_tree(selection, terms.tree, root, cwd), cwd=_moved(cwd, terms.tree, root, cwd))
+        base = compile_paths(
+            _in_tree(selection, terms.tree, root, cwd), cwd=_moved(cwd, terms.tree, root, cwd)
+        )
     except (CannotGoOn, OSError) as error:
-        return compiled, about.model_copy(update={"problem": _problem(error).replace(f"{terms.tree}/", "")})
+        return compiled, about.model_copy(
+            update={"problem": _problem(error).replace(f"{terms.tree}/", "")}
+        )
     held = held_to(base.plan, compiled.plan, terms.pinned)
     lines = _Lines(compiled)
     found = [lines.lowering(each) for each in held.lowered]
-    found += [*await _stored(terms, terms.tree, root, variables), *_quarantine(compiled, terms, terms.tree, root)]
+    found += [
+        *await _stored(terms, terms.tree, root, variables),
+        *_quarantine(compiled, terms, terms.tree, root),
+    ]
     others = [*await _recorded(terms, terms.tree, root, variables), *held.others]
     for path in compiled.origin.dotenv_files:
-        others[:0] = [f"variables in {name} changed" for name in await _changed(path, terms.tree, root, variables)]
+        others[:0] = [
+            f"variables in {name} changed"
+            for name in await _changed(path, terms.tree, root, variables)
+        ]
     if terms.gate_from == "head":
-        found = [each.model_copy(update={"is_held": each.is_held and each.kind == "quarantine"}) for each in found]
+        found = [
+            each.model_copy(update={"is_held": each.is_held and each.kind == "quarantine"})
+            for each in found
+        ]
     shown = about.model_copy(
         update={
             "missing": held.missing,
@@ -91,7 +119,9 @@ async def against_base(
             "more": sum(max(0, len(each) - MOST_LISTED) for each in (found, others)),
         }
     )
-    return (compiled if terms.gate_from == "head" else CompiledPlan(held.plan, compiled.origin)), shown
+    return (
+        compiled if terms.gate_from == "head" else CompiledPlan(held.plan, compiled.origin)
+    ), shown
 
 
 def _problem(error: CannotGoOn | OSError) -> str:
@@ -105,12 +135,19 @@ def _problem(error: CannotGoOn | OSError) -> str:
 def _in_tree(selection: Selection, tree: Path, root: Path, cwd: Path) -> Selection:
     """Return the same selection of the files of the base branch."""
     patterns = [str(_moved(cwd / each, tree, root, cwd)) for each in selection.patterns]
-    targets = str(_moved(cwd / selection.targets, tree, root, cwd)) if selection.targets is not None else None
+    targets = (
+        str(_moved(cwd / selection.targets, tree, root, cwd))
+        if selection.targets is not None
+        else None
+    )
     return replace(selection, patterns=patterns, targets=targets)
 
 
 def _moved(path: Path, tree: Path, root: Path, cwd: Path) -> Path:
-    """Return the path of a file of the change in the tree of the base; files elsewhere are not of the change."""
+    """Return the path of a file of the change in the tree of the base.
+
+    Files elsewhere are not of the change.
+    """
     found = normal(cwd / path)
     return tree / found.relative_to(root) if found.is_relative_to(root) else found
 
@@ -148,7 +185,9 @@ class _Lines:
         if first is None:
             suite = found.suite or ""
             names = ("validators",) if found.setting == "validators" else ("gate", found.setting)
-            line = self._lines.setting(suite, None, *names) or self._lines.setting(suite, None, *names[:1])
+            line = self._lines.setting(suite, None, *names) or self._lines.setting(
+                suite, None, *names[:1]
+            )
             return suite, line or 1
         if found.kind == "evaluator":
             line = self._lines.find(first.suite, first.id, found.setting)
@@ -157,18 +196,32 @@ class _Lines:
         return (first.suite, line) if line is not None else (first.source.path, first.source.line)
 
 
-async def _stored(terms: Terms, tree: Path, root: Path, variables: Mapping[str, str]) -> list[Lowering]:
+async def _stored(
+    terms: Terms, tree: Path, root: Path, variables: Mapping[str, str]
+) -> list[Lowering]:
     """Return which of the stored answers that are used again the change has brought along."""
-    changed = [name for path in terms.stores for name in await _changed(path, tree, root, variables)]
+    changed = [
+        name for path in terms.stores for name in await _changed(path, tree, root, variables)
+    ]
     if not changed:
         return []
     text = f"{counted(len(changed), 'file')} with stored answers new or changed, which count instead of the agent's"
     return [Lowering(kind="stored", text=text, is_held=False, path=changed[0], line=1)]
 
 
-async def _recorded(terms: Terms, tree: Path, root: Path, variables: Mapping[str, str]) -> list[str]:
-    changed = await _changed(terms.recordings, tree, root, variables) if terms.recordings is not None else []
-    return [f"{counted(len(changed), 'recording')} new or changed, such as {changed[0]}"] if changed else []
+async def _recorded(
+    terms: Terms, tree: Path, root: Path, variables: Mapping[str, str]
+) -> list[str]:
+    changed = (
+        await _changed(terms.recordings, tree, root, variables)
+        if terms.recordings is not None
+        else []
+    )
+    return (
+        [f"{counted(len(changed), 'recording')} new or changed, such as {changed[0]}"]
+        if changed
+        else []
+    )
 
 
 async def _changed(path: Path, tree: Path, root: Path, variables: Mapping[str, str]) -> list[str]:
@@ -196,4 +249,10 @@ def _quarantine(compiled: CompiledPlan, terms: Terms, tree: Path, root: Path) ->
         ids = [text_at(entry, "id") for entry in objects_at(source.data, "quarantine")]
         line = locate(source.mark, ("quarantine", ids.index(each.id))).start[0] + 1
         text = f"quarantine of {each.id} until {each.expires}"
-        yield Lowering(kind="quarantine", text=text, is_held=True, path=relative(root / QUARANTINE, root), line=line)
+        yield Lowering(
+            kind="quarantine",
+            text=text,
+            is_held=True,
+            path=relative(root / QUARANTINE, root),
+            line=line,
+        )

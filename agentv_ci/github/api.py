@@ -28,7 +28,15 @@ PAGE = 100
 MAX_PAGES = 100
 FORBIDDEN = 403
 NOT_FOUND = 404
-UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, OverflowError, ImportError, ExceptionGroup)
+UNREACHABLE = (
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    OSError,
+    ValueError,
+    OverflowError,
+    ImportError,
+    ExceptionGroup,
+)
 """ImportError: a SOCKS proxy without its package. ValueError: an invalid proxy or token."""
 MAX_BYTES = 16 * 1024 * 1024
 MAX_REDIRECTS = 5
@@ -39,7 +47,11 @@ MAX_MESSAGE = 300
 
 
 async def with_api(
-    work: Callable[[Api], Awaitable[T]], workflow: Workflow, token: str, permission: str, environment: Environment
+    work: Callable[[Api], Awaitable[T]],
+    workflow: Workflow,
+    token: str,
+    permission: str,
+    environment: Environment,
 ) -> T:
     """Return what `work` returns, which starts over after a temporary failure; raises NotPublished.
 
@@ -68,7 +80,10 @@ async def with_api(
 
 
 def address_of(answer: JsonValue) -> str:
-    """Return the web address of what was just written; raises ProviderError if the response is something else."""
+    """Return the web address of what was just written.
+
+    Raises ProviderError if the response is something else.
+    """
     if count_at(answer, "id") is None:
         # Another page, such as a login, is not a success.
         raise ProviderError("malformed", "the response is not from GitHub's API", retryable=True)
@@ -100,7 +115,11 @@ class Api(Struct, frozen=True):
     now: Callable[[], datetime]
 
     async def ask(
-        self, method: str, path: str, body: JsonObject | None = None, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: JsonObject | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> JsonValue:
         """Return the response to a request; `path` is a REST path or a whole address."""
         return _json(await self._content(method, path, body, query, MAX_BYTES))
@@ -111,13 +130,17 @@ class Api(Struct, frozen=True):
         """Return a file of at most `limit` bytes; empty if it is larger."""
         return await self._content("GET", path, None, query, limit, accept)
 
-    async def pages(self, path: str, query: Mapping[str, str] | None = None) -> AsyncIterator[JsonObject]:
+    async def pages(
+        self, path: str, query: Mapping[str, str] | None = None
+    ) -> AsyncIterator[JsonObject]:
         """Yield the items of all pages of a list."""
         for page in range(1, MAX_PAGES + 1):
             asked = {**(query or {}), "per_page": str(PAGE), "page": str(page)}
             answer = await self.ask("GET", path, query=asked)
             if not isinstance(answer, list):
-                raise ProviderError("malformed", "the response is not from GitHub's API", retryable=True)
+                raise ProviderError(
+                    "malformed", "the response is not from GitHub's API", retryable=True
+                )
             found = objects_at(answer)
             for each in found:
                 yield each
@@ -136,17 +159,23 @@ class Api(Struct, frozen=True):
         address = path if "://" in path else f"{self.url}{path}"
         headers = {"Accept": accept}
         try:
-            async with self.client.stream(method, address, json=body, params=query, headers=headers) as response:
+            async with self.client.stream(
+                method, address, json=body, params=query, headers=headers
+            ) as response:
                 content = await _read(response, limit)
         except UNREACHABLE as error:
             # The error's text may contain the header with the token.
-            raise ProviderError("network", f"cannot reach GitHub: {type(error).__name__}", retryable=True) from None
+            raise ProviderError(
+                "network", f"cannot reach GitHub: {type(error).__name__}", retryable=True
+            ) from None
         if response.is_success:
             return content
         raise self._refused(response, _json(content))
 
     def _refused(self, response: httpx.Response, answer: JsonValue) -> ProviderError:
-        message = shortened(on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
+        message = shortened(
+            on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE
+        )
         detail = f"GitHub returned {response.status_code}: {message}"
         kind: ErrorKind = "request"
         if response.status_code == FORBIDDEN and "integration" in message:
@@ -154,7 +183,11 @@ class Api(Struct, frozen=True):
             kind = "auth"
         hint = retry_hint_s(response.headers, self.now())
         # Too many requests are refused with 403, too, but with a hint.
-        is_passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None
+        is_passing = (
+            response.status_code >= 500
+            or response.status_code in (408, 409, 429)
+            or hint is not None
+        )
         # The policy does not retry a 403.
         status = None if is_passing else response.status_code
         return ProviderError(kind, detail, status=status, retryable=is_passing, retry_after_s=hint)

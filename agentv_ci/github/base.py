@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
 
-async def with_base(job: Job, artifact: str, workflow: Workflow, token: str | None, environment: Environment) -> Job:
+async def with_base(
+    job: Job, artifact: str, workflow: Workflow, token: str | None, environment: Environment
+) -> Job:
     """Return the job of a pull request with what its base branch does.
 
-    That is a comparison, unless there is one, and what the cases that did not pass do there. Raises NotPublished if
-    there are no results to compare with.
+    That is a comparison, unless there is one, and what the cases that did not pass do there. Raises
+    NotPublished if there are no results to compare with.
     """
     reported = job.reported
     if reported is None or token is None or not artifact or not workflow.is_of_pull_request:
@@ -48,7 +50,9 @@ async def with_base(job: Job, artifact: str, workflow: Workflow, token: str | No
     try:
         older = _side(base)
     except Exception as error:  # what damaged archives raise is not documented, and the comparison is for information
-        raise NotPublished(f"the results of {base.name} cannot be read: {type(error).__name__}") from error
+        raise NotPublished(
+            f"the results of {base.name} cannot be read: {type(error).__name__}"
+        ) from error
     reported = replace(reported, base=BaseBranch(base.name, in_results(red, older.cases)))
     if report.comparison is None:
         comparison = _compared(older, reported, environment)
@@ -59,7 +63,9 @@ async def with_base(job: Job, artifact: str, workflow: Workflow, token: str | No
 
 
 def _compared(older: Side, reported: RunView, environment: Environment) -> Comparison:
-    against = BaselineComparison(older, "this run", environment.now(), is_part=reported.report.filtered)
+    against = BaselineComparison(
+        older, "this run", environment.now(), is_part=reported.report.filtered
+    )
     return compare(against, reported.outcomes, reported.report.gate.settings)
 
 

@@ -16,7 +16,9 @@ PERMISSION = "contents: read"
 MAX_BYTES = 64 * 1024 * 1024
 
 
-async def fetch_base_file(path: str, workflow: Workflow, token: str, environment: Environment) -> bytes | None:
+async def fetch_base_file(
+    path: str, workflow: Workflow, token: str, environment: Environment
+) -> bytes | None:
     """Return a file of the base branch, None if it has none; `path` is relative to the repository.
 
     Raises NotPublished.

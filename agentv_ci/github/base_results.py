@@ -32,7 +32,9 @@ class BaseResults(Struct, frozen=True):
     """A zip file."""
 
 
-async def fetch_base_results(artifact: str, workflow: Workflow, token: str, environment: Environment) -> BaseResults:
+async def fetch_base_results(
+    artifact: str, workflow: Workflow, token: str, environment: Environment
+) -> BaseResults:
     """Return the newest artifact with this name on the base branch; raises NotPublished."""
     if not workflow.base_branches or not workflow.file:
         raise NotPublished("the base branch or the file of the workflow is unknown")
@@ -40,11 +42,15 @@ async def fetch_base_results(artifact: str, workflow: Workflow, token: str, envi
     async def work(api: Api) -> BaseResults:
         actions = f"/repos/{workflow.repository}/actions"
         async for run in _runs(api, actions, workflow):
-            found = await api.ask("GET", f"{actions}/runs/{count_at(run, 'id')}/artifacts", query={"name": artifact})
+            found = await api.ask(
+                "GET", f"{actions}/runs/{count_at(run, 'id')}/artifacts", query={"name": artifact}
+            )
             for each in objects_at(found, "artifacts"):
                 size = count_at(each, "size_in_bytes")
                 if value_at(each, "expired") is False and size is not None and size <= MAX_BYTES:
-                    archive = await api.download(f"{actions}/artifacts/{count_at(each, 'id')}/zip", MAX_BYTES)
+                    archive = await api.download(
+                        f"{actions}/artifacts/{count_at(each, 'id')}/zip", MAX_BYTES
+                    )
                     sha = text_at(run, "head_sha") or ""
                     return BaseResults(f"{workflow.base_branches[0]} ({sha[:7]})", archive)
         raise NotPublished(f"no run of {workflow.base_branches[0]} has an artifact '{artifact}'")

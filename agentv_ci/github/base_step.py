@@ -24,17 +24,29 @@ REFUSED: Mapping[str, tuple[Level, str]] = {
 
 
 async def read_base_files(
-    folder: Path, workflow: Workflow, baseline: str | None, *, cwd: Path, environment: Environment, say: Say
+    folder: Path,
+    workflow: Workflow,
+    baseline: str | None,
+    *,
+    cwd: Path,
+    environment: Environment,
+    say: Say,
 ) -> Mapping[str, str]:
-    """Write the quarantine, the baseline and the tree of the base branch into a new folder; return paths by name.
+    """Write the quarantine, the baseline and the tree of the base branch into a new folder.
 
-    A baseline that the base branch does not have, or that is not of this repository, is the one given: there is nothing
-    that a change could hide. What GitHub refuses to give is left out; `base_problem` is why there is no tree. `say`
-    prints commands to the runner, such as a warning about that.
+    Return paths by name.
+
+    A baseline that the base branch does not have, or that is not of this repository, is the one
+    given: there is nothing that a change could hide. What GitHub refuses to give is left out;
+    `base_problem` is why there is no tree. `say` prints commands to the runner, such as a warning
+    about that.
     """
     token = environment.variables.get("GITHUB_TOKEN") or None
     found = {"baseline": baseline} if baseline else {}
-    for name, path in [("quarantine", str(QUARANTINE)), *await _baseline(workflow, baseline, cwd, environment)]:
+    for name, path in [
+        ("quarantine", str(QUARANTINE)),
+        *await _baseline(workflow, baseline, cwd, environment),
+    ]:
         try:
             content = await _fetched(path, workflow, token, environment)
         except NotPublished as reason:
@@ -51,7 +63,9 @@ async def read_base_files(
             found[name] = str(own)
             say(without_commands(f"{name}: {path} of {workflow.base_branch}"))
     try:
-        tree = await fetch_base_tree(folder / "base", workflow, token, cwd=cwd, environment=environment)
+        tree = await fetch_base_tree(
+            folder / "base", workflow, token, cwd=cwd, environment=environment
+        )
     except NotPublished as reason:
         found["base_problem"] = on_one_line(str(reason))
         say(without_commands(f"the test is not compared with that of the base branch: {reason}"))
@@ -60,7 +74,9 @@ async def read_base_files(
     return found
 
 
-async def _fetched(path: str, workflow: Workflow, token: str | None, environment: Environment) -> bytes | None:
+async def _fetched(
+    path: str, workflow: Workflow, token: str | None, environment: Environment
+) -> bytes | None:
     if token is None:
         raise NotPublished("there is no token")
     # httpx loads slowly.
@@ -72,7 +88,10 @@ async def _fetched(path: str, workflow: Workflow, token: str | None, environment
 async def _baseline(
     workflow: Workflow, baseline: str | None, cwd: Path, environment: Environment
 ) -> list[tuple[str, str]]:
-    """Return the path of a baseline in the workflow's own repository; files elsewhere are not of the change."""
+    """Return the path of a baseline in the workflow's own repository.
+
+    Files elsewhere are not of the change.
+    """
     if not baseline:
         return []
     path = normal(cwd / baseline)

@@ -24,10 +24,13 @@ HEAD = "refs/agentv/head"
 async def fetch_base_tree(
     folder: Path, workflow: Workflow, token: str | None, *, cwd: Path, environment: Environment
 ) -> Path:
-    """Check out, in a new folder, the commit of the base branch that a change begins at; raises NotPublished.
+    """Check out, in a new folder, the commit of the base branch that a change begins at.
 
-    That is the newest commit that both have. Of a checkout that GitHub does not know, it is the end of the base branch.
-    Fetching it costs what the checkout of the change does, without files of Git LFS and submodules.
+    Raises NotPublished.
+
+    That is the newest commit that both have. Of a checkout that GitHub does not know, it is the end
+    of the base branch. Fetching it costs what the checkout of the change does, without files of Git
+    LFS and submodules.
     """
     if workflow.base_branch is None:
         raise NotPublished("the base branch is unknown")
@@ -35,7 +38,9 @@ async def fetch_base_tree(
     for path in (commits, tree):
         path.mkdir(parents=True)
     async with empty_clone(commits, workflow, token, environment, PERMISSION) as known:
-        commit = await _base_commit(Git(commits, known.variables), workflow, cwd, environment.variables)
+        commit = await _base_commit(
+            Git(commits, known.variables), workflow, cwd, environment.variables
+        )
     async with empty_clone(tree, workflow, token, environment, PERMISSION) as known:
         git = Git(tree, {**known.variables, "GIT_LFS_SKIP_SMUDGE": "1"})
         await git.run("fetch", "--quiet", "--depth=1", REMOTE, commit)
@@ -43,7 +48,9 @@ async def fetch_base_tree(
     return tree
 
 
-async def _base_commit(git: Git, workflow: Workflow, cwd: Path, variables: Mapping[str, str]) -> str:
+async def _base_commit(
+    git: Git, workflow: Workflow, cwd: Path, variables: Mapping[str, str]
+) -> str:
     fetch = ("fetch", "--quiet", "--filter=tree:0", f"--depth={MOST_COMMITS}", REMOTE)
     base = f"+refs/heads/{workflow.base_branch}:{BASE}"
     root = await repository_root(cwd, workflow, variables)
@@ -57,8 +64,12 @@ async def _base_commit(git: Git, workflow: Workflow, cwd: Path, variables: Mappi
     return (await git.run("rev-parse", BASE)).strip()
 
 
-async def repository_root(path: Path, workflow: Workflow, variables: Mapping[str, str]) -> Path | None:
-    """Return the outermost checkout of the workflow's repository that contains a path; None for files elsewhere.
+async def repository_root(
+    path: Path, workflow: Workflow, variables: Mapping[str, str]
+) -> Path | None:
+    """Return the outermost checkout of the workflow's repository that contains a path.
+
+    None for files elsewhere.
 
     A change may have made another checkout within it.
     """

@@ -80,5 +80,8 @@ def _annotation(annotation: Annotation) -> JsonObject:
     }
     # GitHub refuses columns of annotations that span several lines.
     if line == end_line and annotation.column is not None:
-        shown |= {"start_column": annotation.column, "end_column": annotation.end_column or annotation.column}
+        shown |= {
+            "start_column": annotation.column,
+            "end_column": annotation.end_column or annotation.column,
+        }
     return shown

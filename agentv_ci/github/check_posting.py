@@ -11,8 +11,13 @@ from agentv_ci.github.workflow import Workflow
 PERMISSION = "checks: write"
 
 
-async def create_check(check: Check, workflow: Workflow, token: str, environment: Environment) -> str:
-    """Create a check run on the commit of the workflow and return its address; raises NotPublished."""
+async def create_check(
+    check: Check, workflow: Workflow, token: str, environment: Environment
+) -> str:
+    """Create a check run on the commit of the workflow and return its address.
+
+    Raises NotPublished.
+    """
     path = f"/repos/{workflow.repository}/check-runs"
 
     async def work(api: Api) -> str:

@@ -1,7 +1,8 @@
 """A clone of the repository that a workflow runs in, reached with the token of the job.
 
-Agents may have changed the checkout, its remote and its refs, so the clone is another one. They may also have changed
-the user's settings of git, and programs, so that those of the system alone are used.
+Agents may have changed the checkout, its remote and its refs, so the clone is another one. They may
+also have changed the user's settings of git, and programs, so that those of the system alone are
+used.
 """
 
 from __future__ import annotations
@@ -27,13 +28,17 @@ from agentv_ci.ledger.git import Git
 async def empty_clone(
     folder: Path, workflow: Workflow, token: str | None, environment: Environment, permission: str
 ) -> AsyncIterator[Environment]:
-    """Make an empty repository whose remote is the one on GitHub; yields the environment that reaches it.
+    """Make an empty repository whose remote is the one on GitHub.
+
+    Yields the environment that reaches it.
 
     Raises NotPublished for what goes wrong within. `permission` is what the token needs.
     """
     if token is None:
         raise NotPublished("GITHUB_TOKEN is not set; pass it to this step in `env:`")
-    known = replace(environment, variables=_own(environment.variables) | _credentials(workflow, token))
+    known = replace(
+        environment, variables=_own(environment.variables) | _credentials(workflow, token)
+    )
     git = Git(folder, known.variables)
     try:
         await git.run("init", "--quiet", "--template=")

@@ -1,6 +1,7 @@
 """The one comment on a pull request: the last run, and figures of the runs before it.
 
-The comment stores the earlier runs itself, in a hidden line of JSON that holds only numbers and fixed words.
+The comment stores the earlier runs itself, in a hidden line of JSON that holds only numbers and
+fixed words.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Comment(Struct, frozen=True):
     key: str
     """Distinguishes the comment from others on the same pull request."""
     body: Callable[[int, PastRun | None], str]
-    """Returns a text of at most so many characters, and compares with the last run, if there was one."""
+    """Returns a text of at most so many characters, and compares with the last run, if there was
+    one.
+    """
     run: PastRun
     """The figures of the run, kept for the comments of later runs."""
     workflow: Workflow
@@ -48,7 +51,11 @@ class Comment(Struct, frozen=True):
         """The key, shortened and quoted, so that it can close neither the marker (`--`) nor the code around it."""
         key = self.key.encode("utf-8", "surrogateescape")
         name = quote(key, safe="/ ").replace("--", "-%2D")
-        return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 20]} {sha256(key).hexdigest()[:16]}"
+        return (
+            name
+            if len(name) <= MAX_NAME
+            else f"{name[: MAX_NAME - 20]} {sha256(key).hexdigest()[:16]}"
+        )
 
     def is_older_than(self, text: str) -> bool:
         """Return whether a comment is from a later run, so that this run must not replace it."""
@@ -74,7 +81,11 @@ class Comment(Struct, frozen=True):
         footer += f" · {self.run.sha[:7]}"
         # The author of a pull request controls the results of its runs.
         is_of_fork = flow.event == "workflow_run" and flow.is_from_fork
-        return f"{footer} · from a fork's run, whose author controls the results" if is_of_fork else footer
+        return (
+            f"{footer} · from a fork's run, whose author controls the results"
+            if is_of_fork
+            else footer
+        )
 
 
 def history_of(text: str) -> Sequence[PastRun]:
@@ -90,7 +101,9 @@ def history_of(text: str) -> Sequence[PastRun]:
 
 def _history(runs: Sequence[PastRun], workflow: Workflow) -> str:
     rows = [_row(each, workflow) for each in runs]
-    table = "\n".join(["| run | commit | result | passed | mean | cost |", "|---|---|---|---|---|---|", *rows])
+    table = "\n".join(
+        ["| run | commit | result | passed | mean | cost |", "|---|---|---|---|---|---|", *rows]
+    )
     return f"<details><summary>The last {len(runs)} runs</summary>\n\n{table}\n\n</details>"
 
 

@@ -15,17 +15,24 @@ from agentv_ci.github.workflow import Workflow
 
 PERMISSION = "pull-requests: write"
 OF_APPS = "ghs_"
-"""The prefix of tokens of apps (GitHub Blog, "Behind GitHub's new authentication token formats")."""
+"""The prefix of tokens of apps (GitHub Blog, "Behind GitHub's new authentication token formats").
+"""
 WORKFLOW_BOT = "github-actions"
 """The author of comments that are written with the token of a workflow."""
 
 
-async def comment_on(comment: Comment, workflow: Workflow, token: str, environment: Environment) -> str:
+async def comment_on(
+    comment: Comment, workflow: Workflow, token: str, environment: Environment
+) -> str:
     """Create or update the comment and return its address; raises NotPublished."""
 
     async def work(api: Api) -> str:
         # A retry starts over: a comment whose response was lost is found instead of written twice.
-        number = workflow.pull_request if workflow.pull_request is not None else await _find(api, workflow)
+        number = (
+            workflow.pull_request
+            if workflow.pull_request is not None
+            else await _find(api, workflow)
+        )
         return await _upsert(api, comment, workflow, number)
 
     return await with_api(work, workflow, token, PERMISSION, environment)
@@ -38,9 +45,11 @@ async def _upsert(api: Api, comment: Comment, workflow: Workflow, number: int) -
     if not own:
         posted = await api.ask("POST", comments, {"body": comment.text(None)})
         address = address_of(posted)
-        # Another run may have posted at the same time: all runs agree that the first one stays. The answer has the
-        # true author, which may not have been known before.
-        own = await _own_comments(api, comments, comment, text_at(posted, "user", "login") or author)
+        # Another run may have posted at the same time: all runs agree that the first one stays. The
+        # answer has the true author, which may not have been known before.
+        own = await _own_comments(
+            api, comments, comment, text_at(posted, "user", "login") or author
+        )
         if not own or count_at(own[0], "id") == count_at(posted, "id"):
             return address
     first, *others = own
@@ -51,13 +60,22 @@ async def _upsert(api: Api, comment: Comment, workflow: Workflow, number: int) -
     if comment.is_older_than(body):
         raise NotPublished("a later run has already commented")
     with _may_be_gone():
-        return address_of(await api.ask("PATCH", _path(workflow, first), {"body": comment.text(body)}))
+        return address_of(
+            await api.ask("PATCH", _path(workflow, first), {"body": comment.text(body)})
+        )
     return address_of(await api.ask("POST", comments, {"body": comment.text(None)}))
 
 
 async def _own_comments(api: Api, path: str, comment: Comment, author: str) -> list[JsonObject]:
-    """Return the comments that this one replaces, the oldest first; there is normally one at most."""
-    found = [each async for each in api.pages(path) if (text_at(each, "body") or "").startswith(comment.marker)]
+    """Return the comments that this one replaces, the oldest first.
+
+    There is normally one at most.
+    """
+    found = [
+        each
+        async for each in api.pages(path)
+        if (text_at(each, "body") or "").startswith(comment.marker)
+    ]
     return [each for each in found if text_at(each, "user", "login") == author]
 
 
@@ -90,7 +108,10 @@ async def _find(api: Api, workflow: Workflow) -> int:
 
 
 async def author_of(api: Api, workflow: Workflow) -> str:
-    """Return the login that REST shows for writers with this token; only GraphQL knows that of an app's token."""
+    """Return the login that REST shows for writers with this token.
+
+    Only GraphQL knows that of an app's token.
+    """
     try:
         answer = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
         found = text_at(answer, "data", "viewer", "login")

@@ -1,8 +1,8 @@
 """Decide whether what is checked out may be run.
 
-Under `pull_request_target` and `workflow_run` a job has secrets and a token with write access. Evals run the agents,
-scripts and prompts of the checkout, so a checkout of a fork's code is refused there (GitHub Security Lab, "Preventing
-pwn requests").
+Under `pull_request_target` and `workflow_run` a job has secrets and a token with write access.
+Evals run the agents, scripts and prompts of the checkout, so a checkout of a fork's code is refused
+there (GitHub Security Lab, "Preventing pwn requests").
 """
 
 from __future__ import annotations
@@ -18,17 +18,22 @@ from agentv_ci.github.workflow import Workflow
 HINT = "run evals under `pull_request`, which has no secrets, and publish their results from a `workflow_run` job"
 
 
-async def refuse_fork_code(workflow: Workflow | None, roots: Sequence[Path], environ: Mapping[str, str]) -> None:
+async def refuse_fork_code(
+    workflow: Workflow | None, roots: Sequence[Path], environ: Mapping[str, str]
+) -> None:
     """Raise UsageError if what is checked out must not run with this job's secrets and token."""
     reason = await refusal(workflow, roots, environ) if workflow is not None else None
     if reason is not None:
         raise UsageError(reason, hint=HINT)
 
 
-async def refusal(workflow: Workflow, roots: Sequence[Path], environ: Mapping[str, str]) -> str | None:
+async def refusal(
+    workflow: Workflow, roots: Sequence[Path], environ: Mapping[str, str]
+) -> str | None:
     """Return why nothing may run; None: it may.
 
-    `roots` are the repositories that files are read from. All checkouts in them and in the workspace are examined.
+    `roots` are the repositories that files are read from. All checkouts in them and in the
+    workspace are examined.
     """
     if not workflow.is_guarded:
         return None
@@ -48,9 +53,14 @@ async def refusal(workflow: Workflow, roots: Sequence[Path], environ: Mapping[st
 
 
 def _foreign(found: Checkout, workflow: Workflow) -> str | None:
-    """Return why a checkout is not trusted; None: it is the base, or another repository of the same owner."""
+    """Return why a checkout is not trusted.
+
+    None: it is the base, or another repository of the same owner.
+    """
     head, repository = workflow.head, workflow.repository.lower()
-    if head is not None and (found.commit == head.sha or found.source == (head.repository or "").lower()):
+    if head is not None and (
+        found.commit == head.sha or found.source == (head.repository or "").lower()
+    ):
         return "is a fork's code"
     if found.origin and found.source != repository:
         is_ours = found.source.partition("/")[0] == repository.partition("/")[0]

@@ -19,8 +19,13 @@ from agentv_ci.ledger.place import LedgerPlace, read_ledger
 from agentv_ci.report.job import Job
 
 
-async def with_history(job: Job, workflow: Workflow, token: str | None, environment: Environment) -> Job:
-    """Return the job of a change with what its cases did in the ledger; raises NotPublished if that is unknown."""
+async def with_history(
+    job: Job, workflow: Workflow, token: str | None, environment: Environment
+) -> Job:
+    """Return the job of a change with what its cases did in the ledger.
+
+    Raises NotPublished if that is unknown.
+    """
     reported = job.reported
     if reported is None or reported.report.dry_run or not workflow.is_of_pull_request:
         return job
@@ -39,7 +44,9 @@ async def with_history(job: Job, workflow: Workflow, token: str | None, environm
     return replace(job, reported=replace(reported, base=BaseBranch(name, cases)))
 
 
-async def add_to_history(results: Path, workflow: Workflow, token: str | None, environment: Environment) -> Added:
+async def add_to_history(
+    results: Path, workflow: Workflow, token: str | None, environment: Environment
+) -> Added:
     """Add the results of a run of the default branch to the ledger; raises NotPublished."""
     async with _clone(workflow, token, environment, "contents: write") as (place, variables):
         return await add_results([results], place, variables, run_url=workflow.run_url)

@@ -36,4 +36,6 @@ def _report(path: Path) -> HealthReport:
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}", hint=hint) from error
     except ValidationError as error:
-        raise UsageError(f"'{path}' is not a health report: {sentence(error)}", hint=hint) from error
+        raise UsageError(
+            f"'{path}' is not a health report: {sentence(error)}", hint=hint
+        ) from error

@@ -1,7 +1,7 @@
 """The second step of the GitHub Action: publishes the files of the first one.
 
-Agents that ran in the first step may have changed these files, so they are untrusted data: limited in size, and never
-read through a symbolic link.
+Agents that ran in the first step may have changed these files, so they are untrusted data: limited
+in size, and never read through a symbolic link.
 """
 
 from __future__ import annotations
@@ -82,9 +82,10 @@ async def publish_run(
 ) -> Published:
     """Publish the results in a folder.
 
-    The comment is also written to the folder. Inside the action, the results must be of the same use of it. If the step
-    before failed, so that agents may have changed anything, they are not `contained` and the verdict is an error. `say`
-    prints commands to the runner. Raises UsageError for files that cannot be read, OSError for the runner's files.
+    The comment is also written to the folder. Inside the action, the results must be of the same
+    use of it. If the step before failed, so that agents may have changed anything, they are not
+    `contained` and the verdict is an error. `say` prints commands to the runner. Raises UsageError
+    for files that cannot be read, OSError for the runner's files.
     """
     job = _job(folder, workflow, this_use(environment.variables))
     if not contained:
@@ -103,10 +104,13 @@ async def publish_run(
         text=lambda limit, last: text(job, limit, last),
         outputs=_outputs(past, report, folder),
         run=past,
-        is_part=(report is not None and report.shard is not None) or job.run.exit_code == INTERRUPTED,
+        is_part=(report is not None and report.shard is not None)
+        or job.run.exit_code == INTERRUPTED,
         conclusion=_conclusion(past.verdict, report, code := exit_code(job.run, fail_on)),
     )
-    comment, url = await publish(publication, workflow, options, token=token, environment=environment, say=say)
+    comment, url = await publish(
+        publication, workflow, options, token=token, environment=environment, say=say
+    )
     if options.history == "write" and workflow.is_of_default_branch and not publication.is_part:
         await _add_to_history(job, folder / action.RESULTS, workflow, token, environment, say)
     try:
@@ -118,7 +122,12 @@ async def publish_run(
 
 
 async def _with_history(
-    job: Job, mode: HistoryMode, workflow: Workflow, token: str | None, environment: Environment, say: Say
+    job: Job,
+    mode: HistoryMode,
+    workflow: Workflow,
+    token: str | None,
+    environment: Environment,
+    say: Say,
 ) -> Job:
     if mode == "off":
         return job
@@ -132,7 +141,12 @@ async def _with_history(
 
 
 async def _add_to_history(
-    job: Job, results: Path, workflow: Workflow, token: str | None, environment: Environment, say: Say
+    job: Job,
+    results: Path,
+    workflow: Workflow,
+    token: str | None,
+    environment: Environment,
+    say: Say,
 ) -> None:
     """Add a run of all cases to the ledger, unless nothing was asked; a refusal is a notice."""
     if job.reported is None or job.reported.report.dry_run or not job.reported.outcomes:
@@ -159,7 +173,10 @@ def _conclusion(verdict: ActionVerdict, report: RunReport | None, code: int) -> 
 
 
 def _write_comment(folder: Path, comment: str) -> None:
-    """Write the comment, for workflows that publish it themselves; replaces a link. Raises OSError."""
+    """Write the comment, for workflows that publish it themselves; replaces a link.
+
+    Raises OSError.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / action.COMMENT).unlink(missing_ok=True)
     with replacing(folder / action.COMMENT) as file:
@@ -184,8 +201,14 @@ def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
         return Job(_run_of_results(None, folder), None, None, None, links, str)
     proof = _document(folder / action.PROOF, Proof)
     reported = _reported(folder / action.RESULTS, links, proof)
-    if left is not None and workflow.event != "workflow_run" and left.run_id not in (0, workflow.run_id):
-        raise UsageError(f"'{folder}' has results of run {left.run_id}; this is run {workflow.run_id}")
+    if (
+        left is not None
+        and workflow.event != "workflow_run"
+        and left.run_id not in (0, workflow.run_id)
+    ):
+        raise UsageError(
+            f"'{folder}' has results of run {left.run_id}; this is run {workflow.run_id}"
+        )
     run = _concluded(left or _run_of_results(reported, folder), reported)
     diagnostics = _document(folder / action.DIAGNOSTICS, DiagnosticsDocument)
     changes = _document(folder / action.PLAN_DIFF, PlanDiff)
@@ -197,7 +220,9 @@ def _run_of_results(reported: RunView | None, folder: Path) -> ActionRun:
     """Return the record of a run that left only results, such as one of `report`."""
     root = find_root(folder / action.RUN, folder)
     if reported is None:
-        return action_run(BUG, root=root, reason=f"no results in '{folder}': the run ended too early")
+        return action_run(
+            BUG, root=root, reason=f"no results in '{folder}': the run ended too early"
+        )
     return action_run(reported.report.gate.exit_code, root=root)
 
 
@@ -208,8 +233,11 @@ def _concluded(run: ActionRun, reported: RunView | None) -> ActionRun:
     gate = reported.report.gate
     if run.exit_code not in (PASSED, gate.exit_code):
         return run
-    # A shard's exit code is not that of its gate. For other runs, a difference means that one of the files was changed.
-    return run.model_copy(update={"exit_code": gate.exit_code, "verdict": _verdict(run, reported.report)})
+    # A shard's exit code is not that of its gate. For other runs, a difference means that one of
+    # the files was changed.
+    return run.model_copy(
+        update={"exit_code": gate.exit_code, "verdict": _verdict(run, reported.report)}
+    )
 
 
 def _reported(results: Path, links: Links, proof: Proof | None) -> RunView | None:
@@ -227,12 +255,17 @@ def _reported(results: Path, links: Links, proof: Proof | None) -> RunView | Non
 
 
 def _document(path: Path, contract: type[M]) -> M | None:
-    """Return the document in a file, None if there is none; raises UsageError for an invalid one."""
+    """Return the document in a file, None if there is none.
+
+    Raises UsageError for an invalid one.
+    """
     if not _has_file(path):
         return None
     try:
         # Read first: each error of pydantic would have a copy of all that it reads itself.
-        return contract.model_validate(read_json(require_text(path.read_bytes()).decode(), strict=True))
+        return contract.model_validate(
+            read_json(require_text(path.read_bytes()).decode(), strict=True)
+        )
     except (OSError, ValueError, RecursionError) as error:
         # Without pydantic's message, which repeats the untrusted file.
         raise UsageError(f"'{path}' was not written by this version of agentv-ci") from error
@@ -255,9 +288,16 @@ def _has_file(path: Path, limit: int = MAX_BYTES) -> bool:
 
 def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iterator[Annotation]:
     """Yield errors in documents, then failed cases, then warnings."""
-    # In a `workflow_run` the rows may be of a fork, and the checkout is not what they were made from.
-    workspace = None if workflow.event == "workflow_run" else environment.variables.get("GITHUB_WORKSPACE")
-    remarks = list(diagnostics.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
+    # In a `workflow_run` the rows may be of a fork, and the checkout is not what they were made
+    # from.
+    workspace = (
+        None if workflow.event == "workflow_run" else environment.variables.get("GITHUB_WORKSPACE")
+    )
+    remarks = (
+        list(diagnostics.annotate(job.diagnostics, job.relative))
+        if job.diagnostics is not None
+        else []
+    )
     errors = [each for each in remarks if each.level == "error"]
     yield from errors
     if job.reported is not None:
@@ -272,12 +312,19 @@ def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iter
         elif experiment.exit_code != PASSED:
             # Cases that an arm fails are not what an experiment is about.
             level: Level = "error" if job.run.exit_code != PASSED else "warning"
-            yield Annotation(level, f"Experiment: {experiment.verdict}", "\n".join(experiment.reasons), experiment.name)
+            yield Annotation(
+                level,
+                f"Experiment: {experiment.verdict}",
+                "\n".join(experiment.reasons),
+                experiment.name,
+            )
     elif job.run.reason is not None and not errors:
         is_notice = job.run.exit_code == PASSED
         reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
         title = "Nothing ran" if is_notice else "agentv-ci"
-        yield Annotation("notice" if is_notice else "error", title, reason, job.run.path, job.run.line)
+        yield Annotation(
+            "notice" if is_notice else "error", title, reason, job.run.path, job.run.line
+        )
     yield from (each for each in remarks if each.level != "error")
 
 
@@ -291,7 +338,9 @@ def _outputs(run: PastRun, report: RunReport | None, folder: Path) -> Mapping[st
         "plan": action.PLAN,
     }
     # No links: uploading one would upload its target.
-    paths = {name: str(path) if _is_file(path := folder / file) else "" for name, file in files.items()}
+    paths = {
+        name: str(path) if _is_file(path := folder / file) else "" for name, file in files.items()
+    }
     counts = report.counts if report is not None else NO_CASES
     graded = sum(report.statistics.histogram) if report is not None else 0
     return {

@@ -31,8 +31,9 @@ CommentMode = Literal["auto", "always", "never"]
 HistoryMode = Literal["off", "read", "write"]
 
 MAX_ANNOTATIONS: Mapping[Level, int] = {"error": 9, "warning": 9, "notice": 7}
-"""The tenth error is the runner's own, for the failed step. Three notices are reserved: one counts what is not shown,
-the others explain a missing check run and a missing comment."""
+"""The tenth error is the runner's own, for the failed step. Three notices are reserved: one counts
+what is not shown, the others explain a missing check run and a missing comment.
+"""
 MAX_MESSAGE = 4_000
 """Characters; the runner cuts messages after 4,096."""
 MAX_SUMMARY_BYTES = 1_000_000
@@ -45,7 +46,9 @@ class Publication(Struct, frozen=True):
     annotations: Iterable[Annotation]
     """The most important first."""
     text: Callable[[int, PastRun | None], str]
-    """Returns Markdown of at most so many characters, and compares with the last run, if there was one."""
+    """Returns Markdown of at most so many characters, and compares with the last run, if there was
+    one.
+    """
     outputs: Mapping[str, str]
     run: PastRun
     is_part: bool
@@ -84,8 +87,9 @@ async def publish(
 ) -> tuple[str, str | None]:
     """Write the summary and the outputs, create the check run, and comment.
 
-    Returns the text of a first comment, and the address of the comment if one was written. `say` prints commands to the
-    runner, including a notice if GitHub refuses something. Raises OSError if the runner's files cannot be written.
+    Returns the text of a first comment, and the address of the comment if one was written. `say`
+    prints commands to the runner, including a notice if GitHub refuses something. Raises OSError if
+    the runner's files cannot be written.
     """
     redactor = _redactor(token or "")
 
@@ -95,20 +99,33 @@ async def publish(
     shown = [*selected(publication.annotations, options.annotations)]
     if options.check and not publication.is_part:
         check = Check(
-            options.key, publication.conclusion, text(MAX_SUMMARY), _redacted(shown, redactor), workflow.run_url
+            options.key,
+            publication.conclusion,
+            text(MAX_SUMMARY),
+            _redacted(shown, redactor),
+            workflow.run_url,
         )
         try:
             await _create_check(check, workflow, token, environment)
             shown = [each for each in shown if each.path is None]
         except NotPublished as problem:
-            say(annotation_command(Annotation("notice", "No check run", f"{problem}; annotations are limited to ten")))
+            say(
+                annotation_command(
+                    Annotation(
+                        "notice", "No check run", f"{problem}; annotations are limited to ten"
+                    )
+                )
+            )
     for each in limited(shown):
         say(redactor.text(annotation_command(each)))
     if options.summary is not None:
         begun = options.summary.stat().st_size if options.summary.exists() else 0
         _append(options.summary, summary(text, begun))
     if options.outputs is not None:
-        _append(options.outputs, outputs(publication.outputs, options.delimiter).encode("utf-8", "surrogateescape"))
+        _append(
+            options.outputs,
+            outputs(publication.outputs, options.delimiter).encode("utf-8", "surrogateescape"),
+        )
     comment = Comment(options.key, text, publication.run, workflow)
     url = None
     try:
@@ -125,7 +142,9 @@ async def publish(
     return comment.text(None), url
 
 
-async def _create_check(check: Check, workflow: Workflow, token: str | None, environment: Environment) -> None:
+async def _create_check(
+    check: Check, workflow: Workflow, token: str | None, environment: Environment
+) -> None:
     if not workflow.shown_commit:
         raise NotPublished("the commit is unknown")
     from agentv_ci.github.check_posting import create_check
@@ -133,7 +152,9 @@ async def _create_check(check: Check, workflow: Workflow, token: str | None, env
     await create_check(check, workflow, _required(token, workflow), environment)
 
 
-async def _comment(comment: Comment, workflow: Workflow, token: str | None, environment: Environment) -> str:
+async def _comment(
+    comment: Comment, workflow: Workflow, token: str | None, environment: Environment
+) -> str:
     if not workflow.is_of_pull_request:
         raise NotPublished("this run does not belong to a pull request")
     # httpx loads slowly, and many runs do not comment.
@@ -167,8 +188,14 @@ def limited(annotations: Iterable[Annotation]) -> Iterator[Annotation]:
         if seen[each.level] <= MAX_ANNOTATIONS[each.level]:
             yield replace(each, message=shortened(each.message, MAX_MESSAGE))
     excess = {level: number - MAX_ANNOTATIONS[level] for level, number in seen.items()}
-    if more := ", ".join(counted(number, f"more {level}") for level, number in excess.items() if number > 0):
-        yield Annotation("notice", "Some annotations are not shown", f"{more}: see the job summary and the reports")
+    if more := ", ".join(
+        counted(number, f"more {level}") for level, number in excess.items() if number > 0
+    ):
+        yield Annotation(
+            "notice",
+            "Some annotations are not shown",
+            f"{more}: see the job summary and the reports",
+        )
 
 
 def summary(text: Callable[[int], str], before: int) -> bytes:
@@ -198,7 +225,10 @@ def _redactor(token: str) -> Redactor:
 def _redacted(annotations: Iterable[Annotation], redactor: Redactor) -> list[Annotation]:
     """Return the annotations that a check run can show, which need a path."""
     shown = islice((each for each in annotations if each.path is not None), MAX_SHOWN)
-    return [replace(each, title=redactor.text(each.title), message=redactor.text(each.message)) for each in shown]
+    return [
+        replace(each, title=redactor.text(each.title), message=redactor.text(each.message))
+        for each in shown
+    ]
 
 
 def _append(path: Path, content: bytes) -> None:

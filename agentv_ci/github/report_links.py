@@ -23,7 +23,9 @@ def reports_in_workflow(
     workflow = read_workflow(variables)
     # Shared by all steps of a job.
     summary = variables.get("GITHUB_STEP_SUMMARY")
-    return Reports(files, links_of(workflow), frozenset({cwd / summary} if summary else ()), plugins, proof)
+    return Reports(
+        files, links_of(workflow), frozenset({cwd / summary} if summary else ()), plugins, proof
+    )
 
 
 def links_of(workflow: Workflow | None) -> Links:

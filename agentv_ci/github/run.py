@@ -58,7 +58,9 @@ def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     left = [path for name in FILES if (path := folder / name).is_symlink() or path.exists()]
     if left and folder / action.RUN not in left:
-        raise UsageError(f"refusing to overwrite '{left[0]}': it is not from an earlier run", hint=OWN_FOLDER)
+        raise UsageError(
+            f"refusing to overwrite '{left[0]}': it is not from an earlier run", hint=OWN_FOLDER
+        )
     for path in left:
         if path.resolve() in inputs:
             raise UsageError(f"refusing to overwrite '{path}': it is an input", hint=OWN_FOLDER)
@@ -89,7 +91,12 @@ def this_use(environ: Mapping[str, str]) -> str | None:
 
 
 def action_run(
-    exit_code: int, *, root: Path, validate_only: bool = False, reason: str | None = None, hint: str | None = None
+    exit_code: int,
+    *,
+    root: Path,
+    validate_only: bool = False,
+    reason: str | None = None,
+    hint: str | None = None,
 ) -> ActionRun:
     """Return the record of a run from its exit code."""
     verdict = VERDICTS.get(exit_code, "error")
@@ -123,7 +130,10 @@ def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[FileDiagnosti
     by_path: dict[str, list[Diagnostic]] = {}
     for each in diagnostics:
         by_path.setdefault(str(each.path), []).append(each)
-    return [FileDiagnostics(Path(path), root, None, tuple(own), without_targets=False) for path, own in by_path.items()]
+    return [
+        FileDiagnostics(Path(path), root, None, tuple(own), without_targets=False)
+        for path, own in by_path.items()
+    ]
 
 
 def _write(path: Path, document: BaseModel) -> None:

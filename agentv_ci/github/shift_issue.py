@@ -38,7 +38,9 @@ class KeptIssue(Struct, frozen=True):
 async def keep_issue(
     text: str, shifts: Collection[str], workflow: Workflow, token: str, environment: Environment
 ) -> KeptIssue:
-    """Open the issue of a workflow or bring it up to date; close it if there is no shift. Raises NotPublished.
+    """Open the issue of a workflow or bring it up to date; close it if there is no shift.
+
+    Raises NotPublished.
 
     `shifts` are ids of the shifts: hexadecimal digits.
     """
@@ -50,14 +52,18 @@ async def keep_issue(
     async def work(api: Api) -> KeptIssue:
         own = await _own_issues(api, path, marker, workflow, "open")
         if not own:
-            if is_over or _are_dismissed(shifts, await _own_issues(api, path, marker, workflow, "closed")):
+            if is_over or _are_dismissed(
+                shifts, await _own_issues(api, path, marker, workflow, "closed")
+            ):
                 return KeptIssue("nothing")
             created: JsonObject = {"title": TITLE, "body": body, "labels": [LABEL]}
             return KeptIssue("opened", address_of(await api.ask("POST", path, created)))
         first, *others = own
         closed: JsonObject = {"state": "closed", "state_reason": "completed"}
         for each in others:  # two runs at the same time may both have opened one
-            await api.ask("PATCH", _path(path, each), {"body": f"{marker}\nThere are two.\n", **closed})
+            await api.ask(
+                "PATCH", _path(path, each), {"body": f"{marker}\nThere are two.\n", **closed}
+            )
         changed = {"body": body, **(closed if is_over else {})}
         url = address_of(await api.ask("PATCH", _path(path, first), changed))
         return KeptIssue("closed" if is_over else "updated", url)
@@ -80,7 +86,11 @@ async def _own_issues(
 ) -> list[JsonObject]:
     """Return the issues with the marker that this token's owner has written, the oldest first."""
     query = {"state": state, "labels": LABEL, "direction": "asc"}
-    found = [each async for each in api.pages(path, query) if (text_at(each, "body") or "").startswith(marker)]
+    found = [
+        each
+        async for each in api.pages(path, query)
+        if (text_at(each, "body") or "").startswith(marker)
+    ]
     if not found:
         return []
     author = await author_of(api, workflow)

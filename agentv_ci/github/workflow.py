@@ -15,14 +15,18 @@ from agentv_ci.base.json_access import count_at, read_json, text_at, value_at
 from agentv_ci.contracts.base import JsonValue
 
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
-"""Events whose workflows have secrets and a token with write access even if an outsider caused them."""
+"""Events whose workflows have secrets and a token with write access even if an outsider caused
+them.
+"""
 _PULL_REQUEST = re.compile(r"refs/pull/(\d{1,18})/", re.ASCII)
 _WORKFLOW = re.compile(r"\.github/workflows/([\w.-]+\.ya?ml)(?:@|\Z)", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 OF_PULL_REQUESTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
 """Events of pull requests; those from forks have no secrets."""
 OF_BRANCHES = frozenset({"push", "create", "deployment", "deployment_status"})
-"""More events without secrets if Dependabot causes them (GitHub Docs, "Dependabot on GitHub Actions")."""
+"""More events without secrets if Dependabot causes them (GitHub Docs, "Dependabot on GitHub
+Actions").
+"""
 OF_CHANGES = OF_PULL_REQUESTS | {"pull_request_target", "merge_group"}
 """Events of what is to be merged, and may have changed any file."""
 OF_BRANCH_ITSELF = frozenset({"push", "schedule", "workflow_dispatch"})
@@ -69,7 +73,9 @@ class Workflow(Struct, frozen=True):
     is_of_pull_request: bool
     """Whether there is a pull request to comment on."""
     is_contradictory: bool = False
-    """Whether the event's payload, a file that agents can write, names another pull request than the runner."""
+    """Whether the event's payload, a file that agents can write, names another pull request than
+    the runner.
+    """
     base_branch: str | None = None
     """The branch that a change is to be merged into, if this is a run of a change."""
     branch: str | None = None
@@ -117,7 +123,10 @@ class Workflow(Struct, frozen=True):
 
 
 def read_workflow(environ: Mapping[str, str]) -> Workflow | None:
-    """Return the workflow that the environment and the event's payload describe; None outside GitHub Actions."""
+    """Return the workflow that the environment and the event's payload describe.
+
+    None outside GitHub Actions.
+    """
     if environ.get("GITHUB_ACTIONS") != "true":
         return None
     path = environ.get("GITHUB_EVENT_PATH")
@@ -135,7 +144,10 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
     name, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
     ref = _PULL_REQUEST.match(environ.get("GITHUB_REF", ""))
     number = count_at(event, "pull_request", "number")
-    branches = (text_at(event, "pull_request", "base", "ref"), text_at(event, "repository", "default_branch"))
+    branches = (
+        text_at(event, "pull_request", "base", "ref"),
+        text_at(event, "repository", "default_branch"),
+    )
     return Workflow(
         event=name,
         repository=environ.get("GITHUB_REPOSITORY", ""),
@@ -144,7 +156,9 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
         graphql_url=environ.get("GITHUB_GRAPHQL_URL") or f"{api}/graphql",
         commit=commit if _COMMIT.fullmatch(commit) else "",
         name=environ.get("GITHUB_WORKFLOW", ""),
-        file=_file(text_at(event, "workflow_run", "path") or environ.get("GITHUB_WORKFLOW_REF", "")),
+        file=_file(
+            text_at(event, "workflow_run", "path") or environ.get("GITHUB_WORKFLOW_REF", "")
+        ),
         job=environ.get("GITHUB_JOB", ""),
         run_id=_number(environ.get("GITHUB_RUN_ID")),
         run_attempt=_number(environ.get("GITHUB_RUN_ATTEMPT")),
@@ -182,7 +196,9 @@ def _head(name: str, event: JsonValue) -> Head | None:
         repository = value_at(head, "repo")
     if sha is None or not _COMMIT.fullmatch(sha):
         return None
-    return Head(sha, text_at(repository, "full_name"), text_at(repository, "owner", "login"), branch)
+    return Head(
+        sha, text_at(repository, "full_name"), text_at(repository, "owner", "login"), branch
+    )
 
 
 def _file(path: str) -> str:
@@ -192,4 +208,8 @@ def _file(path: str) -> str:
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 19 else 0
+    return (
+        int(text)
+        if text is not None and text.isascii() and text.isdigit() and len(text) < 19
+        else 0
+    )

@@ -23,7 +23,9 @@ def has_unevaluated(schema: JsonValue) -> bool:
     """Whether a schema has `unevaluatedProperties` or `unevaluatedItems`."""
     match schema:
         case dict():
-            return not schema.keys().isdisjoint(UNEVALUATED) or any(map(has_unevaluated, schema.values()))
+            return not schema.keys().isdisjoint(UNEVALUATED) or any(
+                map(has_unevaluated, schema.values())
+            )
         case list():
             return any(map(has_unevaluated, schema))
         case _:

@@ -48,7 +48,9 @@ def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
         raise CannotCheck(f"unresolved reference in the schema: {error.ref}") from error
     except (RecursionError, OverflowError, ValueError, re.error, UnknownType) as error:
         # Endless schemas, invalid patterns and types, numbers beyond float.
-        raise CannotCheck(f"cannot check the answer with the schema: {type(error).__name__}: {error}") from error
+        raise CannotCheck(
+            f"cannot check the answer with the schema: {type(error).__name__}: {error}"
+        ) from error
     except BaseException as error:
         # rpds, the maps of jsonschema, panics on a stack overflow.
         if type(error).__module__ != "pyo3_runtime":
@@ -82,14 +84,18 @@ def _bounded(dialect: type[Validator]) -> type[Validator]:
     }
     standard = Draft202012Validator.VALIDATORS
     # Keywords that a dialect lacks or defines differently stay: a draft-03 type may be a schema.
-    shared = {name: check for name, check in own.items() if dialect.VALIDATORS.get(name) is standard[name]}
+    shared = {
+        name: check for name, check in own.items() if dialect.VALIDATORS.get(name) is standard[name]
+    }
     bounded: type[Validator] = validators.extend(dialect, shared)  # type: ignore[no-untyped-call]  # by the stubs
 
     def evolve(validator: Validator, **changes: object) -> Validator:
-        # Otherwise a subschema with $schema, such as each part of a bundle, would get the library's own dialect.
+        # Otherwise a subschema with $schema, such as each part of a bundle, would get the library's
+        # own dialect.
         schema = changes.get("schema", validator.schema)
         chosen = _bounded(validators.validator_for(schema, default=type(validator)))  # type: ignore[arg-type]  # a schema
-        given = {field.alias: getattr(validator, field.name) for field in fields(type(validator)) if field.init}  # type: ignore[arg-type]  # its classes are made with attrs
+        attributes = fields(type(validator))  # type: ignore[arg-type]  # made with attrs
+        given = {field.alias: getattr(validator, field.name) for field in attributes if field.init}
         return chosen(**given | changes)
 
     setattr(bounded, "evolve", evolve)  # noqa: B010  # the protocol declares methods only
@@ -101,7 +107,11 @@ class _Descends(Protocol):
     """Methods of a validator that its protocol does not declare."""
 
     def descend(
-        self, instance: JsonValue, schema: JsonValue, path: str | None = None, schema_path: str | None = None
+        self,
+        instance: JsonValue,
+        schema: JsonValue,
+        path: str | None = None,
+        schema_path: str | None = None,
     ) -> Iterator[ValidationError]:
         """Yield the violations of a part of the value."""
         ...
@@ -125,7 +135,9 @@ def _check_type(
         yield ValidationError(f"{_QUOTES.repr(value)} is not of type {', '.join(map(repr, names))}")
 
 
-def _check_multiple(_: _Descends, factor: float, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
+def _check_multiple(
+    _: _Descends, factor: float, value: JsonValue, __: JsonObject
+) -> Iterator[ValidationError]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return
     digits = [str(value), str(factor)]
@@ -137,7 +149,9 @@ def _check_multiple(_: _Descends, factor: float, value: JsonValue, __: JsonObjec
         yield ValidationError(f"{value!r} is not a multiple of {factor!r}")
 
 
-def _check_unique(_: _Descends, unique: JsonValue, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
+def _check_unique(
+    _: _Descends, unique: JsonValue, value: JsonValue, __: JsonObject
+) -> Iterator[ValidationError]:
     if unique and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
         yield ValidationError(f"{value!r} has non-unique elements")
 
@@ -157,7 +171,9 @@ def _identity(value: JsonValue) -> Hashable:
             return value
 
 
-def _check_pattern(_: _Descends, pattern: str, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
+def _check_pattern(
+    _: _Descends, pattern: str, value: JsonValue, __: JsonObject
+) -> Iterator[ValidationError]:
     if isinstance(value, str) and not pattern_occurs(pattern, value):
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
@@ -179,7 +195,9 @@ def _check_additional_properties(
     assert isinstance(patterns, dict)
     items = value.items() if isinstance(value, dict) else ()
     extra = {
-        key: item for key, item in items if key not in known and not any(pattern_occurs(each, key) for each in patterns)
+        key: item
+        for key, item in items
+        if key not in known and not any(pattern_occurs(each, key) for each in patterns)
     }
     if isinstance(additional, dict):
         for key, item in extra.items():

@@ -1,6 +1,7 @@
 """References of an author's JSON Schema: followed across files, and bundled into one document.
 
-A door to referencing. Nothing is downloaded: a reference is inside the schema or to a file in the repository.
+A door to referencing. Nothing is downloaded: a reference is inside the schema or to a file in the
+repository.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class UnresolvedRef(Exception):
 
 
 def bad_ref(schema: JsonValue, place: Path, read: Read) -> str | None:
-    """Return the problem of the first unresolved reference of a valid schema or of its files; None without one.
+    """Return the problem of the first unresolved reference of a valid schema or of its files.
+
+    None without one.
 
     `place` is the file that contains the schema: references to other files are relative to it.
     """
@@ -132,7 +135,9 @@ class _Document(Struct):
     def anchor(self) -> str | None:
         """The anchor of the document, if its `$id` is `#name`, as in older dialects."""
         contents = self.resource.contents
-        given = contents.get(self.id_keyword) if isinstance(contents, dict) and self.is_legacy else None
+        given = (
+            contents.get(self.id_keyword) if isinstance(contents, dict) and self.is_legacy else None
+        )
         return given[1:] if isinstance(given, str) and given.startswith("#") else None
 
 
@@ -147,7 +152,9 @@ class _Explorer:
         # attrs removes the underscore from the argument.
         empty = Registry[JsonValue](retrieve=self._retrieve)  # type: ignore[call-arg]
         # Otherwise every lookup crawls it again.
-        self._registry: Registry[JsonValue] = empty.with_resource(self._start, _resource(schema, self._dialect)).crawl()
+        self._registry: Registry[JsonValue] = empty.with_resource(
+            self._start, _resource(schema, self._dialect)
+        ).crawl()
         self._documents: dict[str, _Document] = {}
         self._waiting: list[tuple[_Document, Resource[JsonValue], Resolver, str]] = []
 
@@ -184,11 +191,15 @@ class _Explorer:
         for inner in resource.subresources():
             own = base
             if inner.id():
-                own = document.resources[id(inner.contents)] = urldefrag(urljoin(base, inner.id() or "")).url
+                own = document.resources[id(inner.contents)] = urldefrag(
+                    urljoin(base, inner.id() or "")
+                ).url
                 self._documents.setdefault(own, document)
             self._register(document, inner, own)
 
-    def _walk(self, document: _Document, resource: Resource[JsonValue], resolver: Resolver, base: str) -> None:
+    def _walk(
+        self, document: _Document, resource: Resource[JsonValue], resolver: Resolver, base: str
+    ) -> None:
         contents = resource.contents
         if id(contents) in document.seen:
             return
@@ -209,7 +220,9 @@ class _Explorer:
         if url in self._documents or urlsplit(url).scheme == "file":
             document = self._document(url)
             base = document.bases.get(id(target.contents), url)
-            self._waiting.append((document, _resource_of(target.contents, document.dialect), target.resolver, base))
+            self._waiting.append(
+                (document, _resource_of(target.contents, document.dialect), target.resolver, base)
+            )
 
     def _look_up(self, document: _Document, keyword: str, ref: str, resolver: Resolver) -> Resolved:
         try:
@@ -227,7 +240,10 @@ def _assembled(root: _Document, others: list[_Document], name: str) -> JsonObjec
     documents = [root, *others]
     names = _names(documents, name)
     anchors = {
-        url: document.anchor for document in documents for url in (document.uri, document.base) if document.anchor
+        url: document.anchor
+        for document in documents
+        for url in (document.uri, document.base)
+        if document.anchor
     }
     whole = _renamed(root, names, anchors)
     keyword = "definitions" if root.is_legacy else "$defs"
@@ -247,11 +263,17 @@ def _names(documents: list[_Document], prefix: str) -> Mapping[str, str]:
             name = document.base
         names[document.uri] = names[document.base] = name
         inner = dict.fromkeys(document.resources.values())
-        names |= {url: f"{prefix}:{index}:{number}" for number, url in enumerate(inner, 1) if _file_of(url)}
+        names |= {
+            url: f"{prefix}:{index}:{number}"
+            for number, url in enumerate(inner, 1)
+            if _file_of(url)
+        }
     return names
 
 
-def _renamed(document: _Document, names: Mapping[str, str], anchors: Mapping[str, str]) -> JsonObject:
+def _renamed(
+    document: _Document, names: Mapping[str, str], anchors: Mapping[str, str]
+) -> JsonObject:
     """Return a document with its new `$id` and rewritten references."""
     whole = _rewritten(document.resource.contents, document, names, anchors)
     head: JsonObject = {"$schema": document.dialect, document.id_keyword: names[document.uri]}

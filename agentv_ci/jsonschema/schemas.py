@@ -72,7 +72,9 @@ def text(name: SchemaName) -> str:
     """Return the text of a published schema: from the wheel, else from the checkout."""
     here = Path(__file__).parent.parent
     shipped = here / "published" / f"{name}.schema.json"
-    return (shipped if shipped.exists() else here.parent / "schemas" / shipped.name).read_text("utf-8")
+    return (shipped if shipped.exists() else here.parent / "schemas" / shipped.name).read_text(
+        "utf-8"
+    )
 
 
 @cache

@@ -36,14 +36,18 @@ class Violation(Struct, frozen=True):
     pointer: Pointer
     """To the value; for `required` and `unknown` the last step is the key."""
     expected: tuple[JsonValue, ...]
-    """Type names, allowed values, known keys, spellings of what is missing, or the keyword's value."""
+    """Type names, allowed values, known keys, spellings of what is missing, or the keyword's value.
+    """
     found: JsonValue
     message: str
     """The validator's message, for keywords without a better one."""
 
 
 def violations(name: SchemaName, instance: JsonValue) -> list[Violation]:
-    """Return the violations of a published schema, at most MOST_EXPLAINED; for unions, those of the intended branch."""
+    """Return the violations of a published schema, at most MOST_EXPLAINED.
+
+    For unions, those of the intended branch.
+    """
     explained = (_explain(error, ()) for error in _validator(name).iter_errors(instance))
     return list(islice(chain.from_iterable(explained), MOST_EXPLAINED))
 
@@ -113,7 +117,10 @@ def _explain_unknown(
     schema: Mapping[str, JsonObject], found: JsonObject, pointer: Pointer, message: str
 ) -> Iterator[Violation]:
     patterns = [*schema.get("patternProperties", {})]
-    known = (*schema.get("properties", {}), *(name for pattern in patterns for name in _alternatives(pattern)))
+    known = (
+        *schema.get("properties", {}),
+        *(name for pattern in patterns for name in _alternatives(pattern)),
+    )
     for key, value in found.items():
         if key not in known and not any(re.search(pattern, key) for pattern in patterns):
             yield Violation("unknown", (*pointer, key), known, value, message)
@@ -130,7 +137,9 @@ def _explain_choice(error: ValidationError, pointer: Pointer) -> Iterator[Violat
     fields = vars(error)
     choices, found = fields["validator_value"], fields["instance"]
     if spellings := _spellings(choices):
-        yield Violation("required", (*pointer, spellings[0]), tuple(spellings), found, error.message)
+        yield Violation(
+            "required", (*pointer, spellings[0]), tuple(spellings), found, error.message
+        )
         return
     branches: dict[int, list[ValidationError]] = {}
     for each in error.context or ():
@@ -142,7 +151,10 @@ def _explain_choice(error: ValidationError, pointer: Pointer) -> Iterator[Violat
             yield from _explain(each, pointer)
         return
     types = dict.fromkeys(
-        str(vars(each)["validator_value"]) for found in meant for each in found if _is_wrong_type(each)
+        str(vars(each)["validator_value"])
+        for found in meant
+        for each in found
+        if _is_wrong_type(each)
     )
     yield Violation("type", pointer, tuple(types), found, error.message)
 
@@ -166,4 +178,6 @@ def _spellings(branches: JsonValue) -> list[str]:
 def _is_never_meant(branch: JsonValue) -> bool:
     """Whether a branch is for environment references, for plugins, or for older names."""
     patterns = (ENVIRONMENT_REFERENCE, PLUGIN_NAME)
-    return isinstance(branch, dict) and (branch.get("pattern") in patterns or "deprecated" in branch)
+    return isinstance(branch, dict) and (
+        branch.get("pattern") in patterns or "deprecated" in branch
+    )

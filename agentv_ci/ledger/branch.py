@@ -1,7 +1,7 @@
 """A ledger in a branch of git that holds nothing else.
 
-With a remote `origin`, the branch is the remote's: it is fetched before it is read, and pushed with what is added.
-Without one it is a local branch.
+With a remote `origin`, the branch is the remote's: it is fetched before it is read, and pushed with
+what is added. Without one it is a local branch.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class _File(Struct, frozen=True):
 PLAIN = "100644 blob"
 
 
-async def read_branch(folder: Path, branch: str, environment: Environment, since: date | None = None) -> Ledger:
+async def read_branch(
+    folder: Path, branch: str, environment: Environment, since: date | None = None
+) -> Ledger:
     """Return the ledger in a branch of the repository of a folder; raises LedgerUnavailable."""
     git = Git(folder, environment.variables)
     tip = await _tip(git, branch)
@@ -72,7 +74,11 @@ async def read_branch(folder: Path, branch: str, environment: Environment, since
     await _fetch_missing(git, tip)
     found = await git.run("ls-tree", "-r", "-l", "-z", "--full-tree", tip.commit)
     damaged: list[Damage] = []
-    files = [each for each in _files(found) if FILE_NAME.fullmatch(each.path) and is_in_range(each.path, since)]
+    files = [
+        each
+        for each in _files(found)
+        if FILE_NAME.fullmatch(each.path) and is_in_range(each.path, since)
+    ]
     usable = [each for each in files if _is_usable(each, damaged)]
     with TemporaryDirectory() as scratch:
         contents = Path(scratch) / "contents"
@@ -84,14 +90,21 @@ async def read_branch(folder: Path, branch: str, environment: Environment, since
 
 
 async def _fetch_missing(git: Git, tip: Tip) -> None:
-    """Fetch what a partial clone lacks of a ledger, which git would ask for file by file; raises LedgerUnavailable."""
-    if (await git.attempt("config", "--type=bool", "--get", f"remote.{REMOTE}.promisor")).stdout.strip() != "true":
+    """Fetch what a partial clone lacks of a ledger, which git would ask for file by file.
+
+    Raises LedgerUnavailable.
+    """
+    if (
+        await git.attempt("config", "--type=bool", "--get", f"remote.{REMOTE}.promisor")
+    ).stdout.strip() != "true":
         return
     tree = f"{tip.commit}^{{tree}}"
     listed = await git.run("rev-list", "--objects", "--missing=print", "--no-object-names", tree)
     if missing := [line[1:] for line in listed.splitlines() if line.startswith("?")]:
         wanted = "".join(f"{each}\n" for each in missing)
-        await git.run("fetch", *QUIETLY, "--filter=blob:none", "--stdin", REMOTE, stdin=wanted.encode())
+        await git.run(
+            "fetch", *QUIETLY, "--filter=blob:none", "--stdin", REMOTE, stdin=wanted.encode()
+        )
 
 
 def _files(listed: str) -> Iterator[_File]:
@@ -111,7 +124,9 @@ def _is_usable(file: _File, damaged: list[Damage]) -> bool:
     return False
 
 
-def _runs(files: Sequence[_File], contents: IO[bytes], damaged: list[Damage]) -> Iterator[LedgerRun]:
+def _runs(
+    files: Sequence[_File], contents: IO[bytes], damaged: list[Damage]
+) -> Iterator[LedgerRun]:
     """Yield runs from the output of `git cat-file --batch`: a line with the size, the content, and a line break."""
     for each in files:
         *_, size = contents.readline().split()
@@ -123,17 +138,23 @@ def _runs(files: Sequence[_File], contents: IO[bytes], damaged: list[Damage]) ->
             yield run
 
 
-async def add_to_branch(folder: Path, branch: str, files: Mapping[str, bytes], environment: Environment) -> list[str]:
+async def add_to_branch(
+    folder: Path, branch: str, files: Mapping[str, bytes], environment: Environment
+) -> list[str]:
     """Add the runs that a branch does not have, and return their paths in it.
 
-    The work tree, the index and HEAD stay as they are. If another writer is faster, it is tried again on top of what
-    that one has added. Raises LedgerUnavailable.
+    The work tree, the index and HEAD stay as they are. If another writer is faster, it is tried
+    again on top of what that one has added. Raises LedgerUnavailable.
     """
     git = Git(folder, environment.variables)
     before, in_vain, done = "", 0, None
     for _ in range(MAX_TRIES):
         tip = await _tip(git, branch)
-        known = await git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", tip.commit) if tip.commit else ""
+        known = (
+            await git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", tip.commit)
+            if tip.commit
+            else ""
+        )
         new = sorted(files.keys() - {*known.split("\0")})
         if not new:
             return []
@@ -193,7 +214,9 @@ async def _refuse_current(git: Git, local: str) -> None:
 
 async def _commit_of(git: Git, ref: str) -> str:
     """Return the commit of a ref; empty if it does not exist."""
-    return (await git.attempt("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")).stdout.strip()
+    return (
+        await git.attempt("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+    ).stdout.strip()
 
 
 async def _move(git: Git, branch: str, tip: Tip, commit: str) -> ProcessResult:
@@ -220,9 +243,13 @@ async def _commit(git: Git, tip: Tip, files: Mapping[str, bytes], environment: E
         tree = (await git.run("write-tree", index=index)).strip()
     parent = ("-p", tip.commit) if tip.commit else ()
     date_at = f"{environment.now():%Y-%m-%dT%H:%M:%S%z}"
-    dated = Git(git.folder, {**git.variables, "GIT_AUTHOR_DATE": date_at, "GIT_COMMITTER_DATE": date_at})
+    dated = Git(
+        git.folder, {**git.variables, "GIT_AUTHOR_DATE": date_at, "GIT_COMMITTER_DATE": date_at}
+    )
     runs = sum(path != "README.md" for path in files)
-    return (await dated.run("commit-tree", tree, *parent, "-m", f"Add {counted(runs, 'run')}")).strip()
+    return (
+        await dated.run("commit-tree", tree, *parent, "-m", f"Add {counted(runs, 'run')}")
+    ).strip()
 
 
 async def _blobs(git: Git, files: Mapping[str, bytes], scratch: Path) -> dict[str, str]:

@@ -12,7 +12,10 @@ from agentv_ci.ledger.lines import FILE_NAME, MAX_FILE_BYTES, in_order, is_in_ra
 
 
 def add_to_folder(folder: Path, files: Mapping[str, bytes]) -> list[str]:
-    """Write the runs that the folder does not have, and return their paths in it; raises OSError."""
+    """Write the runs that the folder does not have, and return their paths in it.
+
+    Raises OSError.
+    """
     new = [path for path in files if not (folder / path).exists()]
     for path in new:
         write_whole(folder / path, lambda file, path=path: file.write(files[path]))  # type: ignore[misc]  # bound

@@ -25,7 +25,9 @@ class Git(Struct, frozen=True):
     variables: Mapping[str, str]
     """The environment; credentials are those that git is configured with."""
 
-    async def run(self, *words: str, stdin: bytes = b"", index: Path | None = None, out: Path | None = None) -> str:
+    async def run(
+        self, *words: str, stdin: bytes = b"", index: Path | None = None, out: Path | None = None
+    ) -> str:
         """Return what a command prints; raises LedgerUnavailable if it fails.
 
         `index` is used instead of the repository's; with `out`, the output goes to that file.
@@ -38,7 +40,10 @@ class Git(Struct, frozen=True):
     async def attempt(
         self, *words: str, stdin: bytes = b"", index: Path | None = None, out: Path | None = None
     ) -> ProcessResult:
-        """Run a command that may fail; raises LedgerUnavailable if it cannot start or takes too long."""
+        """Run a command that may fail.
+
+        Raises LedgerUnavailable if it cannot start or takes too long.
+        """
         command = git_command("-C", str(self.folder), *words, settings=SETTINGS)
         # Output is kept in memory up to a limit.
         redirected = ("/bin/sh", "-c", f"exec {shlex.join(command)} > {shlex.quote(str(out))}")

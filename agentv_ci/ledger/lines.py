@@ -14,8 +14,12 @@ from agentv_ci.base.text import on_one_line, shortened
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, Damage, LedgerLine, LedgerRun, RunLine
 
-FILE_NAME = re.compile(r"(?P<month>[0-9]{4}-[0-9]{2})/[0-9]{8}T[0-9]{6}Z-[0-9a-f]{12}\.jsonl", re.ASCII)
-"""The path of a run in a ledger: a folder for each month, and a file with the time and the id of the run."""
+FILE_NAME = re.compile(
+    r"(?P<month>[0-9]{4}-[0-9]{2})/[0-9]{8}T[0-9]{6}Z-[0-9a-f]{12}\.jsonl", re.ASCII
+)
+"""The path of a run in a ledger: a folder for each month, and a file with the time and the id of
+the run.
+"""
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024
 
@@ -27,7 +31,9 @@ class _Versioned(Struct):
     schema_version: int
 
 
-def file_of(cases: Sequence[CaseLine], *, time: datetime, commit: str | None, run_url: str | None) -> tuple[str, bytes]:
+def file_of(
+    cases: Sequence[CaseLine], *, time: datetime, commit: str | None, run_url: str | None
+) -> tuple[str, bytes]:
     """Return the path and content of a run: the same for the same cases and time, so that it is added only once."""
     ended = time.astimezone(UTC).replace(microsecond=0)
     lines = [_encode(case) for case in cases]
@@ -66,7 +72,9 @@ def read_run(path: str, content: bytes, damaged: list[Damage]) -> LedgerRun | No
         if cases.setdefault(case.key, case) is not case:
             damaged.append(Damage(f"{path}:{number}", "is of a case that this run has already"))
     if head.cases != len(lines) - 1:
-        damaged.append(Damage(path, f"has {len(lines) - 1} cases; its first line says {head.cases}"))
+        damaged.append(
+            Damage(path, f"has {len(lines) - 1} cases; its first line says {head.cases}")
+        )
     return LedgerRun(head, tuple(cases.values()))
 
 
@@ -110,7 +118,9 @@ def _case(line: bytes) -> CaseLine:
         raise ValueError("does not describe a case")  # noqa: TRY004  # what is wrong is the line
     is_ordered = case.passed + case.crashed <= case.graded <= case.trials
     if not is_ordered or (case.score is None) == (case.graded > 0):
-        raise ValueError("contradicts itself: passed + crashed ≤ graded ≤ trials, and a score if any are graded")
+        raise ValueError(
+            "contradicts itself: passed + crashed ≤ graded ≤ trials, and a score if any are graded"
+        )
     return case
 
 
@@ -123,11 +133,18 @@ def _line(line: bytes) -> LedgerLine:
         raise ValueError("is nested too deep") from error
     except (DecodeError, UnicodeError) as error:
         # The message may quote the line.
-        raise ValueError(f"is not a line of a ledger: {shortened(on_one_line(str(error)), 120)}") from error
+        raise ValueError(
+            f"is not a line of a ledger: {shortened(on_one_line(str(error)), 120)}"
+        ) from error
     return decoded
 
 
 def in_order(runs: Iterator[LedgerRun], since: date | None) -> tuple[LedgerRun, ...]:
     """Return runs since a day, the oldest first."""
     first = since.isoformat() if since is not None else ""
-    return tuple(sorted((run for run in runs if run.head.time >= first), key=lambda run: (run.head.time, run.head.run)))
+    return tuple(
+        sorted(
+            (run for run in runs if run.head.time >= first),
+            key=lambda run: (run.head.time, run.head.run),
+        )
+    )

@@ -21,7 +21,9 @@ from ruamel.yaml.events import (
 
 try:
     from ruamel.yaml import CParser  # type: ignore[attr-defined]  # needs the C extension
-except ImportError:  # pragma: no cover  # the wheel of ruamel.yaml.clib does not exist for this platform
+except (
+    ImportError
+):  # pragma: no cover  # the wheel of ruamel.yaml.clib does not exist for this platform
     CParser = None
 
 
@@ -96,11 +98,16 @@ _IN_FULL: Mapping[type[RawEvent], type[Any]] = {
 }
 
 if CParser is not None:
-    vars(sys.modules[CParser.__module__]).update({full.__name__: raw for raw, full in _IN_FULL.items()})
+    vars(sys.modules[CParser.__module__]).update(
+        {full.__name__: raw for raw, full in _IN_FULL.items()}
+    )
 
 
 def c_parser(text: str) -> Callable[[], Any] | None:
-    """Return the C parser's function for the next event, raw where possible; None without the C extension."""
+    """Return the C parser's function for the next event, raw where possible.
+
+    None without the C extension.
+    """
     return CParser(text).get_event if CParser is not None else None
 
 

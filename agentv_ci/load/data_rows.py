@@ -32,7 +32,9 @@ def read_rows(path: Path) -> Iterator[DataRow | DataProblem]:
                 yield from _yaml_rows(path)
             case other:
                 hint = f"rows are read from files in {listed(DATA_SUFFIXES)}"
-                yield DataProblem("AV331", f"'{other or path.name}' is not a format of rows", path, 1, 1, hint)
+                yield DataProblem(
+                    "AV331", f"'{other or path.name}' is not a format of rows", path, 1, 1, hint
+                )
     except OSError as error:
         yield DataProblem("AV331", f"cannot be read: {error.strerror}", path, 1, 1)
     except UnicodeDecodeError:
@@ -58,7 +60,11 @@ def _csv_rows(path: Path) -> Iterator[DataRow | DataProblem]:
                         return
                 elif len(fields) != len(columns):
                     message = f"{_fields(len(fields))}, but the header on line {header} has {len(columns)}"
-                    hint = "quote a value that contains a comma" if len(fields) > len(columns) else None
+                    hint = (
+                        "quote a value that contains a comma"
+                        if len(fields) > len(columns)
+                        else None
+                    )
                     yield DataProblem("AV331", message, path, first, 1, hint)
                 else:
                     values: JsonObject = dict(zip(columns, fields, strict=True))
@@ -132,7 +138,9 @@ def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     return found
 
 
-_DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number, object_pairs_hook=_unique)
+_DECODER = json.JSONDecoder(
+    parse_constant=refuse_constant, parse_float=finite_number, object_pairs_hook=_unique
+)
 
 
 def _next(text: str, at: int) -> int:
@@ -144,7 +152,9 @@ def _next(text: str, at: int) -> int:
 
 def _json_problem(error: Exception, path: Path, line: int, column: int) -> DataProblem:
     if isinstance(error, json.JSONDecodeError):
-        return DataProblem("AV331", f"invalid JSON: {error.msg}", path, line + error.lineno - 1, error.colno)
+        return DataProblem(
+            "AV331", f"invalid JSON: {error.msg}", path, line + error.lineno - 1, error.colno
+        )
     reason = "nested too deep" if isinstance(error, RecursionError) else error
     if "int_max_str_digits" in str(error):
         reason = "the number is too long"
@@ -175,10 +185,14 @@ def _yaml_problem(problem: Problem, path: Path) -> DataProblem:
 
 
 def _not_a_list(path: Path) -> DataProblem:
-    return DataProblem("AV331", "the file must be a list of rows", path, 1, 1, "a row is a mapping: name → value")
+    return DataProblem(
+        "AV331", "the file must be a list of rows", path, 1, 1, "a row is a mapping: name → value"
+    )
 
 
-def _row(value: JsonValue, path: Path, line: int, column: int, end_line: int) -> DataRow | DataProblem:
+def _row(
+    value: JsonValue, path: Path, line: int, column: int, end_line: int
+) -> DataRow | DataProblem:
     if isinstance(value, dict):
         return DataRow(value, path, line, column, end_line)
     return DataProblem("AV331", "a row must be a mapping: name → value", path, line, column)

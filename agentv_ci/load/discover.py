@@ -35,14 +35,21 @@ class DiscoveredFile(Struct, frozen=True):
 def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     """Return the files that paths, folders and globs match: in order, each once.
 
-    Raises UsageError with every path that does not exist, and with those that match nothing although others do.
+    Raises UsageError with every path that does not exist, and with those that match nothing
+    although others do.
     """
-    missing = [pattern for pattern in patterns if not glob.has_magic(pattern) and not _exists(normal(cwd / pattern))]
+    missing = [
+        pattern
+        for pattern in patterns
+        if not glob.has_magic(pattern) and not _exists(normal(cwd / pattern))
+    ]
     if missing:
         named = listed(f"'{each}'{_meant(each, cwd)}" for each in missing)
         raise UsageError(
             f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist",
-            hint=_without_evals(cwd) if {each.strip("/") for each in missing} == {"evals"} else None,
+            hint=_without_evals(cwd)
+            if {each.strip("/") for each in missing} == {"evals"}
+            else None,
         )
     files: dict[Path, DiscoveredFile] = {}
     idle: list[str] = []
@@ -50,7 +57,9 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
         matched = list(_expand(pattern, cwd))
         for file in matched:
             known = files.get(file.path, file)
-            files[file.path] = replace(file, named=file.named or known.named, patterns=known.patterns | {pattern})
+            files[file.path] = replace(
+                file, named=file.named or known.named, patterns=known.patterns | {pattern}
+            )
         if not matched:
             idle.append(pattern)
     if files and idle:
@@ -112,7 +121,9 @@ _is_folder, _is_file, _is_there = os.path.isdir, os.path.isfile, os.path.exists
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield YAML files, and at the end folders that cannot be read."""
     closed: list[Path] = []
-    for current, folders, files in os.walk(folder, onerror=lambda error: closed.append(Path(error.filename))):
+    for current, folders, files in os.walk(
+        folder, onerror=lambda error: closed.append(Path(error.filename))
+    ):
         folders[:] = sorted(name for name in folders if _is_entered(Path(current, name)))
         yield from (Path(current, name) for name in sorted(files) if name.endswith(YAML_SUFFIXES))
     yield from closed
@@ -143,7 +154,9 @@ def targets_in(*folders: Path) -> Path | None:
 def find_configs(path: Path, root: Path) -> tuple[Path, ...]:
     """Return the config files of an eval file, nearest first."""
     above = (folder / ".agentv" / "config.yaml" for folder in _upwards(path, root))
-    return tuple(candidate for candidate in (path.parent / ".agentv.yaml", *above) if _is_file(candidate))
+    return tuple(
+        candidate for candidate in (path.parent / ".agentv.yaml", *above) if _is_file(candidate)
+    )
 
 
 def find_dotenv(path: Path, root: Path, cwd: Path) -> Path | None:

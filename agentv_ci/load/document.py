@@ -15,7 +15,13 @@ from agentv_ci.contracts.source import NOWHERE, Mark, Source, diagnostic_at
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.load.recognition import bears_our_mark, has_eval_name, is_ours_by_name, kind_by_name, recognize
+from agentv_ci.load.recognition import (
+    bears_our_mark,
+    has_eval_name,
+    is_ours_by_name,
+    kind_by_name,
+    recognize,
+)
 
 MOST_SHOWN = 1_000
 """Problems of a text that are shown; one with more is not ours with mistakes."""
@@ -24,8 +30,8 @@ MOST_SHOWN = 1_000
 def load(path: Path, root: Path, *, named: bool) -> Source:
     """Read one YAML document.
 
-    `root` is its repository. With `named`, the user gave this exact path, and a file of another kind is an error.
-    Never raises: a file that cannot be read is a Source with diagnostics.
+    `root` is its repository. With `named`, the user gave this exact path, and a file of another
+    kind is an error. Never raises: a file that cannot be read is a Source with diagnostics.
     """
     content = b""
     try:
@@ -42,21 +48,40 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
             # What is closed may be ours, but does not hold up the rest.
             refused = replace(refused, severity="warning")
         reported = (refused,) if is_ours or is_closed else ()
-        return Source(path, root, kind_by_name(path), None, lambda: NOWHERE, reported, readable=False)
+        return Source(
+            path, root, kind_by_name(path), None, lambda: NOWHERE, reported, readable=False
+        )
     kind, problem = recognize(path, parsed, named=named)
     # Problems in files of other programs do not matter, but an unknown kind of ours does.
-    problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
+    problems = (
+        *(parsed.problems if named or kind is not None else ()),
+        *([problem] if problem else []),
+    )
     if kind == "eval" and not _is_text(str(path)) and not _is_text(os.path.relpath(path, root)):
-        problems = (*problems, Problem("AV105", "the path is not valid UTF-8", (0, 0), (0, 0), hint="rename the file"))
+        problems = (
+            *problems,
+            Problem("AV105", "the path is not valid UTF-8", (0, 0), (0, 0), hint="rename the file"),
+        )
     found = tuple(_diagnostic(path, each) for each in problems[:MOST_SHOWN])
     data = {} if kind == "config" and parsed.data is None else parsed.data
     return Source(
-        path, root, kind, data, parsed.find_mark, found, keys=parsed.keys, text=text, find_items=parsed.find_items
+        path,
+        root,
+        kind,
+        data,
+        parsed.find_mark,
+        found,
+        keys=parsed.keys,
+        text=text,
+        find_items=parsed.find_items,
     )
 
 
 def in_memory(data: JsonObject, path: Path, root: Path) -> Source:
-    """Return an eval document that is not in a file; `path` is what it is called, and where its paths begin."""
+    """Return an eval document that is not in a file.
+
+    `path` is what it is called, and where its paths begin.
+    """
     cases = data.get("evalcases")
     places = [NOWHERE] * len(cases) if isinstance(cases, list) else []
     return Source(path, root, "eval", data, lambda: NOWHERE, find_items=lambda _: places)
@@ -85,7 +110,9 @@ def _decoded(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unparsable(f"not UTF-8: byte 0x{content[error.start]:02x} at {error.start}", rule="AV105") from error
+        raise Unparsable(
+            f"not UTF-8: byte 0x{content[error.start]:02x} at {error.start}", rule="AV105"
+        ) from error
 
 
 def _is_text(path: str) -> bool:

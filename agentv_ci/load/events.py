@@ -100,7 +100,9 @@ def syntax_error(text: str, error: YAMLError) -> Unparsable:
     point = (mark.line, mark.column) if mark else (0, 0)
     begun = (error.context_mark.line, error.context_mark.column) if error.context_mark else point
     complaint = ", ".join(part for part in (error.context, error.problem) if part)
-    if known := _misread(LINE_BREAK.split(text), complaint, point) or _known(complaint, point, begun):
+    if known := _misread(LINE_BREAK.split(text), complaint, point) or _known(
+        complaint, point, begun
+    ):
         return known
     since = f" (it starts at line {begun[0] + 1}, column {begun[1] + 1})" if begun != point else ""
     return Unparsable(f"not valid YAML: {complaint}{since}", point)
@@ -111,14 +113,22 @@ def _misread(lines: Sequence[str], complaint: str, point: Point) -> Unparsable |
     number, column = point
     line = lines[number] if number < len(lines) else ""
     if line.lstrip().startswith("```"):
-        return Unparsable("not valid YAML: a Markdown code fence", point, hint="remove the ``` line")
+        return Unparsable(
+            "not valid YAML: a Markdown code fence", point, hint="remove the ``` line"
+        )
     if found := REFERENCE_LIKE.match(line, max(column - 1, 0)):
         hint = f"quote it: '{found[0]}'"
-        return Unparsable(f"not valid YAML: unquoted {found[0]} inside brackets", (number, found.start()), hint=hint)
+        return Unparsable(
+            f"not valid YAML: unquoted {found[0]} inside brackets",
+            (number, found.start()),
+            hint=hint,
+        )
     before = next((each for each in range(number - 1, -1, -1) if lines[each].strip()), number)
     for each in (number, before) if "mapping values" in complaint else (number,):
         if each < len(lines) and (dash := _NO_SPACE.match(lines[each])):
-            return Unparsable("not valid YAML: '-' without a space", (each, dash.end() - 1), hint=SPACE_HINT)
+            return Unparsable(
+                "not valid YAML: '-' without a space", (each, dash.end() - 1), hint=SPACE_HINT
+            )
     return None
 
 
@@ -129,7 +139,10 @@ def _known(complaint: str, point: Point, begun: Point) -> Unparsable | None:
         return Unparsable(f"not valid YAML: {message}", place, hint=hint)
 
     if "mapping values are not allowed here" in complaint:
-        return problem("': ' inside an unquoted value", "quote the value, or write it as a block after 'key: |'")
+        return problem(
+            "': ' inside an unquoted value",
+            "quote the value, or write it as a block after 'key: |'",
+        )
     if "found character '\\t'" in complaint:
         return problem("a tab cannot start a key or a value", "indent with spaces")
     if match := re.search(r"found character '(.)' that cannot start any token", complaint):
@@ -138,12 +151,18 @@ def _known(complaint: str, point: Point, begun: Point) -> Unparsable | None:
         hint = f"use single quotes, where a backslash is literal: '\\{match[1]}'"
         return problem(f"\\{match[1]} is not an escape sequence", hint)
     if "while scanning a quoted scalar" in complaint and "end of stream" in complaint:
-        return problem("unclosed quote", "close it, or write '' for an apostrophe inside single quotes", begun)
+        return problem(
+            "unclosed quote", "close it, or write '' for an apostrophe inside single quotes", begun
+        )
     if "could not find expected ':'" in complaint:
         return problem("expected ': ' after a key", "write the key as 'key: value'", begun)
     if "while parsing a flow" in complaint and "'<stream end>'" in complaint:
-        return problem("unclosed bracket", "close it, and separate items inside brackets with commas", begun)
+        return problem(
+            "unclosed bracket", "close it, and separate items inside brackets with commas", begun
+        )
     if "while parsing a block" in complaint and "<block end>" in complaint:
         message = f"this does not continue the block that starts on line {begun[0] + 1}"
-        return problem(message, "indent all lines of a block alike, and write nothing after a closing quote")
+        return problem(
+            message, "indent all lines of a block alike, and write nothing after a closing quote"
+        )
     return None

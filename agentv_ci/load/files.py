@@ -43,12 +43,16 @@ def inspect_file(path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
         return ReferencedFile(real, "unreadable", error.strerror or str(error))
     if is_lfs_pointer(content):
         return ReferencedFile(real, "LFS pointer")
-    format_ = partial(ReferencedFile, real, media_type=media_type_of(content), size_bytes=len(content))
+    format_ = partial(
+        ReferencedFile, real, media_type=media_type_of(content), size_bytes=len(content)
+    )
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return format_("not UTF-8")
-    return format_("text" if text.strip() else "blank", has_role_marker=ROLE_MARKER.search(text) is not None)
+    return format_(
+        "text" if text.strip() else "blank", has_role_marker=ROLE_MARKER.search(text) is not None
+    )
 
 
 def with_dotenv(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """The layout of a YAML document: its indentation, spaces and blank lines.
 
-Lines are moved and spaces changed in the text itself, at the positions that the parser reports. So comments, anchors,
-quotes and wrapped texts stay as they are; a round trip through a parser and a writer moves or joins them.
+Lines are moved and spaces changed in the text itself, at the positions that the parser reports. So
+comments, anchors, quotes and wrapped texts stay as they are; a round trip through a parser and a
+writer moves or joins them.
 """
 
 from __future__ import annotations
@@ -33,14 +34,17 @@ class CannotBeLaidOut(ValueError):
 def layouts(text: str, mark: Mark, apart: str) -> Iterator[str]:
     """Yield a document in one layout, given the positions of its parts; raises CannotBeLaidOut.
 
-    Items of the list `apart` have a blank line between them, no two blank lines follow each other, and the last line
-    ends. Blank lines may belong to a text, so the next layout keeps them, and the last one also keeps the end.
+    Items of the list `apart` have a blank line between them, no two blank lines follow each other,
+    and the last line ends. Blank lines may belong to a text, so the next layout keeps them, and the
+    last one also keeps the end.
     """
     layout = _Layout(text)
     layout.block(mark, 0)
     moved = layout.moved()
     items = locate(mark, (apart,)).parts
-    yield layout.squeezed(moved, [each.start[0] for each in items[1:]] if isinstance(items, list) else [])
+    yield layout.squeezed(
+        moved, [each.start[0] for each in items[1:]] if isinstance(items, list) else []
+    )
     whole = "\n".join(moved)
     yield whole.rstrip("\n") + "\n"
     yield whole
@@ -98,7 +102,11 @@ class _Layout:
     def _brackets(self, mark: Mark, opening: int) -> None:
         """Set the spaces in brackets that are on one line."""
         line, last = mark.start[0], (mark.start[0], opening + 1)
-        pairs = list(_own(mark)) if isinstance(mark.parts, dict) else [(each, each) for each in mark.parts or ()]
+        pairs = (
+            list(_own(mark))
+            if isinstance(mark.parts, dict)
+            else [(each, each) for each in mark.parts or ()]
+        )
         for number, (key, value) in enumerate(pairs):
             self._replace(last, key.start, _COMMA if number else _SPACE, ", " if number else "")
             if key is not value:
@@ -111,12 +119,17 @@ class _Layout:
         self._replace(last, (line, mark.end[1] - 1), _END, "")
 
     def _opening(self, mark: Mark) -> int | None:
-        """Return the column of the bracket that a collection begins with; None for any other value."""
+        """Return the column of the bracket that a collection begins with.
+
+        None for any other value.
+        """
         line, column = mark.start
         text = self._lines[line]
         found = _PROPERTIES.match(text, column)
         column = found.end() if found else column
-        return column if mark.parts is not None and text[column : column + 1] in ("{", "[") else None
+        return (
+            column if mark.parts is not None and text[column : column + 1] in ("{", "[") else None
+        )
 
     def _dash(self, item: Mark) -> Point:
         line, column = item.start
@@ -133,10 +146,17 @@ class _Layout:
             self._columns[line] = column
 
     def _replace(
-        self, start: Point, end: Point, old: re.Pattern[str], new: str, unless_empty: Mark | None = None
+        self,
+        start: Point,
+        end: Point,
+        old: re.Pattern[str],
+        new: str,
+        unless_empty: Mark | None = None,
     ) -> None:
         """Replace what is between two parts of a line, if it is only `old`."""
-        if start[0] != end[0] or (unless_empty is not None and unless_empty.start == unless_empty.end):
+        if start[0] != end[0] or (
+            unless_empty is not None and unless_empty.start == unless_empty.end
+        ):
             return
         if old.fullmatch(self._lines[start[0]], start[1], end[1]):
             self._edits.append((start[0], start[1], end[1], new))
@@ -154,7 +174,9 @@ class _Layout:
                 lines[number] = ""
             else:
                 lines[number] = " " * self._column(number) + line.strip()
-        return "".join(line + after for line, after in zip(lines, [*self._breaks, ""], strict=True)).split("\n")
+        return "".join(
+            line + after for line, after in zip(lines, [*self._breaks, ""], strict=True)
+        ).split("\n")
 
     def _column(self, number: int) -> int:
         """Return the new column of a line that is not inside of a text or brackets."""
@@ -196,7 +218,11 @@ class _Layout:
 def _own(mark: Mark) -> Iterator[tuple[Mark, Mark]]:
     """Yield keys and values of a mapping in their order, without those that are merged into it."""
     pairs = mark.parts.values() if isinstance(mark.parts, dict) else ()
-    return iter(sorted(((key, value) for key, value in pairs if mark.start <= key.start < mark.end), key=_start))
+    return iter(
+        sorted(
+            ((key, value) for key, value in pairs if mark.start <= key.start < mark.end), key=_start
+        )
+    )
 
 
 def _start(pair: tuple[Mark, Mark]) -> Point:

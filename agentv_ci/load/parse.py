@@ -1,8 +1,9 @@
 """Parse YAML 1.2 core into plain data, with the position of every part.
 
-Constructors of our own read the event stream of ruamel's C parser, ten times faster than a round-trip load: first the
-one in `plain.py`, then, for all other files and for positions, the one below. The C parser (libyaml 0.1.7) rejects a
-few valid documents and may be missing; then ruamel's own parser decides.
+Constructors of our own read the event stream of ruamel's C parser, ten times faster than a
+round-trip load: first the one in `plain.py`, then, for all other files and for positions, the one
+below. The C parser (libyaml 0.1.7) rejects a few valid documents and may be missing; then ruamel's
+own parser decides.
 """
 
 from __future__ import annotations
@@ -74,7 +75,12 @@ def parse_yaml(text: str) -> Parsed:
     def find_items(key: str) -> list[Mark] | None:
         return list(marks(text, document.items[key])) if key in document.items else None
 
-    return Parsed(document.data, lambda: _construct(text).find_mark(), keys=document.keys, find_items=find_items)
+    return Parsed(
+        document.data,
+        lambda: _construct(text).find_mark(),
+        keys=document.keys,
+        find_items=find_items,
+    )
 
 
 def _construct(text: str) -> Parsed:
@@ -124,7 +130,11 @@ class _Constructor:
         node = self._node(event, 1)
         while not isinstance(event := self._next(), StreamEndEvent):
             if isinstance(event, DocumentStartEvent):
-                self._note("AV106", "a second YAML document starts here; a file must contain only one", event)
+                self._note(
+                    "AV106",
+                    "a second YAML document starts here; a file must contain only one",
+                    event,
+                )
                 break
             assert isinstance(event, DocumentEndEvent)
         return Parsed(node.value, lambda: node.mark, tuple(self._problems))
@@ -141,7 +151,11 @@ class _Constructor:
             self._refuse_tag(event, _MAP if isinstance(event, MappingStartEvent) else _SEQ)
             if event.anchor:  # type: ignore[attr-defined]  # both collection events have it
                 self._anchors[event.anchor] = None  # type: ignore[attr-defined]
-            node = self._mapping(event, depth) if isinstance(event, MappingStartEvent) else self._sequence(event, depth)
+            node = (
+                self._mapping(event, depth)
+                if isinstance(event, MappingStartEvent)
+                else self._sequence(event, depth)
+            )
         if event.anchor:  # type: ignore[attr-defined]
             self._anchors[event.anchor] = node  # type: ignore[attr-defined]
         return node
@@ -149,7 +163,9 @@ class _Constructor:
     def _count(self, nodes: int, event: Event) -> None:
         self._nodes += nodes
         if self._nodes > MAX_NODES:
-            raise Unparsable(f"more than {MAX_NODES:,} values after expanding aliases", *span(event))
+            raise Unparsable(
+                f"more than {MAX_NODES:,} values after expanding aliases", *span(event)
+            )
 
     def _refuse_tag(self, event: Event, *known: str) -> None:
         tag = event.tag  # type: ignore[attr-defined]  # all tagged events have it
@@ -189,7 +205,12 @@ class _Constructor:
             value = self._plain(text, event)
         if tag in _SCALAR_TAGS and not isinstance(value, _SCALAR_TAGS[str(tag)]):
             raise Unparsable(f"'{text}' does not match its tag '{tag}'", start, end)
-        return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
+        return _Node(
+            value,
+            Mark(start, end, None),
+            text=text,
+            merges=text == "<<" and bool(event.implicit[0]),
+        )
 
     def _plain(self, text: str, event: ScalarEvent) -> JsonValue:
         try:
@@ -210,7 +231,9 @@ class _Constructor:
             last = node.mark.end
             size += node.size
             deepest = max(deepest, node.depth)
-        return _Node(items, Mark(start, self._collection_end(event, last), marks), size, deepest + 1)
+        return _Node(
+            items, Mark(start, self._collection_end(event, last), marks), size, deepest + 1
+        )
 
     def _mapping(self, event: Event, depth: int) -> _Node:
         data: dict[str, JsonValue] = {}
@@ -249,10 +272,15 @@ class _Constructor:
         hint = None
         if self._lines()[line][max(column - 1, 0) :].startswith(("{{", "{")):
             hint = "quote a value that starts with {; an environment reference is '${{ NAME }}'"
-        return Unparsable("a key must be a string, not a mapping or a list", mark.start, mark.end, hint=hint)
+        return Unparsable(
+            "a key must be a string, not a mapping or a list", mark.start, mark.end, hint=hint
+        )
 
     def _collection_end(self, event: Event, last: Point) -> Point:
-        """Return the end of a collection; the end event of a block collection is at the next token."""
+        """Return the end of a collection.
+
+        The end event of a block collection is at the next token.
+        """
         start, end = span(event)
         return end if end > start else last
 
@@ -280,7 +308,9 @@ def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark,
     parts = node.mark.parts if isinstance(node.mark.parts, list) else [node.mark]
     for value, mark in zip(values, parts, strict=True):
         if not isinstance(value, dict) or not isinstance(mark.parts, dict):
-            raise Unparsable("'<<' must be a mapping or a list of mappings", node.mark.start, node.mark.end)
+            raise Unparsable(
+                "'<<' must be a mapping or a list of mappings", node.mark.start, node.mark.end
+            )
         for key in value:
             if key not in data:
                 data[key] = value[key]
@@ -290,5 +320,10 @@ def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark,
 _STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
 _SCALAR_TAGS: dict[str, tuple[type, ...]] = {
     f"tag:yaml.org,2002:{kind}": types
-    for kind, types in (("null", (type(None),)), ("bool", (bool,)), ("int", (int,)), ("float", (int, float)))
+    for kind, types in (
+        ("null", (type(None),)),
+        ("bool", (bool,)),
+        ("int", (int,)),
+        ("float", (int, float)),
+    )
 }

@@ -1,7 +1,7 @@
 """The fast path for YAML: plain data without positions.
 
-Everything else (anchors, aliases, tags, duplicate keys, several documents, errors) raises NotPlain, and the constructor
-in `parse.py` starts over. Tests prove that both return the same data.
+Everything else (anchors, aliases, tags, duplicate keys, several documents, errors) raises NotPlain,
+and the constructor in `parse.py` starts over. Tests prove that both return the same data.
 """
 
 from __future__ import annotations
@@ -83,8 +83,14 @@ class _PlainReader:
         self._next()  # the document's end
         if type(self._next()) is not StreamEndEvent:
             raise NotPlain
-        lists = [key for key, each in value.items() if isinstance(each, list)] if isinstance(value, dict) else []
-        return PlainDocument(value, frozenset(self._keys), dict(zip(lists, self._lists, strict=False)))
+        lists = (
+            [key for key, each in value.items() if isinstance(each, list)]
+            if isinstance(value, dict)
+            else []
+        )
+        return PlainDocument(
+            value, frozenset(self._keys), dict(zip(lists, self._lists, strict=False))
+        )
 
     def _value(self, event: object, depth: int) -> JsonValue:
         if isinstance(event, RawScalar):
@@ -93,7 +99,11 @@ class _PlainReader:
         if isinstance(event, (RawMappingStart, RawSequenceStart)):
             if event.anchor is not None or event.tag is not None or depth > MAX_DEPTH:
                 raise NotPlain
-            return self._mapping(event, depth) if isinstance(event, RawMappingStart) else self._sequence(event, depth)
+            return (
+                self._mapping(event, depth)
+                if isinstance(event, RawMappingStart)
+                else self._sequence(event, depth)
+            )
         raise NotPlain
 
     def _mapping(self, start: RawMappingStart, depth: int) -> JsonValue:
@@ -144,12 +154,17 @@ def _scalar(event: RawScalar) -> JsonValue:
 
 
 def plain(text: str) -> JsonValue:
-    """Return the value of a plain scalar in the YAML 1.2 core schema; raises ValueError for too long a number."""
+    """Return the value of a plain scalar in the YAML 1.2 core schema.
+
+    Raises ValueError for too long a number.
+    """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in "+-.0123456789":
         return text
-    if len(text) > MAX_DIGITS and (_INTEGER.fullmatch(text) or _FLOAT.fullmatch(text) or _RADIX.fullmatch(text)):
+    if len(text) > MAX_DIGITS and (
+        _INTEGER.fullmatch(text) or _FLOAT.fullmatch(text) or _RADIX.fullmatch(text)
+    ):
         raise ValueError("the number is too long")
     if _INTEGER.fullmatch(text):
         return int(text)

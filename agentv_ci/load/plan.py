@@ -67,7 +67,10 @@ def load_plan(path: Path) -> StoredPlan:
 
 
 def _streamed(path: Path) -> StoredPlan | None:
-    """Return a plan whose cases are read from the file when they are needed; None if it must be read as a whole."""
+    """Return a plan whose cases are read from the file when they are needed.
+
+    None if it must be read as a whole.
+    """
     try:
         with path.open("rb") as file:
             head = _text_before_cases(file)
@@ -78,11 +81,16 @@ def _streamed(path: Path) -> StoredPlan | None:
             start = file.tell()
     except (OSError, ValueError):
         return None
-    return None if any(_dangling(plan)) else StoredPlan(plan, _rest(data), _cases(path, plan, start))
+    return (
+        None if any(_dangling(plan)) else StoredPlan(plan, _rest(data), _cases(path, plan, start))
+    )
 
 
 def _text_before_cases(file: BinaryIO) -> str | None:
-    """Return the text up to the first case, where the file then stands; None if there are no such lines."""
+    """Return the text up to the first case, where the file then stands.
+
+    None if there are no such lines.
+    """
     lines: list[bytes] = []
     for line in file if _ends_after_cases(file) else ():
         if line == BEFORE_CASES:
@@ -99,7 +107,10 @@ def _ends_after_cases(file: BinaryIO) -> bool:
 
 
 def _cases(path: Path, plan: Plan, start: int) -> Iterator[tuple[PlanCase, JsonObject]]:
-    """Yield the cases of a plan; from one on that cannot be read alone, or is refused, read the plan as a whole."""
+    """Yield the cases of a plan.
+
+    From one on that cannot be read alone, or is refused, read the plan as a whole.
+    """
     suites, seen = {suite.path for suite in plan.suites}, set[CaseKey]()
     number = 0
     try:
@@ -120,7 +131,10 @@ def _cases(path: Path, plan: Plan, start: int) -> Iterator[tuple[PlanCase, JsonO
 
 
 def _texts_of_cases(file: BinaryIO) -> Iterator[str]:
-    """Yield the text of each case; raises ValueError if lines do not begin and end them as `compile` writes it."""
+    """Yield the text of each case.
+
+    Raises ValueError if lines do not begin and end them as `compile` writes it.
+    """
     lines: list[bytes] = []
     ended = b""
     for line in file:
@@ -168,7 +182,10 @@ def _understood(data: JsonObject) -> Plan | list[tuple[Pointer, str]]:
     except ValidationError as error:
         from agentv_ci.jsonschema.violations import violations  # most plans are valid
 
-        explained = [(each.pointer, each.message or "a field is missing") for each in violations("plan-v1", data)]
+        explained = [
+            (each.pointer, each.message or "a field is missing")
+            for each in violations("plan-v1", data)
+        ]
         return explained or [(each.place, each.message) for each in refusals(error)]
 
 
@@ -197,7 +214,10 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
         yield ("suites",), "duplicate suite"
     seen: set[CaseKey] = set()
     for index, case in enumerate(plan.cases):
-        yield from ((("cases", index, *part), what) for part, what in _dangling_case(case, plan, suites, seen))
+        yield from (
+            (("cases", index, *part), what)
+            for part, what in _dangling_case(case, plan, suites, seen)
+        )
 
 
 def _dangling_case(
@@ -232,7 +252,11 @@ def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
             yield f"file '{file.path}' is not in 'files'"
         if "\0" in file.path:
             yield NUL_IN_PATH
-    for part in (part for message in (*case.input_messages, *case.expected_messages) for part in message.content):
+    for part in (
+        part
+        for message in (*case.input_messages, *case.expected_messages)
+        for part in message.content
+    ):
         if isinstance(part, AttachmentPart) and (part.url is None) == (
             None in (part.path, part.sha256, part.media_type)
         ):
@@ -256,7 +280,9 @@ def _inconsistent(evaluator: PlanEvaluator) -> Iterator[str]:
 
 def _twice(evaluators: Sequence[PlanEvaluator]) -> Iterator[str]:
     """Yield names that occur twice in a list of evaluators, or in one inside it."""
-    yield from (name for name, number in Counter(each.name for each in evaluators).items() if number > 1)
+    yield from (
+        name for name, number in Counter(each.name for each in evaluators).items() if number > 1
+    )
     for each in evaluators:
         if isinstance(each, PlanCompositeEvaluator):
             yield from _twice(each.evaluators)

@@ -34,7 +34,8 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
 }
 
 EVAL_NAME = re.compile(r"(?:.+\.)?EVAL\.ya?ml|.+\.eval\.ya?ml")
-"""Names that only eval files have; `eval.yaml` is also a usual name for settings of other programs."""
+"""Names that only eval files have; `eval.yaml` is also a usual name for settings of other programs.
+"""
 
 TEST_NAME = re.compile(r".+\.test\.ya?ml")
 """The usual name of eval files; other programs have tests, too."""
@@ -47,7 +48,9 @@ OURS = re.compile(
 )
 TARGETS = re.compile(r"^targets\s*:", re.MULTILINE)
 
-CASE_KEYS = frozenset({"vars", "assert", "assertions", "criteria", "expected_output", "input_messages"})
+CASE_KEYS = frozenset(
+    {"vars", "assert", "assertions", "criteria", "expected_output", "input_messages"}
+)
 """Keys that only cases of evaluations have."""
 COMMON_CASE_KEYS = frozenset({"input", "expected"})
 """Keys that tests of programs have too; a case also has an id."""
@@ -69,11 +72,15 @@ def has_eval_name(path: Path) -> bool:
 def bears_our_mark(content: bytes) -> bool:
     """Whether a text that cannot be parsed is probably a document of ours, in whatever encoding."""
     text = content.replace(b"\0", b"").decode("utf-8", "replace")
-    return OURS.search(text) is not None or (TARGETS.search(text) is not None and "provider" in text)
+    return OURS.search(text) is not None or (
+        TARGETS.search(text) is not None and "provider" in text
+    )
 
 
 def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, Problem | None]:
-    """Return the kind of a document, and the problem of the whole file; neither for a file of another program.
+    """Return the kind of a document, and the problem of the whole file.
+
+    Neither for a file of another program.
 
     With `named`, the user gave this exact path, and a file of another program is a problem.
     """
@@ -94,10 +101,16 @@ def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, 
         place = locate(parsed.find_mark(), (other[0],))
         message = f"{other[1]}, which agentv-ci does not read"
         return None, Problem(
-            "AV103", message, place.start, place.end, hint=FORMAT_HINT.format(name=shlex.quote(path.name))
+            "AV103",
+            message,
+            place.start,
+            place.end,
+            hint=FORMAT_HINT.format(name=shlex.quote(path.name)),
         )
     expected = named or (data is None and has_eval_name(path))
-    if not expected and (kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))):
+    if not expected and (
+        kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))
+    ):
         return None, None  # other files are called targets.yaml too
     if kind is not None and (data is None or _attempts_schema(data)):
         return kind, None
@@ -124,7 +137,9 @@ def kind_by_name(path: Path) -> Kind | None:
     """Return the kind of documents with this name."""
     if path.name in ("targets.yaml", "targets.yml"):
         return "targets"
-    if path.name == ".agentv.yaml" or (path.name == "config.yaml" and path.parent.name == ".agentv"):
+    if path.name == ".agentv.yaml" or (
+        path.name == "config.yaml" and path.parent.name == ".agentv"
+    ):
         return "config"
     if path.name == "quarantine.yaml" and path.parent.name == ".agentv":
         return "quarantine"
@@ -143,7 +158,9 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
         return None
     if "evalcases" in data:
         return "eval"
-    if "targets" in data and (_lists_providers(data["targets"]) or (named and not _lists_names(data["targets"]))):
+    if "targets" in data and (
+        _lists_providers(data["targets"]) or (named and not _lists_names(data["targets"]))
+    ):
         return "targets"
     if "guideline_patterns" in data or "guidelinePatterns" in data:
         return "config"
@@ -156,7 +173,11 @@ def _other_format(path: Path, data: JsonValue) -> tuple[str, str] | None:
     """Return the key that shows that a file is an evaluation of another tool, and a description of the file."""
     if not isinstance(data, dict):
         return None
-    if path.name.endswith((".prompt.yml", ".prompt.yaml")) and "messages" in data and "testData" in data:
+    if (
+        path.name.endswith((".prompt.yml", ".prompt.yaml"))
+        and "messages" in data
+        and "testData" in data
+    ):
         return "messages", "this is a prompt file of GitHub Models"
     is_agentv = bool(AGENTV_KEYS & data.keys()) or EVAL_NAME.fullmatch(path.name) is not None
     if "prompts" in data and ("providers" in data or "tests" in data) and not is_agentv:
@@ -164,7 +185,11 @@ def _other_format(path: Path, data: JsonValue) -> tuple[str, str] | None:
     for key in ("tests", "cases"):
         cases = [each for each in _items(data.get(key)) if _is_case(each)]
         if is_agentv and (
-            cases or any(isinstance(each, str) and CASE_FILE.fullmatch(each) for each in _items(data.get(key)))
+            cases
+            or any(
+                isinstance(each, str) and CASE_FILE.fullmatch(each)
+                for each in _items(data.get(key))
+            )
         ):
             return key, "this is an eval file of a later version of AgentV"
         if cases:
@@ -177,7 +202,9 @@ def _items(value: JsonValue) -> list[JsonValue]:
 
 
 def _is_case(item: JsonValue) -> bool:
-    return isinstance(item, dict) and bool(CASE_KEYS & item.keys() or ("id" in item and COMMON_CASE_KEYS & item.keys()))
+    return isinstance(item, dict) and bool(
+        CASE_KEYS & item.keys() or ("id" in item and COMMON_CASE_KEYS & item.keys())
+    )
 
 
 def _attempts_schema(data: JsonValue) -> bool:
@@ -192,5 +219,7 @@ def _lists_names(value: JsonValue) -> bool:
 
 def _lists_providers(value: JsonValue) -> bool:
     return (
-        isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "provider" in item for item in value)
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) and "provider" in item for item in value)
     )

@@ -16,16 +16,23 @@ Answer = dict[str, Any]
 MAX_CHARACTERS = 40_000
 """About 10,000 tokens, which clients take without cutting."""
 SIZES = ((200, 1_000), (50, 500), (20, 200), (5, 100), (1, 50))
-"""Items of a list that are shown, and characters of a text: the first pair that makes an answer short enough."""
+"""Items of a list that are shown, and characters of a text: the first pair that makes an answer
+short enough.
+"""
 
 
 def presented(answer: Mapping[str, object], redactor: Redactor) -> Answer:
-    """Return an answer without secrets and unprintable characters; `…_left_out` counts what is cut off a list."""
+    """Return an answer without secrets and unprintable characters.
+
+    `…_left_out` counts what is cut off a list.
+    """
     items, _ = SIZES[0]
     # Texts are cut after the secrets in them are masked: before that, half a secret could stay.
     clean = redactor.value(json.loads(json.dumps(_cut(answer, items), default=str)))
     cuts = (_cut(clean, items, characters) for items, characters in SIZES)
-    short: Answer = next((cut for cut in cuts if len(json.dumps(cut)) <= MAX_CHARACTERS), {"left_out": "everything"})
+    short: Answer = next(
+        (cut for cut in cuts if len(json.dumps(cut)) <= MAX_CHARACTERS), {"left_out": "everything"}
+    )
     return short
 
 
@@ -51,9 +58,14 @@ def _cut(value: Any, items: int, characters: int | None = None) -> Any:  # noqa:
         case list() | tuple():
             return [_cut(each, items, characters) for each in value[:items]]
         case dict():
-            cut = {printable(key): _cut(each, items, characters) for key, each in [*value.items()][:items]}
+            cut = {
+                printable(key): _cut(each, items, characters)
+                for key, each in [*value.items()][:items]
+            }
             left_out = {
-                f"{key}_left_out": _length(each) - items for key, each in value.items() if _length(each) > items
+                f"{key}_left_out": _length(each) - items
+                for key, each in value.items()
+                if _length(each) > items
             }
             return cut | {key: more + value.get(key, 0) for key, more in left_out.items()}
         case _:

@@ -33,7 +33,8 @@ class Calls:
     async def work(self, function: Callable[[], T]) -> T:
         """Return the result of a function that blocks; raises what it raises, and Busy.
 
-        A call that is given up counts until its thread has ended: otherwise many of them could hold up the machine.
+        A call that is given up counts until its thread has ended: otherwise many of them could hold
+        up the machine.
         """
         if not self._free.acquire(blocking=False):
             raise Busy("too many calls are under way", hint="wait for their results")
@@ -43,4 +44,6 @@ class Calls:
             async with asyncio.timeout(self._longest_s):
                 return await asyncio.wrap_future(future)
         except TimeoutError as error:
-            raise Busy(f"not finished after {self._longest_s:g} s", hint="name fewer files") from error
+            raise Busy(
+                f"not finished after {self._longest_s:g} s", hint="name fewer files"
+            ) from error

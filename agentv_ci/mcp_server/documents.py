@@ -32,7 +32,9 @@ from agentv_ci.workspaces.git_refs import is_url
 Name = Annotated[str, Field(max_length=500)]
 Names = Annotated[list[Name], Field(max_length=100)]
 PathName = Annotated[str, Field(max_length=500, description="A path relative to the repository.")]
-Paths = Annotated[Names, Field(min_length=1, description="Files, folders or globs, relative to the repository.")]
+Paths = Annotated[
+    Names, Field(min_length=1, description="Files, folders or globs, relative to the repository.")
+]
 
 
 class Cases(BaseModel):
@@ -41,7 +43,9 @@ class Cases(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     paths: Paths = ["evals"]
-    target: Name | None = Field(None, description="The target that answers every case instead of its own.")
+    target: Name | None = Field(
+        None, description="The target that answers every case instead of its own."
+    )
     eval_ids: Names = Field([], description="Only cases with one of these ids or globs.")
     tags: Names = Field([], description="Only cases with one of these tags or globs.")
     filter: Name | None = Field(
@@ -64,7 +68,10 @@ class DocumentTools:
         self._repository = repository
 
     def validate(self, paths: Paths = ["evals"], strict: bool = False) -> Answer:  # noqa: B006, FBT002  # a tool's schema
-        """Check eval, targets and config files; every mistake has its file, line, column, rule and message."""
+        """Check eval, targets and config files.
+
+        Every mistake has its file, line, column, rule and message.
+        """
         root = self._repository.root
         checks = check_paths(self._repository.patterns(paths), targets=None, cwd=root)
         self._repository.require_inside(each.path for each in checks.files)
@@ -72,13 +79,22 @@ class DocumentTools:
             raise NothingToRun(f"no eval, targets or config document in {listed(paths)}")
         checked = document(checks.files, checks.skipped, strict=strict)
         found = [
-            {"path": relative(each.path, root), **diagnostic.model_dump(exclude={"path"}, exclude_none=True)}
+            {
+                "path": relative(each.path, root),
+                **diagnostic.model_dump(exclude={"path"}, exclude_none=True),
+            }
             for each, record in zip(checks.files, checked.files, strict=True)
             for diagnostic in record.diagnostics
         ]
-        return {"valid": checked.summary.failed == 0, "summary": checked.summary.model_dump(), "diagnostics": found}
+        return {
+            "valid": checked.summary.failed == 0,
+            "summary": checked.summary.model_dump(),
+            "diagnostics": found,
+        }
 
-    def explain_rule(self, rule: Annotated[str, Field(max_length=20, description="An id such as AV304.")]) -> Answer:
+    def explain_rule(
+        self, rule: Annotated[str, Field(max_length=20, description="An id such as AV304.")]
+    ) -> Answer:
         """Explain a rule: what it reports, with a wrong and a right example."""
         return explain(rule.upper()).model_dump()
 
@@ -87,7 +103,9 @@ class DocumentTools:
         return planned_cases(self.compiled(cases).plan).model_dump(exclude_none=True)
 
     def compile(self, cases: Cases = ALL_CASES, older_plan: PathName | None = None) -> Answer:
-        """Compile cases into a plan, and say what it contains; with an older plan, which cases changed and why.
+        """Compile cases into a plan, and say what it contains.
+
+        With an older plan, which cases changed and why.
 
         The plan itself is not shown: write one with `agentv-ci compile --out FILE`.
         """
@@ -98,7 +116,10 @@ class DocumentTools:
             "cases": len(plan.cases),
             "suites": [suite.path for suite in plan.suites],
             "targets": {key: target.provider for key, target in plan.targets.items()},
-            "warnings": [f"{each.path}:{each.line}: {each.rule} {each.message}" for each in compiled.origin.warnings],
+            "warnings": [
+                f"{each.path}:{each.line}: {each.rule} {each.message}"
+                for each in compiled.origin.warnings
+            ],
         }
         if older_plan is not None:
             diff = diff_plans(compiled, self._repository.file(older_plan), cases.only)
@@ -121,7 +142,9 @@ class DocumentTools:
             # Messages quote the files that they are about.
             self._repository.require_inside(Path(each.path) for each in error.diagnostics)
             raise
-        self._repository.require_inside((*compiled.origin.sources, *self._of_workspaces(compiled.plan)))
+        self._repository.require_inside(
+            (*compiled.origin.sources, *self._of_workspaces(compiled.plan))
+        )
         return compiled
 
     def _of_workspaces(self, plan: Plan) -> Iterator[Path]:

@@ -27,7 +27,8 @@ class Repository:
     def patterns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return paths, folders and globs that match files of the repository alone.
 
-        Raises UsageError for any other, also if a link leads elsewhere, and for paths that do not exist.
+        Raises UsageError for any other, also if a link leads elsewhere, and for paths that do not
+        exist.
         """
         for name in names:
             self.file(name)
@@ -35,7 +36,10 @@ class Repository:
         return tuple(names)
 
     def file(self, name: str) -> Path:
-        """Return the path of a file, which need not exist; raises UsageError if it is not in the repository."""
+        """Return the path of a file, which need not exist.
+
+        Raises UsageError if it is not in the repository.
+        """
         path = self.root / name
         self._require_inside(path, name)
         return path
@@ -51,7 +55,9 @@ class Repository:
         Results may be of any folder, and of a time before this server.
         """
         values = chain.from_iterable(map(_values_in, self._dotenv_files()))
-        return Redactor(secrets_of({}, {}, self.environ) | {each for each in values if worth_hiding(each)})
+        return Redactor(
+            secrets_of({}, {}, self.environ) | {each for each in values if worth_hiding(each)}
+        )
 
     def _dotenv_files(self) -> Iterator[Path]:
         """Yield the files that a run in any folder would read its variables from."""
@@ -69,7 +75,9 @@ class Repository:
             raise _outside(name)
         if real.exists() and not (real.is_file() or real.is_dir()):
             raise UsageError(f"'{name}' is not a regular file")  # a pipe would hold up the server
-        if ".git" in map(str.lower, real.relative_to(self.root).parts) or real.name.startswith(".env"):
+        if ".git" in map(str.lower, real.relative_to(self.root).parts) or real.name.startswith(
+            ".env"
+        ):
             raise UsageError(f"'{name}' may contain credentials and is not read")
 
 

@@ -28,20 +28,33 @@ class ResultTools:
         self._repository = repository
 
     def report(self, results: PathName | None = None) -> Answer:
-        """Report on finished results: the gate, counts, and why cases did not pass. Default: the latest results."""
+        """Report on finished results: the gate, counts, and why cases did not pass.
+
+        Default: the latest results.
+        """
         name = self._named(results)
-        outcome = report_results((name,), None, NO_REPORTS, cwd=self._repository.root, expected_shards=None)
+        outcome = report_results(
+            (name,), None, NO_REPORTS, cwd=self._repository.root, expected_shards=None
+        )
         return {"results": name, **outcome_answer(outcome)}
 
     def compare(self, base: PathName = BASELINE, head: PathName | None = None) -> Answer:
-        """Show what got worse from one run or baseline to another. Default: from the baseline to the latest results."""
+        """Show what got worse from one run or baseline to another.
+
+        Default: from the baseline to the latest results.
+        """
         name = self._named(head)
         older, newer = self._file(base), self._file(name)
-        compared = compare_files(older, newer, Terms(CONFIDENCE), names=(base, name), now=datetime.now(UTC))
+        compared = compare_files(
+            older, newer, Terms(CONFIDENCE), names=(base, name), now=datetime.now(UTC)
+        )
         return compared.model_dump(exclude_none=True)
 
     def _file(self, name: str) -> Path:
-        """Return the path of results, which are in the repository, as is their run report; raises UsageError."""
+        """Return the path of results, which are in the repository, as is their run report.
+
+        Raises UsageError.
+        """
         path = self._repository.file(name)
         self._repository.require_inside([report_path(path)])
         return path
@@ -52,7 +65,9 @@ class ResultTools:
         if results is None:
             latest = latest_results(root)
             if latest is None:
-                raise UsageError("there are no results", hint="run `agentv-ci eval`, or name a results file")
+                raise UsageError(
+                    "there are no results", hint="run `agentv-ci eval`, or name a results file"
+                )
             results = relative(latest, root)
         self._file(results)
         return results
@@ -72,7 +87,9 @@ def outcome_answer(outcome: RunOutcome) -> Answer:
         "statistics": report.statistics.model_dump(exclude={"histogram"}),
         "cost_usd": report.cost_usd,
         "cost_per_pass_usd": report.cost_per_pass_usd,
-        "cases_not_passed": [_case_answer(each) for each in outcome.cases if each.verdict != "pass"],
+        "cases_not_passed": [
+            _case_answer(each) for each in outcome.cases if each.verdict != "pass"
+        ],
     }
 
 

@@ -32,10 +32,15 @@ from agentv_ci.mcp_server.repository import Repository
 from agentv_ci.mcp_server.results import outcome_answer
 
 MAX_TRIALS = 1_000
-"""Of all runs of a server. What a command spends by itself is unknown, so the budget alone does not bound it."""
+"""Of all runs of a server. What a command spends by itself is unknown, so the budget alone does not
+bound it.
+"""
 PROGRESS_S = 1.0
 
-Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False, description="The most that this run may cost, in dollars.")]
+Dollars = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False, description="The most that this run may cost, in dollars."),
+]
 Trials = Annotated[int, Field(ge=1, le=100, description="Trials of every case.")]
 
 
@@ -56,7 +61,10 @@ class Allowance:
         return max(self._left_usd, 0.0)
 
     def take(self, wanted_usd: float, estimate: Estimate, *, is_free: bool = False) -> None:
-        """Take the budget of a run; `is_free`: it asks nothing. Raises UsageError for a run that is refused."""
+        """Take the budget of a run; `is_free`: it asks nothing.
+
+        Raises UsageError for a run that is refused.
+        """
         self._require_trials(estimate.trials)
         if not is_free:
             self._require_dollars(wanted_usd, estimate)
@@ -85,15 +93,21 @@ class Allowance:
                 hint="set the model of the target, and `prices` in .agentv/config.yaml",
             )
         if wanted_usd > self.left_usd:
-            raise UsageError(f"max_cost_usd is {wanted_usd:g}, and {self.left_usd:g} dollars are left to this server")
+            raise UsageError(
+                f"max_cost_usd is {wanted_usd:g}, and {self.left_usd:g} dollars are left to this server"
+            )
         if estimate.cost_usd and not wanted_usd:
-            raise UsageError(f"max_cost_usd is 0, and the run costs about {estimate.cost_usd:g} dollars")
+            raise UsageError(
+                f"max_cost_usd is 0, and the run costs about {estimate.cost_usd:g} dollars"
+            )
 
 
 class RunTools:
     """The tool, which answers with JSON; raises CannotGoOn."""
 
-    def __init__(self, repository: Repository, documents: DocumentTools, calls: Calls, budget_usd: float) -> None:
+    def __init__(
+        self, repository: Repository, documents: DocumentTools, calls: Calls, budget_usd: float
+    ) -> None:
         self._repository = repository
         self._documents = documents
         self._calls = calls
@@ -131,18 +145,29 @@ class RunTools:
             raise
         finally:
             self._allowance.end(unspent_usd)
-        return {"results": name, **outcome_answer(outcome), "left_usd": round(self._allowance.left_usd, 6)}
+        return {
+            "results": name,
+            **outcome_answer(outcome),
+            "left_usd": round(self._allowance.left_usd, 6),
+        }
 
     def _planned(self, cases: Cases, repeat: int | None) -> CompiledPlan:
         compiled = self._documents.compiled(cases)
         return CompiledPlan(override(compiled.plan, Overrides(repeat)), compiled.origin)
 
-    async def _outcome(self, compiled: CompiledPlan, options: RunOptions, watch: Watch) -> tuple[str, RunOutcome]:
-        """Run a plan, and return the name of its results and the outcome; raises what `run_plan` raises."""
+    async def _outcome(
+        self, compiled: CompiledPlan, options: RunOptions, watch: Watch
+    ) -> tuple[str, RunOutcome]:
+        """Run a plan, and return the name of its results and the outcome.
+
+        Raises what `run_plan` raises.
+        """
         results = new_results(options.root, datetime.now(UTC))
         self._repository.require_inside([results])
         files = RunFiles(results, "jsonl", is_latest=not options.dry_run)
-        environment = system_environment(with_dotenv(self._repository.environ, compiled.origin.dotenv_files))
+        environment = system_environment(
+            with_dotenv(self._repository.environ, compiled.origin.dotenv_files)
+        )
         services = RunServices(environment, watch=watch)
         running = asyncio.create_task(run_plan(compiled, Overrides(), options, files, services))
         try:
@@ -164,7 +189,9 @@ async def _progress(context: Context) -> AsyncIterator[Watch]:
         while True:
             await asyncio.sleep(PROGRESS_S)
             for each in watched:
-                await context.report_progress(each.done, each.total, f"{each.passed} passed, {each.failed} failed")
+                await context.report_progress(
+                    each.done, each.total, f"{each.passed} passed, {each.failed} failed"
+                )
 
     telling = asyncio.create_task(tell())
     try:

@@ -18,7 +18,12 @@ from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.gate import NullAgent, Operator
 from agentv_ci.contracts.outcome_evaluators import FileEvaluator
 from agentv_ci.contracts.plan import PlanCase
-from agentv_ci.contracts.plan_evaluators import PlanCompositeEvaluator, PlanDiffEvaluator, PlanEvaluator, flat
+from agentv_ci.contracts.plan_evaluators import (
+    PlanCompositeEvaluator,
+    PlanDiffEvaluator,
+    PlanEvaluator,
+    flat,
+)
 from agentv_ci.contracts.results import Change, OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.trace_evaluators import TokenUsageEvaluator, ToolTrajectoryEvaluator
 
@@ -44,7 +49,9 @@ class WrittenAnswer(Struct, frozen=True):
 
     def is_like(self, other: WrittenAnswer) -> bool:
         """Whether both say the same, apart from white space; of JSON, if the values are equal."""
-        if len(self.calls) != len(other.calls) or not all(map(_is_same_call, self.calls, other.calls)):
+        if len(self.calls) != len(other.calls) or not all(
+            map(_is_same_call, self.calls, other.calls)
+        ):
             return False
         if self.text.split() == other.text.split():
             return True
@@ -89,7 +96,10 @@ class Mutant(Struct, frozen=True):
 
 def reference_of(case: PlanCase) -> WrittenAnswer | None:
     """Return the reference answer of a case, without tool calls with those that its evaluators expect; None if none."""
-    calls = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in case.reference_calls)
+    calls = tuple(
+        ToolCall(tool=call.tool, input=call.input, output=call.output)
+        for call in case.reference_calls
+    )
     if not case.reference_answer and not calls:
         return None
     return WrittenAnswer(case.reference_answer, calls or _expected_calls(case))
@@ -97,7 +107,9 @@ def reference_of(case: PlanCase) -> WrittenAnswer | None:
 
 def _expected_calls(case: PlanCase) -> tuple[ToolCall, ...]:
     """Return the calls that the evaluators of a case expect together, those in a given order first."""
-    trajectories = (each for each in flat(case.evaluators) if isinstance(each, ToolTrajectoryEvaluator))
+    trajectories = (
+        each for each in flat(case.evaluators) if isinstance(each, ToolTrajectoryEvaluator)
+    )
     required = [each for each in trajectories if not each.negate and each.mode != "subset"]
     calls: list[ToolCall] = []
     for each in sorted(required, key=lambda each: each.mode not in ("exact", "in_order")):
@@ -122,19 +134,29 @@ def right_answers(case: PlanCase) -> tuple[WrittenAnswer, ...]:
     """Return the answers that the author says are right: the reference, and the texts of `equals`."""
     reference = reference_of(case)
     calls = reference.calls if reference is not None else ()
-    equal = (each for each in flat(case.evaluators) if isinstance(each, EqualsEvaluator) and not each.negate)
+    equal = (
+        each
+        for each in flat(case.evaluators)
+        if isinstance(each, EqualsEvaluator) and not each.negate
+    )
     return (*filter(None, [reference]), *(WrittenAnswer(each.value, calls) for each in equal))
 
 
 def reads_answers(case: PlanCase) -> bool:
     """Whether an evaluator of a case scores more than what is left behind, and limits."""
-    leaves = (each for each in flat(case.evaluators) if not isinstance(each, PlanCompositeEvaluator))
+    leaves = (
+        each for each in flat(case.evaluators) if not isinstance(each, PlanCompositeEvaluator)
+    )
     return any(not (each.needs_workspace or each.is_limit) for each in leaves)
 
 
 def golden_of(case: PlanCase) -> PlanDiffEvaluator | None:
     """Return the evaluator whose patch solves a case; None without one."""
-    found = (each for each in flat(case.evaluators) if isinstance(each, PlanDiffEvaluator) and not each.negate)
+    found = (
+        each
+        for each in flat(case.evaluators)
+        if isinstance(each, PlanDiffEvaluator) and not each.negate
+    )
     return next((each for each in found if each.golden is not None), None)
 
 
@@ -161,17 +183,24 @@ def response_of(answer: WrittenAnswer, *, least_tokens: int = 0) -> Response:
     message = OutputMessage(role="assistant", content=answer.text, tool_calls=answer.calls)
     tokens = max(least_tokens, -(-len(answer.text) // CHARACTERS_A_TOKEN))
     usage = Usage(input_tokens=0, output_tokens=tokens, total_tokens=tokens)
-    return Response(answer.text, (message,), has_trace=True, usage=usage, duration_ms=0, cost_usd=0.0)
+    return Response(
+        answer.text, (message,), has_trace=True, usage=usage, duration_ms=0, cost_usd=0.0
+    )
 
 
 def least_tokens_of(case: PlanCase) -> int:
     """Return how many tokens an answer needs for the limits of its case."""
-    limits = (each.min_output for each in flat(case.evaluators) if isinstance(each, TokenUsageEvaluator))
+    limits = (
+        each.min_output for each in flat(case.evaluators) if isinstance(each, TokenUsageEvaluator)
+    )
     return max((limit for limit in limits if limit is not None), default=0)
 
 
 def structure_of(text: str) -> JsonObject | list[JsonValue] | None:
-    """Return the value of an answer that is a JSON object or list, without its code fence; None for any other."""
+    """Return the value of an answer that is a JSON object or list, without its code fence.
+
+    None for any other.
+    """
     if text.lstrip()[:1] not in ("{", "[", "`"):
         return None
     try:

@@ -13,7 +13,14 @@ from msgspec import Struct
 from agentv_ci.base.text import on_one_line, shortened
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.plan_evaluators import PlanDiffEvaluator, PlanEvaluator, needs_judge
-from agentv_ci.contracts.proof import CaseProof, EvaluatorRecord, LeftOut, NullAgentRecord, Outcome, Survivor
+from agentv_ci.contracts.proof import (
+    CaseProof,
+    EvaluatorRecord,
+    LeftOut,
+    NullAgentRecord,
+    Outcome,
+    Survivor,
+)
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.contracts.trace_evaluators import ToolTrajectoryEvaluator
 from agentv_ci.prove.answers import Mutant, NullAnswer, WrittenAnswer, reference_of
@@ -42,7 +49,9 @@ class Graded(Struct, frozen=True):
 
     def scored(self, verdict: str) -> tuple[str, ...]:
         """Return the names of the evaluators with this verdict."""
-        return tuple(each.name for each in self.results if each is not None and each.verdict == verdict)
+        return tuple(
+            each.name for each in self.results if each is not None and each.verdict == verdict
+        )
 
 
 class CaseGrades(Struct, frozen=True):
@@ -78,7 +87,9 @@ def case_proof(grades: CaseGrades, template: int | None = None) -> CaseProof:
     """Return what the grades show of a case; `template` is the line of that of a data row."""
     case, reference, every = grades.case, grades.reference, grades.every()
     outcomes = [graded.outcome for _, graded in grades.mutants]
-    records = tuple(_evaluator(index, each, every, grades) for index, each in enumerate(case.evaluators))
+    records = tuple(
+        _evaluator(index, each, every, grades) for index, each in enumerate(case.evaluators)
+    )
     failed_by = _failed_by(reference)
     return CaseProof(
         suite=case.suite,
@@ -90,7 +101,9 @@ def case_proof(grades: CaseGrades, template: int | None = None) -> CaseProof:
         reference=_reference(reference),
         failed_by=failed_by,
         reference_error=_error_of(reference, failed_by),
-        null_agents=tuple(_null_agent(answer, graded, case) for answer, graded in grades.null_agents),
+        null_agents=tuple(
+            _null_agent(answer, graded, case) for answer, graded in grades.null_agents
+        ),
         left_out=tuple(grades.left_out),
         mutants=len(outcomes),
         killed=outcomes.count("caught"),
@@ -110,12 +123,18 @@ def _failed_by(reference: Graded | None) -> tuple[str, ...]:
     """Return the evaluators that a reference answer fails, if it fails."""
     if reference is None or reference.outcome != "caught":
         return ()
-    return tuple(name for verdict in ("error", "fail", "borderline") for name in reference.scored(verdict))
+    return tuple(
+        name for verdict in ("error", "fail", "borderline") for name in reference.scored(verdict)
+    )
 
 
 def _error_of(reference: Graded | None, failed_by: Sequence[str]) -> str | None:
     """Return what the first evaluator that a reference answer fails says of it."""
-    found = (each for each in (reference.results if reference else ()) if each and each.name == failed_by[0])
+    found = (
+        each
+        for each in (reference.results if reference else ())
+        if each and each.name == failed_by[0]
+    )
     result = next(found, None) if failed_by else None
     if result is None:
         return None
@@ -144,9 +163,13 @@ def _survivors(grades: CaseGrades) -> Iterator[Survivor]:
     reference = reference_of(grades.case) or WrittenAnswer("")
     for mutant, graded in grades.mutants:
         if graded.outcome == "passes":
-            diff = shortened(mutant.diff or "\n".join(_diff(reference, mutant.answer)), LONGEST_DIFF)
+            diff = shortened(
+                mutant.diff or "\n".join(_diff(reference, mutant.answer)), LONGEST_DIFF
+            )
             through = _accepting(grades.case, graded)
-            yield Survivor(operator=mutant.operator, change=mutant.change, diff=diff, evaluators=through)
+            yield Survivor(
+                operator=mutant.operator, change=mutant.change, diff=diff, evaluators=through
+            )
 
 
 def _diff(reference: WrittenAnswer, mutant: WrittenAnswer) -> Iterator[str]:
@@ -163,13 +186,23 @@ def _evaluator(
     index: int, evaluator: PlanEvaluator, every: Sequence[tuple[str, Graded]], grades: CaseGrades
 ) -> EvaluatorRecord:
     results = [(name, each.results[index]) for name, each in every]
-    errors = [(name, each.reasoning) for name, each in results if each is not None and each.verdict == "error"]
-    judged = sum(each is not None and each.verdict != "error" for _, each in results) if needs_judge(evaluator) else 0
+    errors = [
+        (name, each.reasoning)
+        for name, each in results
+        if each is not None and each.verdict == "error"
+    ]
+    judged = (
+        sum(each is not None and each.verdict != "error" for _, each in results)
+        if needs_judge(evaluator)
+        else 0
+    )
     state = _state(index, evaluator, [graded for _, graded in every], grades)
     return EvaluatorRecord(
         name=evaluator.name,
         state=state,
-        errors=tuple(dict.fromkeys(name for name, _ in errors)) if not needs_judge(evaluator) else (),
+        errors=tuple(dict.fromkeys(name for name, _ in errors))
+        if not needs_judge(evaluator)
+        else (),
         reason=shortened(errors[0][1], LONGEST_REASON) if errors else None,
         same_as=_same_as(index, every, grades) if state == "redundant" else None,
         judged=judged,
@@ -182,14 +215,21 @@ def _same_as(index: int, every: Sequence[tuple[str, Graded]], grades: CaseGrades
 
     def verdicts(place: int) -> list[str]:
         answers = (*(graded for _, graded in every), *grades.probes)
-        return ["" if result is None else result.verdict for result in (each.results[place] for each in answers)]
+        return [
+            "" if result is None else result.verdict
+            for result in (each.results[place] for each in answers)
+        ]
 
     own = verdicts(index)
     others = (each for each in range(len(grades.case.evaluators)) if each != index)
-    return next((grades.case.evaluators[each].name for each in others if verdicts(each) == own), None)
+    return next(
+        (grades.case.evaluators[each].name for each in others if verdicts(each) == own), None
+    )
 
 
-def _state(index: int, evaluator: PlanEvaluator, every: Sequence[Graded], grades: CaseGrades) -> State:
+def _state(
+    index: int, evaluator: PlanEvaluator, every: Sequence[Graded], grades: CaseGrades
+) -> State:
     if evaluator.is_limit or _only_shows(evaluator):
         return "untried"  # nothing ran, or it is not to matter
     results = [each.results[index] for each in every]
@@ -199,13 +239,21 @@ def _state(index: int, evaluator: PlanEvaluator, every: Sequence[Graded], grades
     if given == {"pass"}:
         # What forbids something has nothing to catch in these answers.
         is_blamed = any(graded.outcome == "passes" for _, graded in grades.null_agents)
-        has_failed = any((result := each.results[index]) and result.verdict != "pass" for each in grades.unusual)
+        has_failed = any(
+            (result := each.results[index]) and result.verdict != "pass" for each in grades.unusual
+        )
         return "vacuous" if is_blamed or not (_only_forbids(evaluator) or has_failed) else "untried"
     is_missed = any(each.outcome != each.without[index] for each in every)
-    if is_missed or any(each.outcome == "caught" and each.without[index] != "caught" for each in grades.probes):
+    if is_missed or any(
+        each.outcome == "caught" and each.without[index] != "caught" for each in grades.probes
+    ):
         return "needed"
     is_open = "none" in given or (needs_judge(evaluator) and "error" in given)
-    return "redundant" if grades.mutants and not is_open and not _only_forbids(evaluator) else "untried"
+    return (
+        "redundant"
+        if grades.mutants and not is_open and not _only_forbids(evaluator)
+        else "untried"
+    )
 
 
 def _only_forbids(evaluator: PlanEvaluator) -> bool:

@@ -59,7 +59,8 @@ class _Part(Struct, frozen=True):
     new: Sequence[str]
     """The lines of the whole file; of a file that is one part, none."""
     place: tuple[int, int, int, int] | None = None
-    """Where both differ: first and last line of the old, and of the new; None for the whole file."""
+    """Where both differ: first and last line of the old, and of the new; None for the whole file.
+    """
 
     @property
     def without(self) -> Sequence[str]:
@@ -81,12 +82,17 @@ def change_mutants(
     """Return the mutants of what a reference answer leaves behind: a few of each operator."""
     parts = [part for each in reference.changes or () for part in _parts(each, before)]
     damages: dict[Operator, list[_Damage]] = {}
-    for damage in (*(_dropped(parts, reference) if len(parts) > 1 else ()), *_damaged(parts, reference)):
+    for damage in (
+        *(_dropped(parts, reference) if len(parts) > 1 else ()),
+        *_damaged(parts, reference),
+    ):
         damages.setdefault(damage.operator, []).append(damage)
     found: list[Mutant] = []
     for operator, each in damages.items():
         if operator not in accepted:
-            places = sorted(range(len(each)), key=lambda place: number_of(f"{seed}:{operator}:{place}"))
+            places = sorted(
+                range(len(each)), key=lambda place: number_of(f"{seed}:{operator}:{place}")
+            )
             found += (each[place].write() for place in places[:MOST])
     return found
 
@@ -118,7 +124,9 @@ def _dropped(parts: Sequence[_Part], reference: WrittenAnswer) -> Iterator[_Dama
         is_whole = sum(each.change is change for each in parts) == 1
         where = "" if part.place is None else f", line {part.place[2] + 1},"
         said = f"the change of {change.path}{where} is missing"
-        write = partial(_without, part) if is_whole else partial(_with, part.new, part.without, change)
+        write = (
+            partial(_without, part) if is_whole else partial(_with, part.new, part.without, change)
+        )
         yield _Damage("change-dropped", said, partial(write, reference, "change-dropped", said))
 
 
@@ -130,7 +138,9 @@ def _damaged(parts: Sequence[_Part], reference: WrittenAnswer) -> Iterator[_Dama
             for before, after, line in _other_signs(lines[number]):
                 said = f"{before} became {after} in {path}, line {number + 1}"
                 mutated = [*lines[:number], line, *lines[number + 1 :]]
-                write = partial(_with, lines, mutated, part.change, reference, "change-damaged", said)
+                write = partial(
+                    _with, lines, mutated, part.change, reference, "change-damaged", said
+                )
                 yield _Damage("change-damaged", said, write)
 
 
@@ -152,7 +162,12 @@ def _without(part: _Part, reference: WrittenAnswer, operator: Operator, said: st
 
 
 def _with(
-    lines: Sequence[str], others: Sequence[str], change: Change, reference: WrittenAnswer, operator: Operator, said: str
+    lines: Sequence[str],
+    others: Sequence[str],
+    change: Change,
+    reference: WrittenAnswer,
+    operator: Operator,
+    said: str,
 ) -> Mutant:
     content = b64encode("".join(others).encode("utf-8", "surrogateescape")).decode("ascii")
     changed = change.model_copy(update={"base64": content})

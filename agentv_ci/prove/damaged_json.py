@@ -50,7 +50,9 @@ def json_edits(text: str, elsewhere: Mapping[str, Sequence[str]]) -> Iterator[Ed
             retyped = f'{{"items": {written}}}' if is_list else f"[{written}]"
             kind = "an object" if is_list else "a list"
             yield Edit("json-field-removed", f"{part.name} is missing", *part.member, "")
-            yield Edit("json-field-retyped", f"{part.name} became {kind}", part.begin, part.end, retyped)
+            yield Edit(
+                "json-field-retyped", f"{part.name} became {kind}", part.begin, part.end, retyped
+            )
         yield from _leaf(part, written, elsewhere)
 
 
@@ -91,13 +93,19 @@ def _leaf(part: Part, written: str, elsewhere: Mapping[str, Sequence[str]]) -> I
             yield Edit("number", f"{part.name} became {other}", *place, other)
         case str():
             for figure in FIGURE.finditer(part.value):
-                text = part.value[: figure.start()] + other_figure(figure[0]) + part.value[figure.end() :]
+                text = (
+                    part.value[: figure.start()]
+                    + other_figure(figure[0])
+                    + part.value[figure.end() :]
+                )
                 yield Edit("number", became(part.name, f"'{text}'"), *place, _quoted(text, written))
             for (begin, end), unit in other_units(part.value):
                 text = part.value[:begin] + unit + part.value[end:]
                 yield Edit("unit", became(part.name, f"'{text}'"), *place, _quoted(text, written))
             if (text := _other_text(part, elsewhere)) != part.value:
-                yield Edit("json-text", became(part.name, f"'{text}'"), *place, _quoted(text, written))
+                yield Edit(
+                    "json-text", became(part.name, f"'{text}'"), *place, _quoted(text, written)
+                )
         case _:
             return
 

@@ -56,7 +56,12 @@ _NEGATIONS: Replacements = (
     (re.compile(r"\bwithout\b"), "with"),
 )
 _ASSERTIONS: Replacements = (
-    (re.compile(r"\b(is|are|was|were|am|can|could|will|would|shall|should|must|may|might)\b(?= \w)"), r"\1 not"),
+    (
+        re.compile(
+            r"\b(is|are|was|were|am|can|could|will|would|shall|should|must|may|might)\b(?= \w)"
+        ),
+        r"\1 not",
+    ),
     (re.compile(r"\bYes\b"), "No"),
     (re.compile(r"\byes\b"), "no"),
     (re.compile(r"\bAlways\b"), "Never"),
@@ -71,9 +76,12 @@ _ASSERTIONS: Replacements = (
 def text_edits(text: str, question: str = "") -> Iterator[Edit]:
     """Yield every mistake that can be made in a text.
 
-    What the question names, an answer need not repeat. Code and the entries of a list may be in any order.
+    What the question names, an answer need not repeat. Code and the entries of a list may be in any
+    order.
     """
-    entities = (each for each in _entities(text) if text[each.begin : each.end].strip() not in question)
+    entities = (
+        each for each in _entities(text) if text[each.begin : each.end].strip() not in question
+    )
     units = (_edit("unit", text, *span, other) for span, other in other_units(text))
     yield from chain(_figures(text), units, entities, _opposites(text), _negations(text))
     sentences = sentences_of(text)
@@ -93,13 +101,17 @@ def _edit(operator: Operator, text: str, begin: int, end: int, other: str) -> Ed
 
 
 def _figures(text: str) -> Iterator[Edit]:
-    markers = {each.start() + len(each[0]) - len(each[0].lstrip()) for each in _LIST_MARKER.finditer(text)}
+    markers = {
+        each.start() + len(each[0]) - len(each[0].lstrip()) for each in _LIST_MARKER.finditer(text)
+    }
     for figure in FIGURE.finditer(text):
         if figure.start() not in markers:
             yield _edit("number", text, *figure.span(), other_figure(figure[0]))
     for word in _WORD_FIGURE.finditer(text):
         other = _IN_WORDS[word[0].lower()]
-        yield _edit("number", text, *word.span(), other.capitalize() if word[0][0].isupper() else other)
+        yield _edit(
+            "number", text, *word.span(), other.capitalize() if word[0][0].isupper() else other
+        )
 
 
 def _entities(text: str) -> Iterator[Edit]:
@@ -116,7 +128,10 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of identifiers and of names, of which several words in a row are one."""
     last: tuple[int, int] | None = None
     for word in _WORD.finditer(text):
-        if not (_is_identifier(word[0]) or (_is_name(word[0]) and not _begins_sentence(text, word.start()))):
+        if not (
+            _is_identifier(word[0])
+            or (_is_name(word[0]) and not _begins_sentence(text, word.start()))
+        ):
             continue
         if last is not None and text[last[1] : word.start()] == " ":
             last = last[0], word.end()
@@ -156,7 +171,9 @@ def _opposites(text: str) -> Iterator[Edit]:
 def _negations(text: str) -> Iterator[Edit]:
     """Yield negations that are taken out, and in sentences without any, statements that are negated."""
     for begin, sentence in _statements(text):
-        replacements = [*_replacements(sentence, _NEGATIONS)] or [*_replacements(sentence, _ASSERTIONS)]
+        replacements = [*_replacements(sentence, _NEGATIONS)] or [
+            *_replacements(sentence, _ASSERTIONS)
+        ]
         for (start, end), other in replacements:
             yield _edit("negation", text, begin + start, begin + end, other)
 

@@ -1,4 +1,7 @@
-"""Mistakes in single words of an answer: another unit, the opposite of a word. In English, but for symbols of units."""
+"""Mistakes in single words of an answer: another unit, the opposite of a word.
+
+In English, but for symbols of units.
+"""
 
 from __future__ import annotations
 
@@ -24,29 +27,92 @@ CURRENCIES = "$€£¥"
 _FIGURES = r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|hundred|thousand|million)\b"
 _LONGEST_FIRST = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
 # `s` behind a figure makes a decade of it.
-_UNIT = re.compile(rf"(?:(?:{_FIGURES})[ \u00a0-]|\d(?!s(?!\w)))(?P<unit>{_LONGEST_FIRST})(?!\w)", re.IGNORECASE)
+_UNIT = re.compile(
+    rf"(?:(?:{_FIGURES})[ \u00a0-]|\d(?!s(?!\w)))(?P<unit>{_LONGEST_FIRST})(?!\w)", re.IGNORECASE
+)
 _CURRENCY = re.compile(rf"(?P<unit>[{re.escape(CURRENCIES)}])(?=[ \u00a0]?\d)")
 
 _OPPOSITES = (
-    *(("accept", "reject"), ("accepts", "rejects"), ("accepted", "rejected"), ("approve", "reject")),
-    *(("approved", "rejected"), ("allow", "forbid"), ("allows", "forbids"), ("allowed", "forbidden")),
-    *(("enable", "disable"), ("enables", "disables"), ("enabled", "disabled"), ("include", "exclude")),
+    *(
+        ("accept", "reject"),
+        ("accepts", "rejects"),
+        ("accepted", "rejected"),
+        ("approve", "reject"),
+    ),
+    *(
+        ("approved", "rejected"),
+        ("allow", "forbid"),
+        ("allows", "forbids"),
+        ("allowed", "forbidden"),
+    ),
+    *(
+        ("enable", "disable"),
+        ("enables", "disables"),
+        ("enabled", "disabled"),
+        ("include", "exclude"),
+    ),
     *(("includes", "excludes"), ("included", "excluded"), ("add", "remove"), ("adds", "removes")),
-    *(("added", "removed"), ("increase", "decrease"), ("increases", "decreases"), ("increased", "decreased")),
-    *(("higher", "lower"), ("highest", "lowest"), ("maximum", "minimum"), ("more than", "less than")),
+    *(
+        ("added", "removed"),
+        ("increase", "decrease"),
+        ("increases", "decreases"),
+        ("increased", "decreased"),
+    ),
+    *(
+        ("higher", "lower"),
+        ("highest", "lowest"),
+        ("maximum", "minimum"),
+        ("more than", "less than"),
+    ),
     *(("at least", "at most"), ("above", "below"), ("inside", "outside"), ("before", "after")),
-    *(("earlier", "later"), ("early", "late"), ("first", "last"), ("larger", "smaller"), ("large", "small")),
-    *(("longer", "shorter"), ("faster", "slower"), ("fast", "slow"), ("cheap", "expensive"), ("hot", "cold")),
-    *(("better", "worse"), ("valid", "invalid"), ("correct", "incorrect"), ("possible", "impossible")),
-    *(("safe", "unsafe"), ("legal", "illegal"), ("available", "unavailable"), ("required", "optional")),
-    *(("mandatory", "optional"), ("public", "private"), ("positive", "negative"), ("success", "failure")),
-    *(("successful", "unsuccessful"), ("succeeds", "fails"), ("succeeded", "failed"), ("passes", "fails")),
+    *(
+        ("earlier", "later"),
+        ("early", "late"),
+        ("first", "last"),
+        ("larger", "smaller"),
+        ("large", "small"),
+    ),
+    *(
+        ("longer", "shorter"),
+        ("faster", "slower"),
+        ("fast", "slow"),
+        ("cheap", "expensive"),
+        ("hot", "cold"),
+    ),
+    *(
+        ("better", "worse"),
+        ("valid", "invalid"),
+        ("correct", "incorrect"),
+        ("possible", "impossible"),
+    ),
+    *(
+        ("safe", "unsafe"),
+        ("legal", "illegal"),
+        ("available", "unavailable"),
+        ("required", "optional"),
+    ),
+    *(
+        ("mandatory", "optional"),
+        ("public", "private"),
+        ("positive", "negative"),
+        ("success", "failure"),
+    ),
+    *(
+        ("successful", "unsuccessful"),
+        ("succeeds", "fails"),
+        ("succeeded", "failed"),
+        ("passes", "fails"),
+    ),
     *(("passed", "failed"), ("north", "south"), ("east", "west"), ("buy", "sell"), ("won", "lost")),
 )
-OPPOSITES: Mapping[str, str] = {other: word for word, other in reversed(_OPPOSITES)} | dict(_OPPOSITES)
+OPPOSITES: Mapping[str, str] = {other: word for word, other in reversed(_OPPOSITES)} | dict(
+    _OPPOSITES
+)
 """Word → its opposite."""
 # "First, open the lid" gives an order and states nothing.
-_WORD = re.compile(rf"\b(?:{'|'.join(sorted(OPPOSITES, key=len, reverse=True))})\b(?!,)", re.IGNORECASE)
+_WORD = re.compile(
+    rf"\b(?:{'|'.join(sorted(OPPOSITES, key=len, reverse=True))})\b(?!,)", re.IGNORECASE
+)
 
 Replacement = tuple[tuple[int, int], str]
 """The place of a word in a text, and another word."""

@@ -16,7 +16,9 @@ LineOf = Callable[[str], int | None]
 """Return the line of an evaluator of a case in its eval file, None if it is not known."""
 
 REQUIRE = "add an evaluator that requires what a good answer says"
-OUTCOME = "require what is not there before, such as a test in fail_to_pass, or a file in must_change"
+OUTCOME = (
+    "require what is not there before, such as a test in fail_to_pass, or a file in must_change"
+)
 ECHO = "the question contains what is looked for: require what only the answer says"
 NULL_AGENTS: Mapping[NullAgent, str] = {
     "empty": REQUIRE,
@@ -66,9 +68,13 @@ class CaseFindings:
             yield self._unproven()
         if proof.passing:
             through = dict.fromkeys(name for each in proof.passing for name in each.evaluators)
-            yield self._of_case("AV401", f"null agents pass this case: {self._passing()}", self._catching(), through)
+            yield self._of_case(
+                "AV401", f"null agents pass this case: {self._passing()}", self._catching(), through
+            )
         if proof.reference == "fails":
-            yield self._of_case("AV402", self._failing(), "correct the answer or the evaluator", proof.failed_by)
+            yield self._of_case(
+                "AV402", self._failing(), "correct the answer or the evaluator", proof.failed_by
+            )
         if proof.survivors:
             operators = listed(dict.fromkeys(each.operator for each in proof.survivors))
             verb = "survives" if proof.survived == 1 else "survive"
@@ -77,7 +83,9 @@ class CaseFindings:
         for record in proof.evaluators:
             yield from self._of_evaluator(record)
 
-    def _of_case(self, rule: str, message: str, hint: str | None, evaluators: Iterable[str]) -> ProofFinding:
+    def _of_case(
+        self, rule: str, message: str, hint: str | None, evaluators: Iterable[str]
+    ) -> ProofFinding:
         return self._found(rule, message, hint, evaluators, self._proof.template)
 
     def _found(
@@ -111,7 +119,10 @@ class CaseFindings:
         for each in self._proof.passing:
             agents.setdefault(each.evaluators, {})[each.agent] = None
         nothing = "no evaluator of the answer passes, but the score is high enough"
-        parts = (f"{listed(each)} ({f'accepted by {listed(by)}' if by else nothing})" for by, each in agents.items())
+        parts = (
+            f"{listed(each)} ({f'accepted by {listed(by)}' if by else nothing})"
+            for by, each in agents.items()
+        )
         return "; ".join(parts)
 
     def _catching(self) -> str:
@@ -120,7 +131,11 @@ class CaseFindings:
         through = [self._evaluators[name] for name in passing[0].evaluators]
         if through and all(each.negate for each in through):
             return f"only negated checks accept it: {REQUIRE}"
-        others = [each.name for each in self._evaluators.values() if self._could_catch(each) and each not in through]
+        others = [
+            each.name
+            for each in self._evaluators.values()
+            if self._could_catch(each) and each not in through
+        ]
         if others:
             return f"the score is high enough without {listed(others)}: set 'required: true' there"
         agents = {each.agent for each in passing}
@@ -134,7 +149,9 @@ class CaseFindings:
         proof = self._proof
         by = listed(f"'{each}'" for each in proof.failed_by) or "the threshold"
         reason = f": {proof.reference_error}" if proof.reference_error else ""
-        answer = "the reference answer" + (" with the golden patch" if golden_of(self._case) is not None else "")
+        answer = "the reference answer" + (
+            " with the golden patch" if golden_of(self._case) is not None else ""
+        )
         if any("reference" in self._records[each].errors for each in proof.failed_by):
             return f"{answer} cannot be scored by {by}{reason}"
         return f"{answer} fails {by}{reason}"
@@ -144,38 +161,54 @@ class CaseFindings:
         survivors = self._proof.survivors
         first, operators = survivors[0], {each.operator: None for each in survivors}
         if all(each in HARMLESS for each in operators):
-            also = (
-                f"; if such answers are right, accept them: accept: {{{listed(f'{each}: WHY' for each in operators)}}}"
-            )
+            also = f"; if such answers are right, accept them: accept: {{{listed(f'{each}: WHY' for each in operators)}}}"
         else:
-            also = next((f": {OPERATORS[each]}" for each in [first.operator] if each in OPERATORS), "")
+            also = next(
+                (f": {OPERATORS[each]}" for each in [first.operator] if each in OPERATORS), ""
+            )
         return f"nothing notices this: {first.change}{also}"
 
     def _of_evaluator(self, record: EvaluatorRecord) -> Iterator[ProofFinding]:
         name, proof = record.name, self._proof
 
         def found(rule: str, message: str, hint: str, *others: str) -> ProofFinding:
-            return self._found(rule, message, hint, (name, *others), self._line_of(name) or proof.template)
+            return self._found(
+                rule, message, hint, (name, *others), self._line_of(name) or proof.template
+            )
 
         if record.errors and "reference" not in record.errors:
             message = f"evaluator '{name}' cannot score the answers of {listed(record.errors)}: {record.reason}"
-            yield found("AV404", message, ON_BASE if self._evaluators[name].needs_workspace else UNREAD)
+            yield found(
+                "AV404", message, ON_BASE if self._evaluators[name].needs_workspace else UNREAD
+            )
         if record.state == "vacuous":
             answers = counted(len(proof.null_agents) + proof.mutants, "wrong answer")
-            hint = VACUOUS.get(self._evaluators[name].type, "let it require something, or remove it")
+            hint = VACUOUS.get(
+                self._evaluators[name].type, "let it require something, or remove it"
+            )
             yield found("AV405", f"evaluator '{name}' passes all of {answers}", hint)
         if record.state == "redundant" and record.same_as is not None:
             if [*self._records].index(record.same_as) < [*self._records].index(name):
                 message = f"'{record.same_as}' and '{name}' always agree, and neither changes a verdict alone"
                 yield found("AV406", message, "remove one of them", record.same_as)
         elif record.state == "redundant":
-            message = f"evaluator '{name}' is redundant: without it each answer gets the same verdict"
-            through = [*(each.evaluators for each in proof.passing), *(each.evaluators for each in proof.survivors)]
-            yield found("AV406", message, NO_EFFECT if any(name not in names for names in through) else SAME)
+            message = (
+                f"evaluator '{name}' is redundant: without it each answer gets the same verdict"
+            )
+            through = [
+                *(each.evaluators for each in proof.passing),
+                *(each.evaluators for each in proof.survivors),
+            ]
+            yield found(
+                "AV406", message, NO_EFFECT if any(name not in names for names in through) else SAME
+            )
 
 
 def by_template(findings: Iterable[tuple[int | None, ProofFinding]]) -> list[ProofFinding]:
-    """Return findings, each with the line of its template or None; those of a template as one with their number."""
+    """Return findings, each with the line of its template or None.
+
+    Those of a template as one with their number.
+    """
     groups: dict[tuple[object, ...], list[ProofFinding]] = {}
     for place, (template, found) in enumerate(findings):
         about = found.evaluators if found.rule in ("AV404", "AV405", "AV406") else ()

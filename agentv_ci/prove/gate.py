@@ -17,7 +17,10 @@ def gate_of(
     min_kill_rate: float | None,
     null_agents: NullAgentsGate | None,
 ) -> ProofGate:
-    """Return the decision by the thresholds of the suites; given ones replace them, and are for all cases together."""
+    """Return the decision by the thresholds of the suites.
+
+    Given ones replace them, and are for all cases together.
+    """
     total = summary_of(proofs)
     reasons = [_failed_references(total.references_failed)] if total.references_failed else []
     reasons += _reasons(total, min_kill_rate, null_agents)
@@ -33,17 +36,27 @@ def gate_of(
 
 
 def _failed_references(number: int) -> str:
-    return counted(number, "reference answer fails its evaluators", "reference answers fail their evaluators")
+    return counted(
+        number, "reference answer fails its evaluators", "reference answers fail their evaluators"
+    )
 
 
-def _reasons(total: ProofSummary, least: float | None, null_agents: NullAgentsGate | None) -> Iterator[str]:
-    if least is not None and total.kill_rate is not None and total.killed / (total.killed + total.survived) < least:
+def _reasons(
+    total: ProofSummary, least: float | None, null_agents: NullAgentsGate | None
+) -> Iterator[str]:
+    if (
+        least is not None
+        and total.kill_rate is not None
+        and total.killed / (total.killed + total.survived) < least
+    ):
         yield "kill rate {} is below {}".format(*apart(total.kill_rate, least, ".{}%", least=1))
     if null_agents == "forbid" and total.passed_by_null_agents:
         yield total.passed_text
 
 
-def summary_of(proofs: Sequence[CaseProof], *, skipped: int = 0, judges: Judges = "skip") -> ProofSummary:
+def summary_of(
+    proofs: Sequence[CaseProof], *, skipped: int = 0, judges: Judges = "skip"
+) -> ProofSummary:
     """Return the counts over cases."""
     killed, survived = sum(each.killed for each in proofs), sum(each.survived for each in proofs)
     judged = [one for each in proofs for one in each.evaluators if one.judged or one.unjudged]
@@ -53,7 +66,9 @@ def summary_of(proofs: Sequence[CaseProof], *, skipped: int = 0, judges: Judges 
         skipped=skipped,
         unproven=sum(not each.proven for each in proofs),
         without_reference=sum(each.reference == "none" for each in proofs),
-        without_mutants=sum(each.reference in ("passes", "undecided") and not each.mutants for each in proofs),
+        without_mutants=sum(
+            each.reference in ("passes", "undecided") and not each.mutants for each in proofs
+        ),
         passed_by_null_agents=sum(bool(each.passing) for each in proofs),
         references_failed=sum(each.reference == "fails" for each in proofs),
         mutants=sum(each.mutants for each in proofs),

@@ -50,7 +50,11 @@ class Damage(Struct, frozen=True):
 
 
 def mutants_of(
-    case: PlanCase, question: str, seed: str, others: Neighbours = ALONE, accepted: Collection[str] = ()
+    case: PlanCase,
+    question: str,
+    seed: str,
+    others: Neighbours = ALONE,
+    accepted: Collection[str] = (),
 ) -> list[Mutant]:
     """Return the mutants of a case's reference answer: a few of each operator, none that is right."""
     reference = reference_of(case)
@@ -62,7 +66,9 @@ def mutants_of(
         if operator in accepted or _is_harmless(operator, case):
             continue
         begun = len(found)
-        places = sorted(range(len(damages)), key=lambda place: number_of(f"{seed}:{operator}:{place}"))
+        places = sorted(
+            range(len(damages)), key=lambda place: number_of(f"{seed}:{operator}:{place}")
+        )
         for damage in map(damages.__getitem__, places):
             answer = damage.write()
             if not any(map(answer.is_like, known)):
@@ -82,9 +88,16 @@ def probes_of(case: PlanCase) -> list[WrittenAnswer]:
     if reference is None:
         return []
     damages = _damages(reference)
-    parts = [each.write for name in ("json-field-removed", "tool-dropped") for each in damages.get(name, ())]
+    parts = [
+        each.write
+        for name in ("json-field-removed", "tool-dropped")
+        for each in damages.get(name, ())
+    ]
     if structure_of(reference.text) is None:
-        parts += [partial(_without, word, reference) for word in dict.fromkeys(_WORD.findall(reference.text))]
+        parts += [
+            partial(_without, word, reference)
+            for word in dict.fromkeys(_WORD.findall(reference.text))
+        ]
     step = max(1, math.ceil(len(parts) / MOST_PROBES))
     return [write() for write in parts[::step]]
 
@@ -107,8 +120,14 @@ def _damages(
 ) -> Mapping[Operator, Sequence[Damage]]:
     """Return everything that can be done to a reference answer, by operator."""
     is_text = structure_of(reference.text) is None
-    edits = text_edits(reference.text, question) if is_text else json_edits(reference.text, others.texts)
-    in_text = (Damage(each.operator, each.change, partial(_edited, each, reference)) for each in edits)
+    edits = (
+        text_edits(reference.text, question)
+        if is_text
+        else json_edits(reference.text, others.texts)
+    )
+    in_text = (
+        Damage(each.operator, each.change, partial(_edited, each, reference)) for each in edits
+    )
     damages: dict[Operator, list[Damage]] = {}
     for damage in chain(in_text, _damaged_calls(reference)):
         damages.setdefault(damage.operator, []).append(damage)
@@ -126,7 +145,9 @@ def _damaged_calls(reference: WrittenAnswer) -> Iterator[Damage]:
         return Damage(operator, change, partial(WrittenAnswer, reference.text, others))
 
     for place, call in enumerate(calls):
-        yield damage("tool-dropped", f"'{call.tool}' is not called", *calls[:place], *calls[place + 1 :])
+        yield damage(
+            "tool-dropped", f"'{call.tool}' is not called", *calls[:place], *calls[place + 1 :]
+        )
     for place, (first, second) in enumerate(pairwise(calls)):
         if first.tool != second.tool:  # several calls of a tool are often independent
             change = f"'{second.tool}' is called before '{first.tool}'"

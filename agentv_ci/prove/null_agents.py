@@ -34,21 +34,31 @@ _DECLINES = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
-_SHOULD_DECLINE = re.compile(r"\b(?:refuses?|refusal|declines?|abstains?)\b|\b(?:not|n't) know\b", re.IGNORECASE)
+_SHOULD_DECLINE = re.compile(
+    r"\b(?:refuses?|refusal|declines?|abstains?)\b|\b(?:not|n't) know\b", re.IGNORECASE
+)
 
 
 def null_answers(
-    case: PlanCase, request: Request, others: Sequence[WrittenAnswer], seed: str, accepted: Collection[str] = ()
+    case: PlanCase,
+    request: Request,
+    others: Sequence[WrittenAnswer],
+    seed: str,
+    accepted: Collection[str] = (),
 ) -> tuple[list[NullAnswer], list[LeftOut]]:
     """Return the answers of null agents to a case, and the agents whose answer may be right.
 
-    `others` are the reference answers of the cases of its suite, its own among them; `accepted` are agents that the
-    author accepts.
+    `others` are the reference answers of the cases of its suite, its own among them; `accepted` are
+    agents that the author accepts.
     """
     right = right_answers(case)
     declines = _is_to_decline(case)
     tried, left_out = list[NullAnswer](), list[LeftOut]()
-    every = (*_of_any_case(request, case), *_of_others(others, right, seed)) if reads_answers(case) else ()
+    every = (
+        (*_of_any_case(request, case), *_of_others(others, right, seed))
+        if reads_answers(case)
+        else ()
+    )
     for each in (*every, *_of_workspaces(case)):
         if each.agent in accepted:
             continue
@@ -74,7 +84,9 @@ def _of_any_case(request: Request, case: PlanCase) -> Iterator[NullAnswer]:
         yield NullAnswer("echo-last-message", WrittenAnswer(last))
     yield NullAnswer("refusal", WrittenAnswer(REFUSAL))
     yield NullAnswer("dont-know", WrittenAnswer(DONT_KNOW))
-    is_of_json = any(isinstance(each, OF_JSON) and not each.negate for each in flat(case.evaluators))
+    is_of_json = any(
+        isinstance(each, OF_JSON) and not each.negate for each in flat(case.evaluators)
+    )
     if is_of_json or structure_of(case.reference_answer) is not None:
         yield NullAnswer("empty-object", WrittenAnswer("{}"))
         yield NullAnswer("empty-array", WrittenAnswer("[]"))
@@ -88,12 +100,20 @@ def _of_workspaces(case: PlanCase) -> Iterator[NullAnswer]:
 
 def _is_to_decline(case: PlanCase) -> bool:
     """Whether a good answer is a refusal, or says that the agent does not know."""
-    return bool(_DECLINES.search(case.reference_answer) or _SHOULD_DECLINE.search(case.expected_outcome))
+    return bool(
+        _DECLINES.search(case.reference_answer) or _SHOULD_DECLINE.search(case.expected_outcome)
+    )
 
 
-def _of_others(others: Sequence[WrittenAnswer], right: Sequence[WrittenAnswer], seed: str) -> Iterator[NullAnswer]:
+def _of_others(
+    others: Sequence[WrittenAnswer], right: Sequence[WrittenAnswer], seed: str
+) -> Iterator[NullAnswer]:
     """Yield reference answers of other cases that are wrong for this one, and not the same in more words."""
-    wrong = (each for each in rotated(others, f"{seed}:other") if not any(_says_the_same(each, one) for one in right))
+    wrong = (
+        each
+        for each in rotated(others, f"{seed}:other")
+        if not any(_says_the_same(each, one) for one in right)
+    )
     yield from (NullAnswer("other-reference", each) for each in islice(wrong, MOST_OTHERS))
 
 

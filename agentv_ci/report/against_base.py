@@ -26,11 +26,15 @@ def gate_line(report: RunReport) -> str:
     suites: dict[str, list[str]] = {}
     for each in report.gate.settings:
         suites.setdefault(", ".join(_limits(each)), []).append(each.suite)
-    gates = [code(shortened(gate, MAX_TEXT)) + _of(names, len(suites)) for gate, names in suites.items()]
+    gates = [
+        code(shortened(gate, MAX_TEXT)) + _of(names, len(suites)) for gate, names in suites.items()
+    ]
     more = [f"{counted(len(gates) - MOST_GATES, 'more gate')}"] if len(gates) > MOST_GATES else []
     if report.gate.max_cost_usd is not None:
         more.append(code(f"cost of the run ≤ ${report.gate.max_cost_usd:g}"))
-    return f"Gate: {'; '.join([*gates[:MOST_GATES], *more]) or 'none'}{_origin(report.against_base)}"
+    return (
+        f"Gate: {'; '.join([*gates[:MOST_GATES], *more]) or 'none'}{_origin(report.against_base)}"
+    )
 
 
 def _limits(gate: GateSettings) -> Iterator[str]:

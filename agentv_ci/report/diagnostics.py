@@ -13,8 +13,20 @@ from msgspec.structs import asdict
 from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.command_output import DiagnosticRecord, DiagnosticsDocument, DiagnosticsSummary, FileRecord
-from agentv_ci.contracts.diagnostics import PROOF_RULES, RULES, Diagnostic, FileDiagnostics, Rule, Severity
+from agentv_ci.contracts.command_output import (
+    DiagnosticRecord,
+    DiagnosticsDocument,
+    DiagnosticsSummary,
+    FileRecord,
+)
+from agentv_ci.contracts.diagnostics import (
+    PROOF_RULES,
+    RULES,
+    Diagnostic,
+    FileDiagnostics,
+    Rule,
+    Severity,
+)
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule
 
@@ -29,14 +41,18 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note", "off": "none"}
 """SARIF's name for each severity."""
 
 
-def document(files: Iterable[FileDiagnostics], skipped: int, *, strict: bool) -> DiagnosticsDocument:
+def document(
+    files: Iterable[FileDiagnostics], skipped: int, *, strict: bool
+) -> DiagnosticsDocument:
     """Return the diagnostics of all files; with `strict`, a file with warnings is invalid too."""
     records = tuple(
         FileRecord(
             path=str(each.path),
             kind=each.kind,
             valid=each.is_valid(strict=strict),
-            diagnostics=tuple(DiagnosticRecord(**asdict(diagnostic)) for diagnostic in each.diagnostics),
+            diagnostics=tuple(
+                DiagnosticRecord(**asdict(diagnostic)) for diagnostic in each.diagnostics
+            ),
         )
         for each in files
     )
@@ -67,12 +83,16 @@ def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Rel
             assert_never(form)
 
 
-def render_findings(findings: Sequence[Diagnostic], form: Literal["github", "sarif"], relative: Relative) -> str:
+def render_findings(
+    findings: Sequence[Diagnostic], form: Literal["github", "sarif"], relative: Relative
+) -> str:
     """Return the findings of `prove` like diagnostics of documents."""
     if form == "sarif":
         return _sarif(findings, PROOF_RULES, relative)
     worst_first = sorted(findings, key=lambda each: SEVERITIES.index(each.severity))
-    return "".join(annotation_command(_annotation(each, relative(each.path))) + "\n" for each in worst_first)
+    return "".join(
+        annotation_command(_annotation(each, relative(each.path))) + "\n" for each in worst_first
+    )
 
 
 def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Annotation]:
@@ -96,15 +116,26 @@ def _annotation(diagnostic: DiagnosticRecord | Diagnostic, path: str) -> Annotat
     )
 
 
-def _sarif(diagnostics: Iterable[DiagnosticRecord | Diagnostic], known: Mapping[str, Rule], relative: Relative) -> str:
+def _sarif(
+    diagnostics: Iterable[DiagnosticRecord | Diagnostic],
+    known: Mapping[str, Rule],
+    relative: Relative,
+) -> str:
     """Return a log with one run and a result per diagnostic."""
     seen: Counter[str] = Counter()
-    rules = [rule(rule_id, each.name, each.summary, LEVELS[each.severity]) for rule_id, each in known.items()]
+    rules = [
+        rule(rule_id, each.name, each.summary, LEVELS[each.severity])
+        for rule_id, each in known.items()
+    ]
     places = {rule_id: place for place, rule_id in enumerate(known)}
-    return log(rules, [_result(each, places[each.rule], relative(each.path), seen) for each in diagnostics])
+    return log(
+        rules, [_result(each, places[each.rule], relative(each.path), seen) for each in diagnostics]
+    )
 
 
-def _result(diagnostic: DiagnosticRecord | Diagnostic, index: int, path: str, seen: Counter[str]) -> JsonObject:
+def _result(
+    diagnostic: DiagnosticRecord | Diagnostic, index: int, path: str, seen: Counter[str]
+) -> JsonObject:
     region: JsonObject = {
         "startLine": diagnostic.line,
         "startColumn": diagnostic.column,
@@ -118,7 +149,9 @@ def _result(diagnostic: DiagnosticRecord | Diagnostic, index: int, path: str, se
         "ruleId": diagnostic.rule,
         "ruleIndex": index,
         "level": LEVELS[diagnostic.severity],
-        "message": message(diagnostic.message + (f"\n{diagnostic.hint}" if diagnostic.hint else "")),
+        "message": message(
+            diagnostic.message + (f"\n{diagnostic.hint}" if diagnostic.hint else "")
+        ),
         "locations": [place],
         "partialFingerprints": fingerprint(_identity(diagnostic, path), seen),
     }

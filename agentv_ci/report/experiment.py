@@ -12,17 +12,30 @@ from agentv_ci.report.lines import MAX_SHOWN, Line, Style, more_line
 
 if TYPE_CHECKING:
     # Few runs are experiments.
-    from agentv_ci.contracts.experiment_report import CaseEffect, ExperimentReport, Look, MetricEffect
+    from agentv_ci.contracts.experiment_report import (
+        CaseEffect,
+        ExperimentReport,
+        Look,
+        MetricEffect,
+    )
 
 MAX_NAME = 40
 MAX_REASON = 300
 WORTH_SECONDS_MS = 1000
 
-STYLES: Mapping[str, Style] = {"better": "good", "equivalent": "good", "not worse": "good", "worse": "bad"}
+STYLES: Mapping[str, Style] = {
+    "better": "good",
+    "equivalent": "good",
+    "not worse": "good",
+    "worse": "bad",
+}
 """Of a verdict; all others are a warning."""
 IN_PERCENT = ("pass", "cost", "tokens", "duration")
 """Metrics whose changes are percentages; those of scores are numbers."""
-STOPS: Mapping[str, str] = {"decided": "since it is decided", "futile": "since more trials would hardly decide it"}
+STOPS: Mapping[str, str] = {
+    "decided": "since it is decided",
+    "futile": "since more trials would hardly decide it",
+}
 """Why an experiment stopped early."""
 HEAD = ("metric", "base", "arm", "change", "interval", "verdict")
 
@@ -64,21 +77,30 @@ def _table(rows: Sequence[tuple[Sequence[str], Style]]) -> Iterator[Line]:
     widths = [max(len(cells[place]) for cells in every) for place in range(len(HEAD))]
     for cells, style in [(HEAD, "faint"), *rows]:
         *others, verdict = (text.ljust(width) for text, width in zip(cells, widths, strict=True))
-        yield Line.of((f"  {'  '.join(others)}  ", "faint" if style == "faint" else "plain"), (verdict.rstrip(), style))
+        yield Line.of(
+            (f"  {'  '.join(others)}  ", "faint" if style == "faint" else "plain"),
+            (verdict.rstrip(), style),
+        )
 
 
 def effect_row(effect: MetricEffect) -> Sequence[str]:
     """Return the cells of an effect: those of HEAD."""
     metric = effect.metric
     base, arm = mean_text(metric, effect.base), mean_text(metric, effect.head)
-    change, interval = change_text(metric, effect.estimate), interval_text(metric, effect.low, effect.high)
+    change, interval = (
+        change_text(metric, effect.estimate),
+        interval_text(metric, effect.low, effect.high),
+    )
     return _name(metric), base, arm, change, interval, effect.verdict
 
 
 def look_row(look: Look, found: ExperimentReport) -> Sequence[str]:
     """Return the cells of a look: cases, trials, arm, change, interval and verdict."""
     metric, counts = found.primary, (f"{look.cases:,}", f"{look.trials:,}")
-    change, interval = change_text(metric, look.estimate), interval_text(metric, look.low, look.high)
+    change, interval = (
+        change_text(metric, look.estimate),
+        interval_text(metric, look.low, look.high),
+    )
     return *counts, _name(look.arm), change, interval, look.verdict
 
 
@@ -97,7 +119,11 @@ def change_text(metric: str, change: float | None) -> str:
 
 def interval_text(metric: str, low: float | None, high: float | None) -> str:
     """Return the interval of a change."""
-    return "–" if low is None or high is None else f"{change_text(metric, low)} to {change_text(metric, high)}"
+    return (
+        "–"
+        if low is None or high is None
+        else f"{change_text(metric, low)} to {change_text(metric, high)}"
+    )
 
 
 def mean_text(metric: str, mean: float | None) -> str:

@@ -26,7 +26,14 @@ MAX_LOOKS = 100
 MAX_NAME = 100
 MAX_REASON = 500
 MAX_REASONS = 20
-SIGNS = {"better": "📈", "worse": "📉", "equivalent": "🟰", "not worse": "✅", "undecided": "🤷", "withheld": "⚠️"}
+SIGNS = {
+    "better": "📈",
+    "worse": "📉",
+    "equivalent": "🟰",
+    "not worse": "✅",
+    "undecided": "🤷",
+    "withheld": "⚠️",
+}
 """A sign for each verdict."""
 
 
@@ -38,7 +45,11 @@ def experiment_text(found: ExperimentReport) -> str:
 def _parts(found: ExperimentReport) -> Iterator[str]:
     yield f"### {SIGNS[found.verdict]} Experiment: {found.verdict}"
     reasons = [*map(_sentence, dict.fromkeys((*found.reasons, *found.withheld)))]
-    shown = [*reasons[:MAX_REASONS], *view.more_text(len(reasons), MAX_REASONS), *trials_texts(found)]
+    shown = [
+        *reasons[:MAX_REASONS],
+        *view.more_text(len(reasons), MAX_REASONS),
+        *trials_texts(found),
+    ]
     yield "\n".join(f"- {each}" for each in shown)
     yield from (f"⚠️ {_sentence(each)}" for each in found.warnings[:MAX_REASONS])
     for name in dict.fromkeys(each.arm for each in found.effects):
@@ -47,21 +58,33 @@ def _parts(found: ExperimentReport) -> Iterator[str]:
         looks = ((look_row(each, found), each) for each in found.looks[-MAX_LOOKS:])
         rows = [[cells[0], cells[1], _name(each.arm), *cells[3:]] for cells, each in looks]
         table = _table(["cases", "trials", "arm", "change", "interval", "verdict"], rows)
-        yield folded(f"{counted(len(found.looks), 'look')} at the primary metric while it ran", table)
+        yield folded(
+            f"{counted(len(found.looks), 'look')} at the primary metric while it ran", table
+        )
 
 
 def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
     own = [each for each in found.effects if each.arm == name]
     yield f"**{_name(found.base)} → {_name(name)}**: {compared_text(own)}; primary metric {_name(found.primary)}"
     rows = [(each, effect_row(each)) for each in own]
-    yield _table(HEAD, [[_name(it.metric), *cells[1:-1], f"{SIGNS[it.verdict]} {it.verdict}"] for it, cells in rows])
+    yield _table(
+        HEAD,
+        [
+            [_name(it.metric), *cells[1:-1], f"{SIGNS[it.verdict]} {it.verdict}"]
+            for it, cells in rows
+        ],
+    )
     if preferred := [f"- {code(each)}" for each in preference_texts(own)]:
         yield "\n".join(preferred)
     if changed := [each for each in found.cases if each.arm == name]:
-        lines = [f"- {'**changed** ' if each.called else ''}{code(case_text(each))}" for each in changed]
+        lines = [
+            f"- {'**changed** ' if each.called else ''}{code(case_text(each))}" for each in changed
+        ]
         called = counted(sum(each.called for each in changed), "case is", "cases are")
         title = f"{called} called changed, of {len(changed)} whose primary metric differs"
-        yield folded(title, "\n".join([*lines[:MAX_CASES], *view.more_text(len(lines), MAX_CASES, "case")]))
+        yield folded(
+            title, "\n".join([*lines[:MAX_CASES], *view.more_text(len(lines), MAX_CASES, "case")])
+        )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -19,9 +19,15 @@ def health_lines(report: HealthReport) -> Iterator[Line]:
         of_kind = list(findings)
         yield Line(f"{kind.replace('-', ' ')} ({len(of_kind)})", "title")
         for each in of_kind:
-            yield Line(f"  {name_of(each)}: {each.message}", "warn" if each.severity == "warning" else "plain")
+            yield Line(
+                f"  {name_of(each)}: {each.message}",
+                "warn" if each.severity == "warning" else "plain",
+            )
         # Findings of a kind may differ in what to do.
-        yield from (Line(f"    {action}", "faint") for action in dict.fromkeys(each.action for each in of_kind))
+        yield from (
+            Line(f"    {action}", "faint")
+            for action in dict.fromkeys(each.action for each in of_kind)
+        )
     yield from (Line(f"not used: {each}", "warn") for each in report.damaged)
     days = f", {report.first[:10]} to {report.last[:10]}" if report.first and report.last else ""
     few = f", {report.unjudged} with too few runs to judge" if report.unjudged else ""

@@ -1,7 +1,7 @@
 """GitHub Flavored Markdown that shows untrusted text literally.
 
-Agents and authors of pull requests can write mentions that notify people, tracking images, HTML, and fences that close
-ours. Inside code none of these has an effect, so all such text is code.
+Agents and authors of pull requests can write mentions that notify people, tracking images, HTML,
+and fences that close ours. Inside code none of these has an effect, so all such text is code.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def verbatim(text: str, language: str) -> str:
 
 
 def link(piece: str, address: str | None) -> str:
-    """Return a piece of Markdown as a link to an address, which must be quoted; without one, the piece alone."""
+    """Return a piece of Markdown as a link to an address, which must be quoted.
+
+    Without one, the piece alone.
+    """
     return piece if address is None else f"[{piece}]({address})"
 
 

@@ -34,14 +34,20 @@ class Job(Struct, frozen=True):
 
 
 def text(job: Job, limit: int, last: PastRun | None = None) -> str:
-    """Return at most `limit` characters (tens of thousands are needed); the least important parts are left out.
+    """Return at most `limit` characters (tens of thousands are needed).
+
+    The least important parts are left out.
 
     `last` is the run to compare the figures with, if there is no baseline.
     """
     share = limit // 2 if job.reported is not None else limit - MAX_REASON - MAX_TEXT - 200
     rest = _fitted(job, share)
     left = limit - sum(len(each) + 2 for each in rest)
-    main = _no_run(job.run) if job.reported is None else markdown.text(job.reported, left, last).rstrip("\n")
+    main = (
+        _no_run(job.run)
+        if job.reported is None
+        else markdown.text(job.reported, left, last).rstrip("\n")
+    )
     # If nothing ran, the changes explain why.
     ran = job.reported is None or job.reported.report.counts.cases > 0
     return "\n\n".join([main, *rest] if ran else [*rest, main]) + "\n"
@@ -80,9 +86,13 @@ def _diagnostics(job: Job, most: int) -> Iterator[str]:
         yield f"**{counted(summary.files, 'file')} checked: {counts}**"
     if not diagnostics:
         return
-    items = [diagnostic_item(each, job.relative(each.path), job.links) for each in diagnostics[:most]]
+    items = [
+        diagnostic_item(each, job.relative(each.path), job.links) for each in diagnostics[:most]
+    ]
     lines = _cut(items, len(diagnostics))
-    yield lines if summary.errors or job.run.validate_only else folded(f"Documents: {counts}", lines)
+    yield (
+        lines if summary.errors or job.run.validate_only else folded(f"Documents: {counts}", lines)
+    )
 
 
 def _cut(lines: Sequence[str], number: int) -> str:
@@ -99,7 +109,11 @@ def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
     lines += [f"- removed {_named(each)}" for each in removed]
     counts = f"{counted(len(changed), 'case')} changed, {len(added)} added, {len(removed)} removed"
     text = _cut(lines[:most], len(lines))
-    yield folded(f"Since the older plan: {counts}", text) if text else "No case has changed since the older plan."
+    yield (
+        folded(f"Since the older plan: {counts}", text)
+        if text
+        else "No case has changed since the older plan."
+    )
 
 
 def _named(case: NamedCase) -> str:
@@ -109,4 +123,6 @@ def _named(case: NamedCase) -> str:
 
 def _why(reasons: tuple[str, ...]) -> str:
     more = [f"{len(reasons) - MAX_REASONS} more"] if len(reasons) > MAX_REASONS else []
-    return ": " + ", ".join([*(code(shortened(each, MAX_TEXT)) for each in reasons[:MAX_REASONS]), *more])
+    return ": " + ", ".join(
+        [*(code(shortened(each, MAX_TEXT)) for each in reasons[:MAX_REASONS]), *more]
+    )

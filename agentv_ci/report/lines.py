@@ -36,7 +36,12 @@ HIGH_CORRELATION = 0.05
 """Of the trials of one run: with more, the level of a comparison no longer holds."""
 WORTH_A_TIME_S = 1.0
 
-_STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
+_STYLES: dict[Change, Style] = {
+    "regressed": "bad",
+    "improved": "good",
+    "flaky": "warn",
+    "not enough evidence": "warn",
+}
 
 _OF_METRIC: dict[str, Style] = {"worse": "bad", "better": "good"}
 
@@ -68,14 +73,21 @@ def flaky_lines(run: view.RunView) -> Iterator[Line]:
     """Yield the cases whose trials disagree, the least certain first."""
     # Rows of other programs may be flaky without a graded trial.
     quarantined = {each.key for each in run.quarantined}
-    flaky = [each for each in run.report.repeated if each.flaky and each.graded and each.key not in quarantined]
+    flaky = [
+        each
+        for each in run.report.repeated
+        if each.flaky and each.graded and each.key not in quarantined
+    ]
     flaky.sort(key=lambda each: abs(each.passed / each.graded - 0.5))
     if not flaky:
         return
     yield Line("flaky, trials disagree:", "title")
     for each in flaky[:MAX_SHOWN]:
         interval = f"95%: {each.pass_rate_low:.0%} to {each.pass_rate_high:.0%}"
-        yield Line(f"  {each.passed} of {each.graded} passed ({interval})  {_name(run.name(each.key))}", "warn")
+        yield Line(
+            f"  {each.passed} of {each.graded} passed ({interval})  {_name(run.name(each.key))}",
+            "warn",
+        )
     yield from more_line(len(flaky))
     yield Line("")
 
@@ -85,7 +97,9 @@ def matrix_lines(cases: Sequence[MatrixCase]) -> Iterator[Line]:
     differing = [each for each in cases if each.differs]
     if not cases:
         return
-    yield Line(f"verdicts of targets differ in {len(differing)} of {counted(len(cases), 'case')}", "strong")
+    yield Line(
+        f"verdicts of targets differ in {len(differing)} of {counted(len(cases), 'case')}", "strong"
+    )
     for each in differing[:MAX_SHOWN]:
         verdicts = (
             f"{_name(target)} {view.score_text(outcome.verdict, outcome.score)}"
@@ -114,7 +128,10 @@ def _evaluators(evaluators: Sequence[EvaluatorFigures]) -> Iterator[Line]:
     """Yield a line for each evaluator that does not always pass, and one for all others."""
     always = [each for each in evaluators if _always_passed(each)]
     others = [each for each in evaluators if not _always_passed(each)]
-    rows = [(f"{_name(each.name)} ({on_one_line(each.type)})", _evaluator(each)) for each in _cut_worst_first(others)]
+    rows = [
+        (f"{_name(each.name)} ({on_one_line(each.type)})", _evaluator(each))
+        for each in _cut_worst_first(others)
+    ]
     if others:
         yield from _table("by evaluator", rows)
     if always:
@@ -131,7 +148,9 @@ def _statistics(figures: Statistics) -> Iterator[Line]:
     if figures.mean is None:
         return
     values = {name: getattr(figures, name) for name in ("mean", "median", "min", "max", "stdev")}
-    yield Line("  ".join(f"{name} {value:.3f}" for name, value in values.items() if value is not None))
+    yield Line(
+        "  ".join(f"{name} {value:.3f}" for name, value in values.items() if value is not None)
+    )
     most = max(figures.histogram)
     for index, number in enumerate(figures.histogram):
         low, high = index / 5, (index + 1) / 5
@@ -141,7 +160,11 @@ def _statistics(figures: Statistics) -> Iterator[Line]:
 
 
 def _usage(usage: Usage) -> Iterator[Line]:
-    if usage.total_tokens is not None or usage.input_tokens is not None or usage.output_tokens is not None:
+    if (
+        usage.total_tokens is not None
+        or usage.input_tokens is not None
+        or usage.output_tokens is not None
+    ):
         yield Line(
             f"tokens: {usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out, "
             f"{usage.total_tokens or 0:,} total"
@@ -163,7 +186,9 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
         for each in scenario.aggregates.validations:
             if isinstance(each, FailedValidation):
                 text = shortened(on_one_line(each.error), MAX_MESSAGE)
-                yield Line(f"validator {_name(each.validator)}{about} could not run: {text}", "warn")
+                yield Line(
+                    f"validator {_name(each.validator)}{about} could not run: {text}", "warn"
+                )
                 continue
             # A validator may have notes alone, such as that nothing could be compared.
             problems = [issue for issue in each.worst_first if issue.severity != "info"]
@@ -173,7 +198,9 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
                 style = "bad"
             yield Line(f"validator {_name(each.validator)}{about}: {view.issues_text(each)}", style)
             for issue in [*problems[:MAX_SHOWN], *notes]:
-                yield Line(f"  {view.SEVERITIES[issue.severity]}: {shortened(on_one_line(issue.message), MAX_MESSAGE)}")
+                yield Line(
+                    f"  {view.SEVERITIES[issue.severity]}: {shortened(on_one_line(issue.message), MAX_MESSAGE)}"
+                )
             yield from more_line(each.count("error") + each.count("warning"))
 
 
@@ -199,7 +226,9 @@ def correlation_line(correlation: float) -> Line:
     text = f"correlation of the trials of one run: {correlation:.2f}"
     if correlation < HIGH_CORRELATION:
         return Line(text)
-    return Line(f"{text}; comparisons of runs are wrong in more than 5%: interleave base and head", "warn")
+    return Line(
+        f"{text}; comparisons of runs are wrong in more than 5%: interleave base and head", "warn"
+    )
 
 
 def statement_lines(comparison: Comparison) -> Iterator[Line]:

@@ -20,14 +20,32 @@ MAX_NAME = 100
 def target_table(run: RunView) -> str:
     """Return the figures of each target."""
     targets, verdicts = run.report.targets[:MAX_TARGETS], run.report.gate.targets
-    others = [name for name in ("not_run", "skipped", "quarantined") if any(getattr(each, name) for each in targets)]
-    head = ["", "target", "cases", "passed", "failed", "errors", *(name.replace("_", " ") for name in others)]
+    others = [
+        name
+        for name in ("not_run", "skipped", "quarantined")
+        if any(getattr(each, name) for each in targets)
+    ]
+    head = [
+        "",
+        "target",
+        "cases",
+        "passed",
+        "failed",
+        "errors",
+        *(name.replace("_", " ") for name in others),
+    ]
     shows_each = any(each.cost_per_pass_usd is not None for each in targets)
     head += ["mean", "cost", *(["cost per passed case"] if shows_each else []), "time"]
 
     def row(group: Group) -> Sequence[str]:
         sign = SIGNS[verdicts[group.name]] if group.name in verdicts else ""
-        counts = [group.cases, group.passed, group.failed, group.errored, *(getattr(group, name) for name in others)]
+        counts = [
+            group.cases,
+            group.passed,
+            group.failed,
+            group.errored,
+            *(getattr(group, name) for name in others),
+        ]
         mean = "" if group.mean is None else f"{group.mean:.3f}"
         costs = [group.total_usd, *([group.cost_per_pass_usd] if shows_each else [])]
         least = "≥ " if view.lacks_price(run.report, group) else ""
@@ -47,7 +65,11 @@ def case_table(run: RunView, named: Callable[[CaseOutcome], str]) -> str:
     def row(case: MatrixCase) -> Sequence[str]:
         return [named(case.first), *(_cell(case.outcomes.get(target)) for target in targets)]
 
-    table = _table(["case", *map(_name, targets)], [row(each) for each in cases[:MAX_CASES]], left=1 + len(targets))
+    table = _table(
+        ["case", *map(_name, targets)],
+        [row(each) for each in cases[:MAX_CASES]],
+        left=1 + len(targets),
+    )
     differing = sum(each.differs for each in cases)
     title = f"Cases by target: verdicts differ in {differing} of {counted(len(cases), 'case')}"
     return folded(title, "\n\n".join([table, *view.more_text(len(cases), MAX_CASES, "case")]))

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     # Few runs have a proof.
     from agentv_ci.contracts.proof import Proof, ProofFinding, ProofSummary
 
-OF_ANOTHER_PLAN = "It is the proof of another plan: prove the same cases, targets and settings again."
+OF_ANOTHER_PLAN = (
+    "It is the proof of another plan: prove the same cases, targets and settings again."
+)
 SHOWN = ("error", "warning")
 """Severities of the findings that reports of a run show."""
 
@@ -56,8 +58,16 @@ def facts(proof: Proof) -> Iterator[Line]:
     unjudged = total.unjudged_evaluators if proof.judges == "skip" else 0
     for number, one, several in (
         (total.without_mutants, "case has nothing to damage", "cases have nothing to damage"),
-        (total.without_reference, "case has no reference answer to damage", "cases have no reference answer to damage"),
-        (unjudged, "evaluator needs a judge, which is left out", "evaluators need judges, which are left out"),
+        (
+            total.without_reference,
+            "case has no reference answer to damage",
+            "cases have no reference answer to damage",
+        ),
+        (
+            unjudged,
+            "evaluator needs a judge, which is left out",
+            "evaluators need judges, which are left out",
+        ),
         (total.unproven, "case is not proven", "cases are not proven"),
         (total.skipped, "case is skipped", "cases are skipped"),
     ):

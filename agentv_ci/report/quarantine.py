@@ -30,7 +30,9 @@ def sentence(entry: Quarantine) -> str:
 def result_text(outcome: CaseOutcome) -> str:
     """Return what became of a case in quarantine, which may have several trials."""
     trials = trials_text(outcome)
-    return score_text(outcome.verdict, outcome.score) + (f", {trials}" if trials is not None else "")
+    return score_text(outcome.verdict, outcome.score) + (
+        f", {trials}" if trials is not None else ""
+    )
 
 
 def expired(run: RunView) -> Sequence[Quarantine]:
@@ -60,4 +62,6 @@ def quarantine_lines(run: RunView) -> Iterator[Line]:
 
 def expired_text(entry: Quarantine) -> str:
     """Return that cases gate again, on one line."""
-    return on_one_line(f"the quarantine of {entry.id} ({entry.owner}) expired on {entry.expires}: its cases gate again")
+    return on_one_line(
+        f"the quarantine of {entry.id} ({entry.owner}) expired on {entry.expires}: its cases gate again"
+    )

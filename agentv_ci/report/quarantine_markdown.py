@@ -20,7 +20,9 @@ MAX_ENTRIES = 50
 
 def quarantine_section(run: RunView) -> str | None:
     """Return a list of the cases that do not gate, and what is about to expire or has, in Markdown; None for none."""
-    items = [_item(each, each.quarantine, run) for each in run.quarantined if each.quarantine is not None]
+    items = [
+        _item(each, each.quarantine, run) for each in run.quarantined if each.quarantine is not None
+    ]
     ended = [f"- ⏰ {code(shortened(expired_text(each), MAX_TEXT))}" for each in expired(run)]
     if not items and not ended:
         return None
@@ -28,7 +30,11 @@ def quarantine_section(run: RunView) -> str | None:
     title = [f"{counted(len(items), 'case')} in quarantine, not in the gate"] if items else []
     title += [f"{counted(ending, 'entry expires', 'entries expire')} soon"] if ending else []
     title += [f"{counted(len(ended), 'entry has', 'entries have')} expired"] if ended else []
-    listed = [*ended, *items[:MAX_ENTRIES], *(f"- {more}" for more in more_text(len(items), MAX_ENTRIES))]
+    listed = [
+        *ended,
+        *items[:MAX_ENTRIES],
+        *(f"- {more}" for more in more_text(len(items), MAX_ENTRIES)),
+    ]
     return folded(f"🔒 {'; '.join(title)}", "\n".join(listed))
 
 
@@ -36,7 +42,11 @@ def _issue(address: str, links: Links) -> str:
     """Return an address, as a link if it is an issue or pull request of the run's own repository."""
     repository = (links.base or "").partition("/blob/")[0]
     found = re.fullmatch(rf"{re.escape(repository)}/(?:issues|pull)/([0-9]+)", address)
-    return link(f"#{found[1]}", address) if found and repository else code(shortened(address, MAX_TEXT))
+    return (
+        link(f"#{found[1]}", address)
+        if found and repository
+        else code(shortened(address, MAX_TEXT))
+    )
 
 
 def _item(outcome: CaseOutcome, entry: Quarantine, run: RunView) -> str:
@@ -44,6 +54,4 @@ def _item(outcome: CaseOutcome, entry: Quarantine, run: RunView) -> str:
     issue = f" · {_issue(entry.issue, run.links)}" if entry.issue is not None else ""
     soon = "⏰ " if entry.state == "ending" else ""
     reason = code(shortened(entry.reason, MAX_TEXT))
-    return (
-        f"- {SIGNS[outcome.verdict]} {name} {result_text(outcome)} · {soon}{end_text(entry)} · {owner}: {reason}{issue}"
-    )
+    return f"- {SIGNS[outcome.verdict]} {name} {result_text(outcome)} · {soon}{end_text(entry)} · {owner}: {reason}{issue}"

@@ -29,7 +29,12 @@ def rule(rule_id: str, name: str, says: str, level: str) -> JsonObject:
 def log(rules: Sequence[JsonValue], results: Sequence[JsonValue], **more: JsonValue) -> str:
     """Return a whole log with one run; `more` are further properties of the run."""
     driver: JsonObject = {"name": "agentv-ci", "version": __version__, "rules": [*rules]}
-    run: JsonObject = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [*results], **more}
+    run: JsonObject = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [*results],
+        **more,
+    }
     whole: JsonObject = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(well_formed(whole), indent=2, ensure_ascii=False) + "\n"
 
@@ -53,7 +58,11 @@ def fingerprint(known: Sequence[str], seen: Counter[str]) -> JsonObject:
     """Return what identifies a result in its log and in later logs."""
     joined = "\0".join(known)
     seen[joined] += 1
-    return {FINGERPRINT: hashlib.sha256(f"{joined}\0{seen[joined]}".encode(errors="surrogatepass")).hexdigest()}
+    return {
+        FINGERPRINT: hashlib.sha256(
+            f"{joined}\0{seen[joined]}".encode(errors="surrogatepass")
+        ).hexdigest()
+    }
 
 
 def _uri(path: str) -> str:

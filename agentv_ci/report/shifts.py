@@ -34,7 +34,10 @@ def shift_id(finding: HealthFinding) -> str:
 
 
 def issue_text(report: HealthReport, repository_url: str, run_url: str) -> str:
-    """Return the shifts in Markdown; without any, that it is over. `repository_url` is that of links that are kept."""
+    """Return the shifts in Markdown; without any, that it is over.
+
+    `repository_url` is that of links that are kept.
+    """
     seen = f"{counted(report.runs, 'run')} of {code(report.source)}, [last one]({run_url})"
     if not (found := shifts_in(report)):
         return f"It is over: no shift is left in {seen}.\n"
@@ -50,6 +53,9 @@ def _item(finding: HealthFinding, repository_url: str) -> str:
     url = finding.run_url or ""
     is_own = re.fullmatch(rf"{re.escape(repository_url)}/actions/runs/[0-9]+", url) is not None
     first = f" ({link('first run', url)})" if is_own else ""
-    texts = (code(shortened(each, MAX_TEXT)) for each in (name_of(finding), finding.message, finding.action))
+    texts = (
+        code(shortened(each, MAX_TEXT))
+        for each in (name_of(finding), finding.message, finding.action)
+    )
     name, message, action = texts
     return f"- {sign} {name}: {message}{first}\n  - {action}"

@@ -22,7 +22,14 @@ from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
 from agentv_ci.base.text import counted, dollars, first_few, listed, on_one_line
 from agentv_ci.contracts.cases import CaseKey, case_name
 from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
-from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures, Group, RunReport, Stop, Validation
+from agentv_ci.contracts.report import (
+    CaseFigures,
+    EvaluatorFigures,
+    Group,
+    RunReport,
+    Stop,
+    Validation,
+)
 from agentv_ci.contracts.results import NO_OUTCOME, ResultRow
 
 if TYPE_CHECKING:
@@ -70,13 +77,19 @@ class Links(Struct, frozen=True):
 
     @classmethod
     def of_commit(cls, server: str, repository: str, commit: str) -> Links:
-        """Return the links of a repository at one commit; none if the server's address is invalid."""
+        """Return the links of a repository at one commit.
+
+        None if the server's address is invalid.
+        """
         if not (repository and commit) or not _SERVER.fullmatch(server):
             return cls()
         return cls(f"{server}/{quoted(repository)}/blob/{quoted(commit)}")
 
     def to(self, path: str, line: int) -> str | None:
-        """Return the address of a line; None for a path that is not relative to the repository, or leaves it."""
+        """Return the address of a line.
+
+        None for a path that is not relative to the repository, or leaves it.
+        """
         if self.base is None or path.startswith("/") or ".." in path.split("/"):
             return None
         return f"{self.base}/{quoted(path)}#L{line}"
@@ -116,7 +129,9 @@ class RunView(Struct, frozen=True, dict=True):
     @property
     def errors(self) -> list[CaseOutcome]:
         """The cases that ran and have no verdict."""
-        errors = (each for each in gating(self.outcomes) if each.verdict == "error" and not each.not_run)
+        errors = (
+            each for each in gating(self.outcomes) if each.verdict == "error" and not each.not_run
+        )
         return [each for each in errors if not self._is_unknown(each)]
 
     @property
@@ -143,7 +158,10 @@ class RunView(Struct, frozen=True, dict=True):
         """The failed and borderline cases, worst first, except those that a stopped run left undecided."""
         is_stopped = self.report.stopped is not None
         failed = [each for each in gating(self.outcomes) if each.verdict in ("fail", "borderline")]
-        return sorted((each for each in failed if not (is_stopped and each.is_open)), key=lambda each: each.score)
+        return sorted(
+            (each for each in failed if not (is_stopped and each.is_open)),
+            key=lambda each: each.score,
+        )
 
     @cached_property
     def matrix(self) -> AbstractSet[tuple[str, str]]:
@@ -155,7 +173,10 @@ class RunView(Struct, frozen=True, dict=True):
         return on_one_line(case_name(key, names_target=key[:2] in self.matrix))
 
     def again(self, outcome: CaseOutcome) -> str:
-        """Return the command that runs a case again as it ran; empty for one of another tool or of an experiment."""
+        """Return the command that runs a case again as it ran.
+
+        Empty for one of another tool or of an experiment.
+        """
         is_ours = outcome.case.suite.rpartition(".")[2].lower() in {"yaml", "yml"}
         if not is_ours or self.report.experiment is not None or outcome.case.arm is not None:
             return ""
@@ -165,7 +186,9 @@ class RunView(Struct, frozen=True, dict=True):
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
         """The trials without a verdict of cases that have one; they count as errors, too."""
         cases = [each for each in gating(self.outcomes) if each.has_verdict]
-        return [(case, trial) for case in cases for trial in case.trials if trial.verdict == "error"]
+        return [
+            (case, trial) for case in cases for trial in case.trials if trial.verdict == "error"
+        ]
 
 
 def unknown_text(run: RunView) -> str | None:
@@ -189,17 +212,25 @@ def counts_text(run: RunView) -> str:
     """Return the number of cases by verdict."""
     report, unknown = run.report, len(run.unknown)
     counts = report.counts
-    texts = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - unknown, "error")]
+    texts = [
+        f"{counts.passed} passed",
+        f"{counts.failed} failed",
+        counted(counts.errored - unknown, "error"),
+    ]
     texts += [f"{unknown} unknown"] if unknown else []
     texts += [f"{counts.not_run} not run"] if counts.not_run else []
     texts += [f"{counts.skipped} skipped"] if counts.skipped else []
     texts += [f"{counts.quarantined} in quarantine"] if counts.quarantined else []
     texts += [f"{counts.flaky} flaky"] if counts.flaky else []
     if counts.crashed and any(outcome.case.trials > 1 for outcome in run.outcomes):
-        texts.append(f"{counts.crashed} of {counted(counts.rows - counts.skipped, 'trial')} crashed")
+        texts.append(
+            f"{counts.crashed} of {counted(counts.rows - counts.skipped, 'trial')} crashed"
+        )
     lost = sum(not trial.is_crash for _, trial in run.lost_trials)
     texts += [f"{counted(lost, 'trial')} without a verdict"] if lost else []
-    shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
+    shard = (
+        f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
+    )
     return f"{counted(counts.cases, 'case')}{shard}: {', '.join(texts)}"
 
 
@@ -218,17 +249,26 @@ def score_text(verdict: str, score: float) -> str:
 
 def trials_text(outcome: CaseOutcome) -> str | None:
     """Return how many of several trials passed; None for a single trial."""
-    return f"{outcome.passed} of {len(outcome.trials)} trials passed" if len(outcome.trials) > 1 else None
+    return (
+        f"{outcome.passed} of {len(outcome.trials)} trials passed"
+        if len(outcome.trials) > 1
+        else None
+    )
 
 
 def cost_text(report: RunReport, figures: RunReport | Group) -> str | None:
-    """Return the cost of a run or of a part of it, and of each case that passed; None if it is unknown."""
+    """Return the cost of a run or of a part of it, and of each case that passed.
+
+    None if it is unknown.
+    """
     amount = figures.cost_usd if isinstance(figures, RunReport) else figures.total_usd
     if amount is None:
         return None
     least = "at least " if lacks_price(report, figures) else ""
     each = figures.cost_per_pass_usd
-    return f"{least}{dollars(amount)}" + (f", {dollars(each)} per passed case" if each is not None else "")
+    return f"{least}{dollars(amount)}" + (
+        f", {dollars(each)} per passed case" if each is not None else ""
+    )
 
 
 def lacks_price(report: RunReport, figures: RunReport | Group) -> bool:
@@ -282,7 +322,9 @@ def caveats(report: RunReport) -> Iterator[str]:
     if report.broken_contracts:
         first = "is the first verdict of a reply that contradicts itself or leaves its scale"
         if report.broken_contracts > 1:
-            first = "are the first verdicts of replies that contradict themselves or leave their scale"
+            first = (
+                "are the first verdicts of replies that contradict themselves or leave their scale"
+            )
         yield f"{counted(report.broken_contracts, 'judgement')} {first}; see broken_contract in the results"
     if report.compared_masked:
         answers = counted(report.compared_masked, "answer was", "answers were")
@@ -298,7 +340,10 @@ def badness(figures: CaseFigures | EvaluatorFigures) -> tuple[float, int, str]:
 def issues_text(validation: Validation) -> str:
     """Return how many issues a validator found, by severity."""
     counts = {name: validation.count(name) for name in SEVERITIES_WORST_FIRST}
-    return ", ".join(counted(number, SEVERITIES[name]) for name, number in counts.items() if number) or "nothing found"
+    return (
+        ", ".join(counted(number, SEVERITIES[name]) for name, number in counts.items() if number)
+        or "nothing found"
+    )
 
 
 def changes_text(comparison: Comparison) -> str:
@@ -306,7 +351,10 @@ def changes_text(comparison: Comparison) -> str:
     left_out = [f"{comparison.left_out} left out"] if comparison.left_out else []
     left_out += [f"{comparison.quarantined} in quarantine"] if comparison.quarantined else []
     return (
-        ", ".join([f"{number} {change}" for change, number in comparison.counts.items() if number] + left_out)
+        ", ".join(
+            [f"{number} {change}" for change, number in comparison.counts.items() if number]
+            + left_out
+        )
         or "no cases"
     )
 
@@ -314,7 +362,9 @@ def changes_text(comparison: Comparison) -> str:
 def one_sided(comparison: Comparison) -> Iterator[str]:
     """Yield the names of the cases that are new, and of those that are removed."""
     for change in ("new", "removed"):
-        names = [compared_name(each, comparison) for each in comparison.cases if each.change == change]
+        names = [
+            compared_name(each, comparison) for each in comparison.cases if each.change == change
+        ]
         if names:
             yield f"{change}: {first_few(names)}"
 
@@ -344,7 +394,11 @@ def compared_name(case: ComparedCase, comparison: Comparison) -> str:
 def change_text(case: ComparedCase) -> str:
     """Return a case's results on both sides, and how certain the change is."""
     text = f"{rate_text(case.base)} → {rate_text(case.head)}"
-    notes = ["one trial a side, which may be chance"] if case.single and case.change != "unchanged" else []
+    notes = (
+        ["one trial a side, which may be chance"]
+        if case.single and case.change != "unchanged"
+        else []
+    )
     notes += ["left out: the question or its evaluators changed"] if case.left_out else []
     notes += ["the case or its target changed"] if case.stale and not case.left_out else []
     return f"{text}; {', '.join(notes)}" if notes else text
@@ -393,4 +447,6 @@ def _as_glob(text: str) -> str:
 
 def _is_typeable(text: str) -> bool:
     """Return whether a text can be typed on one line; spaces of all widths can."""
-    return text.isprintable() or all(each.isprintable() or unicodedata.category(each) == "Zs" for each in text)
+    return text.isprintable() or all(
+        each.isprintable() or unicodedata.category(each) == "Zs" for each in text
+    )

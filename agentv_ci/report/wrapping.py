@@ -15,10 +15,18 @@ def wrapped(text: str, width: int, *, indent: str = "", whole: bool = False) -> 
     With `whole`, longer words, such as paths, are not broken, so that they can be copied.
     """
     if _NARROW.fullmatch(text):
-        return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=not whole, subsequent_indent=indent)
+        return textwrap.wrap(
+            text,
+            width,
+            break_on_hyphens=False,
+            break_long_words=not whole,
+            subsequent_indent=indent,
+        )
     import wcwidth
 
-    return wcwidth.wrap(text, width, break_on_hyphens=False, break_long_words=not whole, subsequent_indent=indent)
+    return wcwidth.wrap(
+        text, width, break_on_hyphens=False, break_long_words=not whole, subsequent_indent=indent
+    )
 
 
 def columns(text: str) -> int:

@@ -9,8 +9,12 @@ from agentv_ci.base.text import ANSI
 MAX_LINE = 300
 MAX_TEXT = 10_000
 
-_NONCHARACTERS = "".join(f"{chr(plane << 16 | 0xFFFE)}-{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
-_ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
+_NONCHARACTERS = "".join(
+    f"{chr(plane << 16 | 0xFFFE)}-{chr(plane << 16 | 0xFFFF)}" for plane in range(17)
+)
+_ILLEGAL = re.compile(
+    f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]"
+)
 
 
 def clean(text: str) -> str:
@@ -33,7 +37,12 @@ def line(text: str) -> str:
 
 def size(text: str) -> int:
     """Return how many bytes a text takes between tags."""
-    return len(text.encode("utf-8", "surrogatepass")) + 4 * text.count("&") + 3 * text.count("<") + 3 * text.count(">")
+    return (
+        len(text.encode("utf-8", "surrogatepass"))
+        + 4 * text.count("&")
+        + 3 * text.count("<")
+        + 3 * text.count(">")
+    )
 
 
 class Excerpt:

@@ -22,7 +22,12 @@ def in_all(response: Response, earlier: Sequence[Expense], attempt: int) -> Resp
     if not failed:
         return response
     # The price of a stored answer counts in its evaluation; it is not paid again.
-    own = Expense(attempt=attempt, model=response.model, usage=response.usage or Usage(), cost_usd=response.cost_usd)
+    own = Expense(
+        attempt=attempt,
+        model=response.model,
+        usage=response.usage or Usage(),
+        cost_usd=response.cost_usd,
+    )
     return with_totals(response, (*failed, own))
 
 
@@ -36,13 +41,17 @@ def paid(response: Response) -> tuple[Expense, ...]:
 
 def with_totals(response: Response, expenses: tuple[Expense, ...]) -> Response:
     """Return an answer with the sums of its expenses."""
-    return replace(response, expenses=expenses, usage=total_usage(expenses), cost_usd=total_cost(expenses))
+    return replace(
+        response, expenses=expenses, usage=total_usage(expenses), cost_usd=total_cost(expenses)
+    )
 
 
 def with_expenses(
     fields: Mapping[str, Any], expenses: Sequence[Expense], judges: Sequence[Expense] = ()
 ) -> dict[str, Any]:
-    """Return the fields of a row with the sums of all expenses; without any, the fields as they are.
+    """Return the fields of a row with the sums of all expenses.
+
+    Without any, the fields as they are.
 
     `judges` is what the judges of the row have used, if their sums do not tell all.
     """
@@ -67,7 +76,12 @@ def with_expenses(
 def _answer_of(fields: Mapping[str, Any]) -> Iterator[Expense]:
     usage, cost_usd = fields.get("usage") or Usage(), fields.get("cost_usd")
     if usage != Usage() or cost_usd is not None:
-        yield Expense(error_kind=fields.get("error_kind"), model=fields.get("model"), usage=usage, cost_usd=cost_usd)
+        yield Expense(
+            error_kind=fields.get("error_kind"),
+            model=fields.get("model"),
+            usage=usage,
+            cost_usd=cost_usd,
+        )
 
 
 def _judges_of(fields: Mapping[str, Any]) -> Iterator[Expense]:
@@ -80,7 +94,9 @@ def as_earlier(row: ResultRow) -> tuple[Expense, ...]:
     """Return the expenses of a row that is replaced by one of a later run."""
     fields = {name: getattr(row, name) for name in ("usage", "cost_usd", "error_kind", "model")}
     fields |= {"judge_usage": row.judge_usage, "judge_cost_usd": row.judge_cost_usd}
-    expenses = row.expenses if row.expenses is not None else (*_answer_of(fields), *_judges_of(fields))
+    expenses = (
+        row.expenses if row.expenses is not None else (*_answer_of(fields), *_judges_of(fields))
+    )
     return tuple(expense.model_copy(update={"is_earlier": True}) for expense in expenses)
 
 

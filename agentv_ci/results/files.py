@@ -47,11 +47,17 @@ class Form(Protocol):
         ...
 
     def current(self, item: bytes, /) -> ResultRow | None:
-        """Return a row that is written as in this version; None for any other item, which `load` is for."""
+        """Return a row that is written as in this version.
+
+        None for any other item, which `load` is for.
+        """
         ...
 
     def stored(self, item: bytes, /) -> StoredRow | None:
-        """Return a row as it is stored in this version, several times faster; None for any other item."""
+        """Return a row as it is stored in this version, several times faster.
+
+        None for any other item.
+        """
         ...
 
     def load(self, item: bytes) -> JsonValue:
@@ -65,7 +71,10 @@ def form_named(path: Path) -> ResultsFormat:
 
 
 def form_of(path: Path) -> ResultsFormat:
-    """Return the format of a results file: by its first character, else by its name. Raises OSError."""
+    """Return the format of a results file: by its first character, else by its name.
+
+    Raises OSError.
+    """
     match _beginning(path)[:1]:
         case b"{":
             return "jsonl"
@@ -101,13 +110,20 @@ def form(name: ResultsFormat) -> Form:
             assert_never(name)
 
 
-def read_rows(path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False) -> Iterator[ResultRow]:
+def read_rows(
+    path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False
+) -> Iterator[ResultRow]:
     """Yield the rows of a results file; raises what `read_items` raises."""
     return (row for _, row in read_items(path, name, allow_torn=allow_torn))
 
 
-def scan_rows(path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False) -> Iterator[AnyRow]:
-    """Yield the rows of a results file as they are stored, which is fastest; raises what `read_items` raises."""
+def scan_rows(
+    path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False
+) -> Iterator[AnyRow]:
+    """Yield the rows of a results file as they are stored, which is fastest.
+
+    Raises what `read_items` raises.
+    """
     how = _form_in(path, name)
     return (row for _, row in _read(path, how, how.stored, allow_torn=allow_torn))
 
@@ -117,8 +133,8 @@ def read_items(
 ) -> Iterator[tuple[bytes, ResultRow]]:
     """Yield the rows of a results file, each as bytes and parsed; raises UnreadableResults.
 
-    Without `name`, the file's content and name decide the format. With `allow_torn`, an incomplete last row, as a
-    killed writer leaves it, is ignored.
+    Without `name`, the file's content and name decide the format. With `allow_torn`, an incomplete
+    last row, as a killed writer leaves it, is ignored.
     """
     how = _form_in(path, name)
     return _read(path, how, how.current, allow_torn=allow_torn)
@@ -143,8 +159,12 @@ def _read(
                     row = row_of(how.load(item), free_data_is_text=how.FREE_DATA_IS_TEXT)
             except (ValueError, RecursionError) as error:
                 if b"evalcases:" in item or b"agentv-eval-v" in item:
-                    raise UnreadableResults(f"'{path}' is an eval file, not results of a run") from None
-                raise UnreadableResults(how.NOT_A_ROW.format(path=path, number=number, error=error)) from error
+                    raise UnreadableResults(
+                        f"'{path}' is an eval file, not results of a run"
+                    ) from None
+                raise UnreadableResults(
+                    how.NOT_A_ROW.format(path=path, number=number, error=error)
+                ) from error
             yield item, row
     except OSError as error:
         raise UnreadableResults(f"cannot read '{path}': {error.strerror}") from error
@@ -165,12 +185,16 @@ def row_of(data: object, *, free_data_is_text: bool = True) -> ResultRow:
     """Validate a value as a row; raises ValueError with a readable message."""
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > RESULT_VERSION:
-        raise ValueError(f"schema_version {version} is not supported; this version of agentv-ci reads {RESULT_VERSION}")
+        raise ValueError(
+            f"schema_version {version} is not supported; this version of agentv-ci reads {RESULT_VERSION}"
+        )
     if isinstance(data, dict) and data.get("usage", ...) is None:
         # The schema of earlier versions allows it.
         data = {**data, "usage": {}}
     # Rows of earlier versions hold the data itself, in which a text is a text.
-    has_texts = free_data_is_text and isinstance(data, dict) and isinstance(data.get("metadata"), str)
+    has_texts = (
+        free_data_is_text and isinstance(data, dict) and isinstance(data.get("metadata"), str)
+    )
     try:
         return ResultRow.model_validate(data, context=AS_TEXT if has_texts else None)
     except ValidationError as error:

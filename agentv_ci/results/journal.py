@@ -45,8 +45,8 @@ class Journal:
     ) -> None:
         """Append to a file.
 
-        `keeps`: the rows that the results begin with. `outdates`: a file that describes the results, which is removed
-        when they change. `on_begin` is called once the file is the run's.
+        `keeps`: the rows that the results begin with. `outdates`: a file that describes the
+        results, which is removed when they change. `on_begin` is called once the file is the run's.
         """
         self.path = path
         self.write_error: str | None = None
@@ -57,7 +57,9 @@ class Journal:
         self._on_begin = on_begin
         self._file: BinaryIO
         self._kept: BinaryIO | None = None
-        """Another file whose rows are kept: open, so that it can be copied even after it is removed."""
+        """Another file whose rows are kept: open, so that it can be copied even after it is
+        removed.
+        """
         self._is_new = False
         self.has_begun = False
         """Whether this run has written to the file."""
@@ -84,7 +86,10 @@ class Journal:
         if not keeps.path.samefile(self.path):
             self._kept = keeps.path.open("rb")
         if os.fstat((self._kept or self._file).fileno()).st_size != keeps.size:
-            raise UsageError(f"'{keeps.path}' changed while it was read", hint="wait until no other run writes it")
+            raise UsageError(
+                f"'{keeps.path}' changed while it was read",
+                hint="wait until no other run writes it",
+            )
 
     def _close(self) -> None:
         if self._is_new and not self.has_begun:
@@ -96,7 +101,10 @@ class Journal:
             self._kept.close()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._pending_sync is not None:
             self._pending_sync.cancel()
@@ -113,7 +121,9 @@ class Journal:
             self._note_error(self.path, error)
             return
         if self._pending_sync is None:
-            self._pending_sync = asyncio.get_running_loop().call_later(SYNC_INTERVAL_S, self._sync_soon)
+            self._pending_sync = asyncio.get_running_loop().call_later(
+                SYNC_INTERVAL_S, self._sync_soon
+            )
 
     def finish(self) -> None:
         """Make sure that this run has written the file, also without rows."""
@@ -154,7 +164,9 @@ class Journal:
         self._file.truncate(0)
         self._kept.seek(0)
         size = 0
-        while size < most_bytes and (piece := self._kept.read(min(most_bytes - size, COPIED_BYTES))):
+        while size < most_bytes and (
+            piece := self._kept.read(min(most_bytes - size, COPIED_BYTES))
+        ):
             self._write(piece)
             size += len(piece)
         return size
@@ -186,7 +198,8 @@ class Journal:
 def claim(path: Path) -> BinaryIO:
     """Open a file for appending, locked until it is closed.
 
-    Raises OSError, and UsageError while another run is writing it. File systems without locks do not prevent that.
+    Raises OSError, and UsageError while another run is writing it. File systems without locks do
+    not prevent that.
     """
     while True:
         file = path.open("a+b", buffering=0)
@@ -194,7 +207,9 @@ def claim(path: Path) -> BinaryIO:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.close()
-            raise UsageError(f"another run is writing '{path}'", hint="set --out to another file") from error
+            raise UsageError(
+                f"another run is writing '{path}'", hint="set --out to another file"
+            ) from error
         except OSError:
             return file
         # The previous run may have removed or replaced the file.

@@ -59,7 +59,10 @@ def is_torn(item: bytes) -> bool:
 
 
 def current(item: bytes) -> ResultRow | None:
-    """Return a row as this version writes it, without a value in between; None for any other line."""
+    """Return a row as this version writes it, without a value in between.
+
+    None for any other line.
+    """
     if not _is_current(item):
         return None
     try:

@@ -61,7 +61,9 @@ class _LastRow(Struct, frozen=True):
     is_answered: bool
     result: Result
     is_stale: bool
-    """Whether it is written as by an earlier version, or the plan has other values of fields that the row repeats."""
+    """Whether it is written as by an earlier version, or the plan has other values of fields that
+    the row repeats.
+    """
     unpriced: tuple[str, ...]
     """Models whose cost is unknown."""
     expenses: tuple[Expense, ...]
@@ -95,7 +97,9 @@ class _Index(Struct):
             cost_usd -= earlier_cost(row)
         self.cost_usd[case.suite] = self.cost_usd.get(case.suite, 0.0) + cost_usd
         if is_capped(case):
-            self.used[row.case_key] = self.used.get(row.case_key, NOTHING_USED).plus(cost_usd, row.requests)
+            self.used[row.case_key] = self.used.get(row.case_key, NOTHING_USED).plus(
+                cost_usd, row.requests
+            )
 
 
 class ResumedResults:
@@ -116,7 +120,8 @@ class ResumedResults:
 
         `keeps_crashes`: an error of the agent is a result, whose trial does not run again.
 
-        `has_same_settings` compares the settings that a row has from the environment with those of a case now.
+        `has_same_settings` compares the settings that a row has from the environment with those of
+        a case now.
         """
         self._path = path
         self._form = form
@@ -132,9 +137,12 @@ class ResumedResults:
         return {self._plan.key_of(case): case for case in self._plan.cases}
 
     def read_earlier(self, earlier: Path, *, is_part: bool) -> EarlierRun:
-        """Read the results of an earlier run; `is_part`: the plan does not have all cases of its documents.
+        """Read the results of an earlier run.
 
-        Raises UsageError for a file that cannot be read, does not belong to the plan, or would lose rows.
+        `is_part`: the plan does not have all cases of its documents.
+
+        Raises UsageError for a file that cannot be read, does not belong to the plan, or would lose
+        rows.
         """
         if not earlier.exists():
             return EarlierRun(sentence=f"'{earlier}' does not exist yet: everything runs")
@@ -149,7 +157,9 @@ class ResumedResults:
             cost_usd=index.cost_usd,
             used=index.used,
             expenses={key: last.expenses for key, last in index.last.items() if last.expenses},
-            unpriced_models=tuple(dict.fromkeys(model for last in index.last.values() for model in last.unpriced)),
+            unpriced_models=tuple(
+                dict.fromkeys(model for last in index.last.values() for model in last.unpriced)
+            ),
             kept=KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None,
             sentence=self._sentence(earlier, index),
         )
@@ -161,7 +171,11 @@ class ResumedResults:
                 f"'{earlier}' is not of this run: the cases, targets, digests or seeds of all its rows differ",
                 hint="to run everything, leave out --resume and write to another file",
             )
-        lost = sum(number for suite, number in index.other_rows.items() if is_part or self._is_left_out(suite))
+        lost = sum(
+            number
+            for suite, number in index.other_rows.items()
+            if is_part or self._is_left_out(suite)
+        )
         of_targets = sum(index.other_targets[case] for case in {key[:2] for key, _ in index.last})
         lost += of_targets
         if lost and earlier == self._path:
@@ -188,7 +202,9 @@ class ResumedResults:
             verb = "runs" if index.other_settings == 1 else "run"
             sentence += f"; {index.other_settings} answered with other settings from the environment {verb} again"
         if others := index.rows - len(index.last):
-            sentence += f"; {others} other {'row is' if others == 1 else 'rows are'} removed at the end"
+            sentence += (
+                f"; {others} other {'row is' if others == 1 else 'rows are'} removed at the end"
+            )
         return sentence
 
     def rows(self) -> Iterator[ResultRow]:
@@ -196,7 +212,10 @@ class ResumedResults:
         return (row for _, row in self._last_rows(self._index(self._path)))
 
     def remove_other_rows(self) -> None:
-        """Remove all other rows from the file; raises OSError and UsageError, which leave it unchanged."""
+        """Remove all other rows from the file.
+
+        Raises OSError and UsageError, which leave it unchanged.
+        """
         with claim(self._path):
             index = self._index(self._path)
             if len(index.last) < index.rows or any(last.is_stale for last in index.last.values()):
@@ -269,7 +288,9 @@ class ResumedResults:
             index.last[key] = self._last_row(place, item, row, case)
 
     def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
-        is_answered = row.status != "error" and not any(each.is_unjudged for each in row.evaluator_results)
+        is_answered = row.status != "error" and not any(
+            each.is_unjudged for each in row.evaluator_results
+        )
         is_answered |= self._keeps_crashes and row.is_crash
         return _LastRow(
             place=place,
@@ -287,7 +308,11 @@ class ResumedResults:
         is_unpriced = any(each.is_judge and each.cost_usd is None for each in row.expenses or ())
         if is_unpriced or (row.judge_usage is not None and row.judge_cost_usd is None):
             prices = next(suite.prices for suite in self._plan.suites if suite.path == case.suite)
-            names = (model_name(judge) or judge.name for key in case.judges if (judge := targets[key]).charges)
+            names = (
+                model_name(judge) or judge.name
+                for key in case.judges
+                if (judge := targets[key]).charges
+            )
             yield from (name for name in names if not is_unpriced or price_of(name, prices) is None)
 
     def _fits(self, row: ResultRow, case: PlanCase) -> bool:

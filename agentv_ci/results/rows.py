@@ -44,7 +44,8 @@ class Trial(Struct, frozen=True):
     used: Used = NOTHING_USED
     """What its case has used before, if it has a cap."""
     earlier: tuple[Expense, ...] = ()
-    """What earlier runs, which this one continues, have used for it without an answer that is kept."""
+    """What earlier runs, which this one continues, have used for it without an answer that is kept.
+    """
 
     @property
     def key(self) -> TrialKey:
@@ -63,7 +64,13 @@ class Effort(Struct, frozen=True):
 
 
 def graded_row(
-    trial: Trial, effort: Effort, response: Response, grade: Grade, *, now: datetime, include_trace: bool
+    trial: Trial,
+    effort: Effort,
+    response: Response,
+    grade: Grade,
+    *,
+    now: datetime,
+    include_trace: bool,
 ) -> ResultRow:
     """Return the row of an answered trial."""
     answer = {
@@ -76,7 +83,9 @@ def graded_row(
         "masked": response.masked or grade.masked,
         "request": dict(response.request),
         "output_messages": response.messages if include_trace and _says_more(response) else None,
-        "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
+        "trace_summary": TraceSummary.of(call.tool for call in response.calls)
+        if response.has_trace
+        else None,
     }
     if not include_trace:
         grade = replace(grade, results=tuple(map(without_prompts, grade.results)))
@@ -126,7 +135,9 @@ def stored_response(row: ResultRow) -> Response:
     )
     if row.expenses is None:
         return response
-    own = tuple(expense for expense in row.expenses if not expense.is_judge and not expense.is_earlier)
+    own = tuple(
+        expense for expense in row.expenses if not expense.is_judge and not expense.is_earlier
+    )
     return with_totals(response, own)
 
 
@@ -137,10 +148,13 @@ def unscored_row(trial: Trial, answer: str, *, duration_ms: int, now: datetime) 
     return _row(trial, effort, _graded(trial.case, nothing, now) | {"candidate_answer": answer})
 
 
-def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime, dry_run: bool) -> ResultRow:
+def regraded_row(
+    row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime, dry_run: bool
+) -> ResultRow:
     """Return a row with a new grade of the same answer.
 
-    It keeps the digest of the case that was asked, so that later runs do not reuse the answer for a changed question.
+    It keeps the digest of the case that was asked, so that later runs do not reuse the answer for a
+    changed question.
     """
     masked, dry_run = row.masked or grade.masked, row.dry_run or dry_run
     update = {"digest": row.digest, "masked": masked, "dry_run": dry_run}
@@ -154,7 +168,9 @@ def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime,
 
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
     """Return the row of a trial without an answer."""
-    nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", results=(), error=error.detail)
+    nothing = Grade(
+        score=0.0, verdict="error", hits=(), misses=(), reasoning="", results=(), error=error.detail
+    )
     failure = {
         "error_kind": error.kind,
         "blame": error.blame or blame_of(error.kind, trial.target.provider),
@@ -177,10 +193,14 @@ def skipped_row(trial: Trial, *, now: datetime) -> ResultRow:
         "candidate_answer": "",
     }
     effort = Effort(attempts=0, requests=0, duration_ms=0)
-    return _row(trial, effort, _graded(trial.case, nothing, now) | skipped | {"skip": trial.case.skip})
+    return _row(
+        trial, effort, _graded(trial.case, nothing, now) | skipped | {"skip": trial.case.skip}
+    )
 
 
-def _row(trial: Trial, effort: Effort, answer: dict[str, Any], judges: Sequence[Expense] = ()) -> ResultRow:
+def _row(
+    trial: Trial, effort: Effort, answer: dict[str, Any], judges: Sequence[Expense] = ()
+) -> ResultRow:
     case = trial.case
     return ResultRow(
         **with_expenses(answer, (*trial.earlier, *effort.expenses), judges),

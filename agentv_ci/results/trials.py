@@ -1,8 +1,8 @@
 """Compute the verdict of a case from its trials, and whether it is settled that it passes or not.
 
-The score is the mean of the graded trials, among which a crash has the score 0. A case passes when enough of all its
-trials pass, and is an `error` when none has a verdict of its own. The score of the trials that ran decides whether a
-case that does not pass is borderline.
+The score is the mean of the graded trials, among which a crash has the score 0. A case passes when
+enough of all its trials pass, and is an `error` when none has a verdict of its own. The score of
+the trials that ran decides whether a case that does not pass is borderline.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def is_graded(trial: Scored) -> bool:
     return trial.is_crash or trial.verdict not in UNGRADED
 
 
-def verdict_of_trials(results: Sequence[Scored], planned: int, require: Require) -> tuple[Verdict, float]:
+def verdict_of_trials(
+    results: Sequence[Scored], planned: int, require: Require
+) -> tuple[Verdict, float]:
     """Return the verdict and score of a case from the trials that ran, out of those planned."""
     if all(each.verdict in UNGRADED for each in results):
         return "skipped" if any(each.verdict == "skipped" for each in results) else "error", 0.0
@@ -73,12 +75,17 @@ def enough(planned: int, require: Require) -> int:
 
 
 def is_settled(results: Sequence[Scored], planned: int, require: Require) -> bool:
-    """Whether the remaining trials cannot change whether the case passes; never before one is graded."""
+    """Whether the remaining trials cannot change whether the case passes.
+
+    Never before one is graded.
+    """
     return needed(results, planned, require) == 0
 
 
 def needed(results: Sequence[Scored], planned: int, require: Require) -> int:
-    """Return the fewest further trials that can settle whether the case passes; 0 when it is settled.
+    """Return the fewest further trials that can settle whether the case passes.
+
+    0 when it is settled.
 
     That many can run concurrently without running one in vain.
     """

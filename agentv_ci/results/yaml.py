@@ -1,7 +1,7 @@
 """One YAML sequence that is well-formed after every row. A door to ruamel.yaml.
 
-Strings of several lines are blocks, for readability. A string is plain only when every version of YAML reads it as a
-string: `yes`, `1e3`, `12:30` and `2030-01-01` are quoted, as values and as keys.
+Strings of several lines are blocks, for readability. A string is plain only when every version of
+YAML reads it as a string: `yes`, `1e3`, `12:30` and `2030-01-01` are quoted, as values and as keys.
 """
 
 from __future__ import annotations

@@ -10,7 +10,12 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from agentv_ci.base.text import did_you_mean, listed
-from agentv_ci.contracts.cli_target import CLI_PLACEHOLDERS, gives_prompt, quoted_placeholders, unknown_placeholders
+from agentv_ci.contracts.cli_target import (
+    CLI_PLACEHOLDERS,
+    gives_prompt,
+    quoted_placeholders,
+    unknown_placeholders,
+)
 from agentv_ci.contracts.environment_references import OPENING, variable_of, variables_in
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import SchemaName, text
@@ -62,7 +67,10 @@ STARTERS: Mapping[str, Starter] = {
     "mock": Starter("fixed answers, to try things out", takes_model=False, judges=True),
     "cli": Starter("any command that prints an answer", takes_model=False),
     "openai": Starter(
-        "OpenAI and compatible servers", model="gpt-5.6-luna", variables=("OPENAI_API_KEY",), judges=True
+        "OpenAI and compatible servers",
+        model="gpt-5.6-luna",
+        variables=("OPENAI_API_KEY",),
+        judges=True,
     ),
     "azure-openai": Starter(
         "a deployment in Azure OpenAI",
@@ -70,19 +78,39 @@ STARTERS: Mapping[str, Starter] = {
         variables=("AZURE_OPENAI_ENDPOINT", "AZURE_DEPLOYMENT_NAME", "AZURE_OPENAI_API_KEY"),
         judges=True,
     ),
-    "anthropic": Starter("a Claude model", model="claude-haiku-5-5", variables=("ANTHROPIC_API_KEY",), judges=True),
-    "gemini": Starter("a Gemini model", model="gemini-3.5-flash-lite", variables=("GOOGLE_API_KEY",), judges=True),
-    "codex": Starter("OpenAI's Codex", variables=("CODEX_API_KEY",), is_agent=True, package="@openai/codex@0.169.0"),
+    "anthropic": Starter(
+        "a Claude model", model="claude-haiku-5-5", variables=("ANTHROPIC_API_KEY",), judges=True
+    ),
+    "gemini": Starter(
+        "a Gemini model", model="gemini-3.5-flash-lite", variables=("GOOGLE_API_KEY",), judges=True
+    ),
+    "codex": Starter(
+        "OpenAI's Codex",
+        variables=("CODEX_API_KEY",),
+        is_agent=True,
+        package="@openai/codex@0.169.0",
+    ),
     "claude-code": Starter(
-        "Claude Code", variables=("ANTHROPIC_API_KEY",), is_agent=True, package="@anthropic-ai/claude-code@2.1.197"
+        "Claude Code",
+        variables=("ANTHROPIC_API_KEY",),
+        is_agent=True,
+        package="@anthropic-ai/claude-code@2.1.197",
     ),
     "copilot-cli": Starter(
-        "the Copilot CLI", variables=("COPILOT_GITHUB_TOKEN",), is_agent=True, package="@github/copilot@1.0.102"
+        "the Copilot CLI",
+        variables=("COPILOT_GITHUB_TOKEN",),
+        is_agent=True,
+        package="@github/copilot@1.0.102",
     ),
     "gemini-cli": Starter(
-        "the Gemini CLI", variables=("GEMINI_API_KEY",), is_agent=True, package="@google/gemini-cli@0.61.0"
+        "the Gemini CLI",
+        variables=("GEMINI_API_KEY",),
+        is_agent=True,
+        package="@google/gemini-cli@0.61.0",
     ),
-    "vscode-copilot": Starter("Copilot in VS Code", takes_model=False, is_agent=True, runs_on_servers=False),
+    "vscode-copilot": Starter(
+        "Copilot in VS Code", takes_model=False, is_agent=True, runs_on_servers=False
+    ),
 }
 
 
@@ -142,7 +170,10 @@ class Draft(Struct, frozen=True):
 
 
 def drafts(choices: Choices, *, subfolder: str | None) -> tuple[Draft, ...]:
-    """Return all files of a new project; `subfolder` is its path in its repository, None at the root."""
+    """Return all files of a new project.
+
+    `subfolder` is its path in its repository, None at the root.
+    """
     found: list[Draft] = []
     target = choices.target
     judges = target is None and choices.starter.judges
@@ -150,13 +181,24 @@ def drafts(choices: Choices, *, subfolder: str | None) -> tuple[Draft, ...]:
         found.append(Draft(TARGETS, _headed(_targets(choices), TARGETS, "targets-v2", choices)))
         if choices.provider == "cli" and choices.command is None:
             found.append(Draft(AGENT, _file("agent.py")))
-    found.append(Draft(EXAMPLE, _headed(_example(target, judges=judges), EXAMPLE, "eval-v2", choices)))
+    found.append(
+        Draft(EXAMPLE, _headed(_example(target, judges=judges), EXAMPLE, "eval-v2", choices))
+    )
     if choices.workflow:
         workflow = _workflow(choices, subfolder)
         sign = f"working-directory: {_in_workflow(subfolder)}\n" if subfolder else ""
-        found.append(Draft(_workflow_path(subfolder), workflow, paste=workflow if subfolder else None, sign=sign))
+        found.append(
+            Draft(
+                _workflow_path(subfolder),
+                workflow,
+                paste=workflow if subfolder else None,
+                sign=sign,
+            )
+        )
     if choices.editor:
-        lines = json.dumps({"yaml.schemas": {_schema(name): [*globs] for name, globs in MEANT.items()}}, indent=2)
+        lines = json.dumps(
+            {"yaml.schemas": {_schema(name): [*globs] for name, globs in MEANT.items()}}, indent=2
+        )
         found += [Draft(_schema(name), text(name)) for name in MEANT]
         inside = lines.removeprefix("{\n").removesuffix("\n}")
         found.append(Draft(SETTINGS, f"{lines}\n", paste=f"{inside}\n", sign=_schema("eval-v2")))
@@ -170,21 +212,28 @@ def _check_text(what: str, written: str) -> None:
     if not written.isprintable():
         raise UsageError(f"{what} must be one line of printable text")
     if OPENING in written and variable_of(written) is None:
-        raise UsageError(f"{what} cannot contain ${{{{ NAME }}}}; an environment reference must be the whole value")
+        raise UsageError(
+            f"{what} cannot contain ${{{{ NAME }}}}; an environment reference must be the whole value"
+        )
 
 
 def _check_placeholders(command: str) -> None:
     for written in unknown_placeholders(command):
         known = listed(f"{{{each}}}" for each in CLI_PLACEHOLDERS)
         suggestion = did_you_mean(written.strip("{} "), CLI_PLACEHOLDERS)
-        raise UsageError(f"unknown placeholder {written} in the command{suggestion}; available: {known}")
+        raise UsageError(
+            f"unknown placeholder {written} in the command{suggestion}; available: {known}"
+        )
     for name in quoted_placeholders(command):
         raise UsageError(
             f"{{{name}}} is inside quotes or escaped in the command",
             hint="remove the quotes: values of placeholders are quoted automatically",
         )
     if not _gets_prompt(command) and SHELL_SYNTAX.search(command):
-        raise UsageError("the command never gets the prompt", hint="write {PROMPT} or {PROMPT_FILE} where it belongs")
+        raise UsageError(
+            "the command never gets the prompt",
+            hint="write {PROMPT} or {PROMPT_FILE} where it belongs",
+        )
 
 
 def _gets_prompt(command: str) -> bool:
@@ -202,14 +251,19 @@ def _targets(choices: Choices) -> str:
         written = re.sub(r"^.*: MODEL\n", "", written, flags=re.MULTILINE)
     else:
         written = written.replace(": MODEL\n", f": {_scalar(model)}\n")
-    return written.replace(": COMMAND\n", f": {_scalar(_with_prompt(choices.command or AGENT_COMMAND))}\n")
+    return written.replace(
+        ": COMMAND\n", f": {_scalar(_with_prompt(choices.command or AGENT_COMMAND))}\n"
+    )
 
 
 def _example(target: str | None, *, judges: bool) -> str:
     cases = _file("example.test.yaml").replace(": TARGET\n", f": {_scalar(target or 'default')}\n")
     judged = _file("judged-case.yaml").splitlines()
     if judges:
-        lines = ["# A judge scores the answer by criteria that a text check cannot express.", *judged]
+        lines = [
+            "# A judge scores the answer by criteria that a text check cannot express.",
+            *judged,
+        ]
     else:
         lines = [
             "# A judge scores the answer by criteria. Set up a judge in the targets file, then uncomment these lines.",
@@ -224,19 +278,30 @@ def _workflow(choices: Choices, subfolder: str | None) -> str:
     if choices.provider == "cli":
         lines["install"] = ["# Install what the command requires here."]
     if starter.package:
-        lines["install"] = [f"- run: npm install --global {starter.package} # zizmor: ignore[adhoc-packages]"]
+        lines["install"] = [
+            f"- run: npm install --global {starter.package} # zizmor: ignore[adhoc-packages]"
+        ]
     if subfolder:
         lines["with"].append(f"working-directory: {_in_workflow(subfolder)}")
     if not starter.runs_on_servers:
-        lines["with"] += ["# VS Code cannot open a window here: only check the documents.", "validate-only: true"]
+        lines["with"] += [
+            "# VS Code cannot open a window here: only check the documents.",
+            "validate-only: true",
+        ]
     if choices.variables:
         lines["with"] += [
             "# Pull requests from forks have no secrets: only check the documents.",
             "validate-only: ${{ github.event.pull_request.head.repo.fork == true }}",
         ]
-        lines["env"] = ["env:", *(f"  {name}: ${{{{ secrets.{name} }}}}" for name in choices.variables)]
+        lines["env"] = [
+            "env:",
+            *(f"  {name}: ${{{{ secrets.{name} }}}}" for name in choices.variables),
+        ]
     return re.sub(
-        r"^( *)#: (\w+)\n", lambda mark: _block(mark[1], lines[mark[2]]), _file("workflow.yml"), flags=re.MULTILINE
+        r"^( *)#: (\w+)\n",
+        lambda mark: _block(mark[1], lines[mark[2]]),
+        _file("workflow.yml"),
+        flags=re.MULTILINE,
     )
 
 
@@ -260,7 +325,8 @@ def _block(indent: str, lines: list[str]) -> str:
 def _headed(written: str, path: str, schema: SchemaName, choices: Choices) -> str:
     """Add the first line that names the schema to editors.
 
-    Without it, editors take the value of `$schema:` for a file name, and ignore their settings for the file.
+    Without it, editors take the value of `$schema:` for a file name, and ignore their settings for
+    the file.
     """
     if not choices.editor:
         return written
@@ -276,7 +342,9 @@ def _scalar(value: str) -> str:
     """Return a text as a YAML scalar, plain where that is unambiguous."""
     plain = re.fullmatch(r"(?:[A-Za-z$/]|\./)[\w./{}$@%+=,-]*( [\w./{}$@%+=,-]+)*", value, re.ASCII)
     is_word = value.lower() in ("true", "false", "null", "yes", "no", "on", "off")
-    return value if plain and not is_word else json.dumps(value, ensure_ascii=not value.isprintable())
+    return (
+        value if plain and not is_word else json.dumps(value, ensure_ascii=not value.isprintable())
+    )
 
 
 def _file(name: str) -> str:

@@ -37,7 +37,13 @@ class RowFinder(Finder, frozen=True):
     filled: Sequence[FilledCase] = ()
 
     def at(
-        self, rule: str, message: str, pointer: Pointer, *, key: bool = False, hint: str | None = None
+        self,
+        rule: str,
+        message: str,
+        pointer: Pointer,
+        *,
+        key: bool = False,
+        hint: str | None = None,
     ) -> Diagnostic:
         """Return a diagnostic about a part of one of the cases, which are numbered like the rows."""
         found = super().at(rule, message, pointer, key=key, hint=hint)
@@ -45,19 +51,28 @@ class RowFinder(Finder, frozen=True):
             case ("evalcases", int() as index, *_) if self._is_filled(pointer, rule):
                 case = self.filled[index]
                 row = case.row
-                place = replace(found, path=str(row.path), line=row.line, column=row.column, case=case.id)
+                place = replace(
+                    found, path=str(row.path), line=row.line, column=row.column, case=case.id
+                )
                 return replace(place, end_line=row.line, end_column=row.column)
             case _:
                 return found
 
     def _is_filled(self, pointer: Pointer, rule: str) -> bool:
-        """Whether the text there, or a part of it, has variables; the id stands for the case in most rules."""
+        """Whether the text there, or a part of it, has variables.
+
+        The id stands for the case in most rules.
+        """
         _, _, *rest = pointer
         if rest == ["id"] and not rule.startswith("AV2"):
             return False
-        short = [(*pointer[:2], SHORT_FORMS[str(rest[0])])] if rest and rest[0] in SHORT_FORMS else []
+        short = (
+            [(*pointer[:2], SHORT_FORMS[str(rest[0])])] if rest and rest[0] in SHORT_FORMS else []
+        )
         ways = (as_written(self.source.data, self.authored(each)) for each in (pointer, *short))
-        return any(_has_variables(value) for way in ways for value in found_at(self.source.data, *way))
+        return any(
+            _has_variables(value) for way in ways for value in found_at(self.source.data, *way)
+        )
 
 
 def _has_variables(value: JsonValue) -> bool:
@@ -105,11 +120,17 @@ def _place(find: Finder, pointer: Pointer) -> str:
     return f"{find.source.path.name}:{line}"
 
 
-def _part(document: EvalDocument, find: Finder, indexes: Sequence[int]) -> tuple[EvalDocument, Finder]:
+def _part(
+    document: EvalDocument, find: Finder, indexes: Sequence[int]
+) -> tuple[EvalDocument, Finder]:
     """Return a document with some of the cases, and its finder."""
-    places = tuple(step for index in indexes if isinstance(step := find.authored(("evalcases", index))[1], int))
+    places = tuple(
+        step for index in indexes if isinstance(step := find.authored(("evalcases", index))[1], int)
+    )
     cases = tuple(document.evalcases[index] for index in indexes)
-    return _with_cases(document, cases), replace(find, survivors={**find.survivors, ("evalcases",): places})
+    return _with_cases(document, cases), replace(
+        find, survivors={**find.survivors, ("evalcases",): places}
+    )
 
 
 def _with_cases(document: EvalDocument, cases: tuple[EvalCase, ...]) -> EvalDocument:
@@ -131,7 +152,14 @@ def _check_template(
             if each.rule != "AV303"
         ]
         if case.vars is not None:
-            wrong.append(find.at("AV320", "'cases_from' and 'vars' cannot be combined", (*pointer, "vars"), key=True))
+            wrong.append(
+                find.at(
+                    "AV320",
+                    "'cases_from' and 'vars' cannot be combined",
+                    (*pointer, "vars"),
+                    key=True,
+                )
+            )
         if wrong:
             yield from wrong
             return
@@ -149,13 +177,19 @@ def _check_template(
         empty = False
         yield from (problem_diagnostic(each) for each in chunk if isinstance(each, DataProblem))
         filled = [each for each in chunk if isinstance(each, FilledCase)]
-        twice = {at: found for at, each in enumerate(filled) if (found := _duplicate(each, ids)) is not None}
+        twice = {
+            at: found
+            for at, each in enumerate(filled)
+            if (found := _duplicate(each, ids)) is not None
+        }
         yield from twice.values()
         unique = [each for at, each in enumerate(filled) if at not in twice]
         yield from _check_chunk(document, authored, unique, find, rules)
     if empty:
         assert case.cases_from is not None, "the contract refuses empty 'vars'"
-        yield find.at("AV331", f"file '{case.cases_from.file}' has no rows", (*pointer, "cases_from", "file"))
+        yield find.at(
+            "AV331", f"file '{case.cases_from.file}' has no rows", (*pointer, "cases_from", "file")
+        )
 
 
 def _check_commands(value: JsonValue, pointer: Pointer, find: Finder) -> Iterator[Diagnostic]:
@@ -164,7 +198,9 @@ def _check_commands(value: JsonValue, pointer: Pointer, find: Finder) -> Iterato
         case dict():
             for key, item in value.items():
                 if key in COMMANDS and isinstance(item, str) and VARIABLE.search(item):
-                    message = f"'{key}' is a command in one text, which cannot have variables of rows"
+                    message = (
+                        f"'{key}' is a command in one text, which cannot have variables of rows"
+                    )
                     hint = "write a list of arguments, or pass the value in 'config'"
                     yield find.at("AV325", message, (*pointer, key), hint=hint)
                 elif key in HOLD_EVALUATORS:
@@ -189,7 +225,11 @@ def _duplicate(each: FilledCase, ids: dict[str, str]) -> Diagnostic | None:
 
 
 def _check_chunk(
-    document: EvalDocument, authored: Pointer, filled: Sequence[FilledCase], find: Finder, rules: Rules
+    document: EvalDocument,
+    authored: Pointer,
+    filled: Sequence[FilledCase],
+    find: Finder,
+    rules: Rules,
 ) -> Iterator[Diagnostic]:
     sound: list[FilledCase] = []
     cases: list[EvalCase] = []
@@ -208,7 +248,9 @@ def _row_finder(filled: Sequence[FilledCase], authored: Pointer, find: Finder) -
     index = authored[1]
     assert isinstance(index, int)
     survivors = {**find.survivors, ("evalcases",): (index,) * len(filled)}
-    return RowFinder(find.source, find.context, survivors, find.dropped, find.stand_ins, tuple(filled))
+    return RowFinder(
+        find.source, find.context, survivors, find.dropped, find.stand_ins, tuple(filled)
+    )
 
 
 def _refused(each: FilledCase, authored: Pointer, find: Finder) -> Iterator[Diagnostic]:
@@ -220,4 +262,6 @@ def _refused(each: FilledCase, authored: Pointer, find: Finder) -> Iterator[Diag
     try:
         EvalDocument.model_validate(data)
     except ValidationError as error:
-        yield from diagnostics(_row_finder([each], authored, find), refused_parts(SCHEMAS["eval"], error, data))
+        yield from diagnostics(
+            _row_finder([each], authored, find), refused_parts(SCHEMAS["eval"], error, data)
+        )

@@ -51,7 +51,9 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
     own = document.rules if isinstance(document, ConfigDocument) else None
     applied = _with_severities((context.config.rules or {}) if own is None else own, _once(found))
     # Rows of data are in other files.
-    ordered = sorted(applied, key=lambda each: (each.path != path, each.path, each.line, each.column, each.rule))
+    ordered = sorted(
+        applied, key=lambda each: (each.path != path, each.path, each.line, each.column, each.rule)
+    )
     return CheckedDocument(source, document, tuple(ordered))
 
 
@@ -113,16 +115,22 @@ def _check_rule_settings(document: ConfigDocument, find: Finder) -> Iterator[Dia
             named = next((id_ for id_, known in RULES.items() if known.name == rule), None)
             close = f" (did you mean '{named}'?)" if named else did_you_mean(rule, RULES)
             hint = None if close else "see docs/rules.md"
-            yield find.at("AV317", f"unknown rule '{rule}'{close}", ("rules", rule), key=True, hint=hint)
+            yield find.at(
+                "AV317", f"unknown rule '{rule}'{close}", ("rules", rule), key=True, hint=hint
+            )
         elif rule in FIXED_RULES:
             message = f"rule {rule} ({RULES[rule].name}) cannot be changed"
             yield find.at("AV317", message, ("rules", rule), key=True)
 
 
-def _with_severities(settings: Mapping[str, RuleSetting], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def _with_severities(
+    settings: Mapping[str, RuleSetting], diagnostics: Iterable[Diagnostic]
+) -> Iterator[Diagnostic]:
     """Apply the severities of a config document, and drop diagnostics that are off."""
     for each in diagnostics:
-        severity = each.severity if each.rule in FIXED_RULES else settings.get(each.rule, each.severity)
+        severity = (
+            each.severity if each.rule in FIXED_RULES else settings.get(each.rule, each.severity)
+        )
         if severity == each.severity:
             yield each
         elif severity != "off":

@@ -13,7 +13,9 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "threshold": ("min_score", "min_score"),
     **dict.fromkeys(("caseinsensitive", "ignorecase"), ("case_sensitive", "case_sensitive: false")),
 }
-"""Field in lowercase without underscores → the field of the same purpose, and the setting that means the same."""
+"""Field in lowercase without underscores → the field of the same purpose, and the setting that
+means the same.
+"""
 
 
 def instead_of_field(key: str, known: Collection[str]) -> str:

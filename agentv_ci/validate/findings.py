@@ -71,7 +71,13 @@ class Finder(Struct, frozen=True, dict=True):
         return way
 
     def at(
-        self, rule: str, message: str, pointer: Pointer, *, key: bool = False, hint: str | None = None
+        self,
+        rule: str,
+        message: str,
+        pointer: Pointer,
+        *,
+        key: bool = False,
+        hint: str | None = None,
     ) -> Diagnostic:
         """Return a diagnostic about the value at `pointer`, or with `key` about the key itself.
 
@@ -95,7 +101,9 @@ class Finder(Struct, frozen=True, dict=True):
         for pointer, name in names:
             if name in first:
                 line = locate(self.source.mark, self.authored(first[name])).start[0] + 1
-                yield self.at("AV301", f"{what} '{name}' is given twice; first on line {line}", pointer)
+                yield self.at(
+                    "AV301", f"{what} '{name}' is given twice; first on line {line}", pointer
+                )
             else:
                 first[name] = pointer
 

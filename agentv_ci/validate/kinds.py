@@ -22,19 +22,31 @@ def misspelt_kind(find: Finder, violation: Violation) -> Diagnostic | None:
     """Return what is wrong with the key of a kind: a misspelt `type` or `provider`, or a kind as a key."""
     *item, key = violation.pointer or ("",)
     mapping = value_at(find.source.data, *item)
-    if violation.keyword != "required" or key not in ("type", "provider") or not isinstance(mapping, dict):
+    if (
+        violation.keyword != "required"
+        or key not in ("type", "provider")
+        or not isinstance(mapping, dict)
+    ):
         return None
     if (found := nearest(str(key), mapping)) is not None:
-        return find.at("AV202", f"unknown field '{found}' (did you mean '{key}'?)", (*item, found), key=True)
+        return find.at(
+            "AV202", f"unknown field '{found}' (did you mean '{key}'?)", (*item, found), key=True
+        )
     if union_of_kind(violation.pointer) is not AuthoredEvaluator:
         return None
     for found in (each for each in mapping if each not in _known_fields(AuthoredEvaluator, "type")):
         is_kind = found in members_of(AuthoredEvaluator, "type")
-        close = instead_of_type(found) or did_you_mean(found, short_fields(AuthoredEvaluator, "type"))
+        close = instead_of_type(found) or did_you_mean(
+            found, short_fields(AuthoredEvaluator, "type")
+        )
         if is_kind or close:
             hint = f"write 'type: {found}'" if is_kind else None
             return find.at(
-                "AV202", f"unknown field '{found}'{'' if is_kind else close}", (*item, found), key=True, hint=hint
+                "AV202",
+                f"unknown field '{found}'{'' if is_kind else close}",
+                (*item, found),
+                key=True,
+                hint=hint,
             )
     return None
 
@@ -44,7 +56,9 @@ def beside_an_unknown_kind(
 ) -> Iterator[Diagnostic]:
     """Yield the fields that no kind has."""
     pointer = violation.pointer
-    if (violation.keyword != "enum" and misspelt_kind is None) or (union := union_of_kind(pointer)) is None:
+    if (violation.keyword != "enum" and misspelt_kind is None) or (
+        union := union_of_kind(pointer)
+    ) is None:
         return
     known = _known_fields(union, str(pointer[-1]))
     mapping = value_at(find.source.data, *pointer[:-1])
@@ -57,19 +71,27 @@ def beside_an_unknown_kind(
 
 def _known_fields(union: TypeAliasType, key: str) -> set[str]:
     members = members_of(union, key).values()
-    return {spelling for each in members if issubclass(each, Authored) for spelling in spellings(each)} | {"settings"}
+    return {
+        spelling for each in members if issubclass(each, Authored) for spelling in spellings(each)
+    } | {"settings"}
 
 
 def several_types(find: Finder, refused: Iterable[Violation]) -> dict[Pointer, list[str]]:
     """Return the evaluators that name several types as keys."""
     items = {
-        each.pointer[:-1] for each in refused if each.keyword == "unknown" and each.pointer[-3:-2] == ("evaluators",)
+        each.pointer[:-1]
+        for each in refused
+        if each.keyword == "unknown" and each.pointer[-3:-2] == ("evaluators",)
     }
     shorts = short_fields(AuthoredEvaluator, "type")
     found: dict[Pointer, list[str]] = {}
     for item in sorted(items, key=str):
         mapping = value_at(find.source.data, *item)
-        types = [key for key in mapping if key in shorts] if isinstance(mapping, dict) and "type" not in mapping else []
+        types = (
+            [key for key in mapping if key in shorts]
+            if isinstance(mapping, dict) and "type" not in mapping
+            else []
+        )
         if len(types) > 1:
             found[item] = types
     return found
@@ -79,12 +101,17 @@ def one_type(find: Finder, item: Pointer, types: Sequence[str]) -> Diagnostic:
     """Return the diagnostic of an evaluator with several types."""
     named = " and ".join(f"'{each}'" for each in types)
     message = f"an evaluator has one type, not {named}"
-    return find.at("AV202", message, (*item, types[1]), key=True, hint="write each as an item of its own")
+    return find.at(
+        "AV202", message, (*item, types[1]), key=True, hint="write each as an item of its own"
+    )
 
 
 def spellings_of_main_field(kind: str) -> set[str]:
     """Return the spellings of the field that a type as a key stands for."""
-    field, member = short_fields(AuthoredEvaluator, "type").get(kind), members_of(AuthoredEvaluator, "type")[kind]
+    field, member = (
+        short_fields(AuthoredEvaluator, "type").get(kind),
+        members_of(AuthoredEvaluator, "type")[kind],
+    )
     named = spellings(member) if issubclass(member, Authored) else {}
     return {spelling for spelling, (each, _) in named.items() if each == field}
 

@@ -64,7 +64,11 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
     refused = refused_parts(SCHEMAS[kind], document, authored)
     found = list(diagnostics(finder, refused))
     if len(refused) == MOST_EXPLAINED:
-        return None, [*found, *(replace(each, message="and more errors", hint=None) for each in found[-1:])], finder
+        return (
+            None,
+            [*found, *(replace(each, message="and more errors", hint=None) for each in found[-1:])],
+            finder,
+        )
     repair = _Repair(contract_for(kind))
     data = authored
     for _ in range(MOST_REPAIRS):
@@ -76,7 +80,9 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
             return document, found, finder
         refused = refused_parts(SCHEMAS[kind], document, data)
         # Of the items of a list, the model refuses one at a time.
-        found += diagnostics(finder, [each for each in refused if each.keyword == BEYOND_THE_SCHEMA])
+        found += diagnostics(
+            finder, [each for each in refused if each.keyword == BEYOND_THE_SCHEMA]
+        )
     return None, found, finder
 
 
@@ -88,7 +94,10 @@ def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
 
 
 class _Repair:
-    """Which parts of a document are dropped, and which missing fields are filled in; as authored."""
+    """Which parts of a document are dropped, and which missing fields are filled in.
+
+    As authored.
+    """
 
     def __init__(self, contract: type[Authored]) -> None:
         self._contract = contract
@@ -97,7 +106,10 @@ class _Repair:
         """Mapping → its filled-in fields."""
 
     def take(self, refused: Iterable[Violation], find: Finder, data: JsonValue) -> bool:
-        """Plan the repair of what was refused in `data`; False if the document cannot be repaired."""
+        """Plan the repair of what was refused in `data`.
+
+        False if the document cannot be repaired.
+        """
         known = self._size()
         contracts = {way: contract for contract, _, way in mappings(self._contract, data)}
         for violation in refused:
@@ -106,7 +118,12 @@ class _Repair:
                 continue
             parent, key = violation.pointer[:-1], str(violation.pointer[-1])
             place = find.authored(parent)
-            if not parent or parent not in contracts or key in KINDS or key in self._added.get(place, {}):
+            if (
+                not parent
+                or parent not in contracts
+                or key in KINDS
+                or key in self._added.get(place, {})
+            ):
                 self._dropped.add(place)
             else:
                 self._added.setdefault(place, {})[key] = _stand_in_for_field(contracts[parent], key)
@@ -119,10 +136,16 @@ class _Repair:
         """Return the repaired data, and its finder."""
         survivors: dict[Pointer, tuple[int, ...]] = {}
         data = self._repaired(find.source.data, (), survivors)
-        stand_ins = {spell((*place, key)) for place, fields in self._added.items() for key in fields}
-        return data, replace(find, survivors=survivors, dropped=frozenset(self._dropped), stand_ins=stand_ins)
+        stand_ins = {
+            spell((*place, key)) for place, fields in self._added.items() for key in fields
+        }
+        return data, replace(
+            find, survivors=survivors, dropped=frozenset(self._dropped), stand_ins=stand_ins
+        )
 
-    def _repaired(self, value: JsonValue, way: Pointer, survivors: dict[Pointer, tuple[int, ...]]) -> JsonValue:
+    def _repaired(
+        self, value: JsonValue, way: Pointer, survivors: dict[Pointer, tuple[int, ...]]
+    ) -> JsonValue:
         if isinstance(value, dict):
             repaired: JsonObject = {
                 key: self._repaired(item, (*way, key), survivors)
@@ -168,7 +191,11 @@ def _has_least(constraints: Iterable[object]) -> bool:
 def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnostic]:
     """AV314 for keys given in two spellings, or both outside and inside `settings`."""
     keys = find.source.keys
-    if keys is not None and keys.isdisjoint(_older_names()) and all(key == key.lower() for key in keys):
+    if (
+        keys is not None
+        and keys.isdisjoint(_older_names())
+        and all(key == key.lower() for key in keys)
+    ):
         return
     for each, mapping, pointer in mappings(contract, find.source.data):
         names = spellings(each)

@@ -27,7 +27,8 @@ def mappings(
 ) -> Iterator[tuple[type[Authored], JsonObject, Pointer]]:
     """Yield every mapping that a contract describes, with its contract and pointer.
 
-    `annotation` is a contract or the type of a field. Of a union by kind, only the branch of the given kind counts.
+    `annotation` is a contract or the type of a field. Of a union by kind, only the branch of the
+    given kind counts.
     """
     if not isinstance(data, (dict, list)):
         return
@@ -40,7 +41,9 @@ def mappings(
         names = spellings(annotation)
         for key, value in data.items():
             if key in names:
-                yield from mappings(fields_of(annotation)[names[key][0]].annotation, value, (*way, key))
+                yield from mappings(
+                    fields_of(annotation)[names[key][0]].annotation, value, (*way, key)
+                )
         if annotation.hoists_settings:
             yield from mappings(annotation, data.get("settings"), (*way, "settings"))
 
@@ -65,7 +68,11 @@ def _is_other_kind(branch: object, data: JsonValue) -> bool:
     """Whether `data` has the kind of another branch of a union."""
     if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):
         return False
-    kinds = [(key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider")]
+    kinds = [
+        (key, field.annotation)
+        for key, field in fields_of(branch).items()
+        if key in ("type", "provider")
+    ]
     if branch.gathers_settings:
         return not any(is_plugin(data.get(key)) for key, _ in kinds)
     return any(
@@ -84,7 +91,11 @@ def as_written(data: JsonValue, pointer: Pointer) -> Pointer:
     """Return a pointer to where the author wrote the value: the main field of an evaluator may be under its kind."""
     way: Pointer = ()
     for step in pointer:
-        kind = kind_in_short(value_at(data, *way), AuthoredEvaluator, "type") if way[-2:-1] == ("evaluators",) else None
+        kind = (
+            kind_in_short(value_at(data, *way), AuthoredEvaluator, "type")
+            if way[-2:-1] == ("evaluators",)
+            else None
+        )
         is_main = kind is not None and short_fields(AuthoredEvaluator, "type").get(kind) == step
         way = (*way, kind if kind is not None and is_main else step)
     return way
@@ -98,7 +109,11 @@ EvaluatorList = tuple[Pointer, Sequence[AuthoredEvaluator]]
 
 def all_evaluators(document: EvalDocument) -> Evaluators:
     """Return every evaluator of a document, including members of composites."""
-    return [found for pointer, listed in evaluator_lists(document) for found in _flat(pointer, enumerate(listed))]
+    return [
+        found
+        for pointer, listed in evaluator_lists(document)
+        for found in _flat(pointer, enumerate(listed))
+    ]
 
 
 def evaluator_lists(document: EvalDocument) -> Iterator[EvaluatorList]:
@@ -114,7 +129,11 @@ def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
     case = document.evalcases[index]
     pointer, own = own_list(document, index)
     shared = document.execution.evaluators if document.execution else None
-    inherited = [(number, each) for number, each in enumerate(shared or ()) if document.is_inherited(each, case)]
+    inherited = [
+        (number, each)
+        for number, each in enumerate(shared or ())
+        if document.is_inherited(each, case)
+    ]
     return [*_flat(("execution", "evaluators"), inherited), *_flat(pointer, enumerate(own))]
 
 

@@ -100,7 +100,9 @@ def refused_by_the_model(error: ValidationError, data: JsonValue) -> Iterator[Vi
 def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnostic]:
     """Yield one diagnostic per mistake."""
     listed_values = {each.pointer for each in refused if each.keyword in ("enum", "const")}
-    refused = [each for each in refused if each.keyword != "type" or each.pointer not in listed_values]
+    refused = [
+        each for each in refused if each.keyword != "type" or each.pointer not in listed_values
+    ]
     several = several_types(find, refused)
     yield from (one_type(find, item, types) for item, types in several.items())
     refused = [each for each in refused if each.pointer[:-1] not in several]
@@ -139,8 +141,15 @@ def _by_mapping(refused: Iterable[Violation]) -> dict[Pointer, Fields]:
 def _joint_mistakes(
     refused: Iterable[Violation], fields: Mapping[Pointer, Fields], misspelt: Collection[Pointer]
 ) -> dict[Pointer, Fields | None]:
-    """Return the mappings whose missing and unknown fields are one mistake; None when it is another one's follow-up."""
-    types = (each.pointer for each in refused if each.keyword == "enum" and each.pointer[-1:] == ("type",))
+    """Return the mappings whose missing and unknown fields are one mistake.
+
+    None when it is another one's follow-up.
+    """
+    types = (
+        each.pointer
+        for each in refused
+        if each.keyword == "enum" and each.pointer[-1:] == ("type",)
+    )
     joint: dict[Pointer, Fields | None] = {pointer[:-1]: None for pointer in types}
     for parent, (missing, unknown) in fields.items():
         if not missing or not unknown:
@@ -150,10 +159,15 @@ def _joint_mistakes(
         are_all = isinstance(whole, dict) and len(unknown) == len(whole)
         is_pair = len(missing) == len(unknown) == 1
         # One that is nearly a known one is a mistake of its own.
-        is_near = any(each.pointer in misspelt or did_you_mean(_key(each), map(str, each.expected)) for each in unknown)
+        is_near = any(
+            each.pointer in misspelt or did_you_mean(_key(each), map(str, each.expected))
+            for each in unknown
+        )
         begun = {_key(each).partition(":")[0] for each in unknown if ":" in _key(each)}
         lack_spaces = begun and begun <= {_key(each) for each in missing}
-        is_joint = (are_all or is_pair) if lack_spaces else (are_all and not is_pair and not is_near)
+        is_joint = (
+            (are_all or is_pair) if lack_spaces else (are_all and not is_pair and not is_near)
+        )
         if is_joint:
             joint.setdefault(parent, (missing, unknown))
     return joint
@@ -165,7 +179,10 @@ def _key(violation: Violation) -> str:
 
 def _joint(find: Finder, missing: Sequence[Violation], unknown: Sequence[Violation]) -> Diagnostic:
     lacks, has = (listed(f"'{_key(each)}'" for each in fields) for fields in (missing, unknown))
-    fields, are = ("field" if len(unknown) == 1 else "fields"), ("is" if len(missing) == 1 else "are")
+    fields, are = (
+        ("field" if len(unknown) == 1 else "fields"),
+        ("is" if len(missing) == 1 else "are"),
+    )
     hint = "put a space after the colon" if any(":" in _key(each) for each in unknown) else None
     message = f"unknown {fields} {has}{_owner(find, missing[0].pointer)}; {lacks} {are} missing"
     return find.at("AV202", message, unknown[0].pointer, key=True, hint=hint)
@@ -192,14 +209,22 @@ def _misspelt(fields: Iterable[Fields]) -> dict[Pointer, tuple[Pointer, str]]:
     return pairs
 
 
-def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]) -> Diagnostic:
+def _diagnostic(
+    find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]
+) -> Diagnostic:
     pointer, found, expected = violation.pointer, violation.found, violation.expected
     key = str(pointer[-1]) if pointer else "the document"
     what = _named(pointer)
     match violation.keyword:
         case "required":
-            hint = "write expected: [] if there is no reference answer" if key == "expected_messages" else None
-            return find.at("AV201", f"missing field {what}{_owner(find, pointer)}", pointer, hint=hint)
+            hint = (
+                "write expected: [] if there is no reference answer"
+                if key == "expected_messages"
+                else None
+            )
+            return find.at(
+                "AV201", f"missing field {what}{_owner(find, pointer)}", pointer, hint=hint
+            )
         case "unknown":
             return _unknown(find, violation, misspelt)
         case "type" if "content" in pointer[-2:]:
@@ -211,16 +236,26 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
             message = f"{what} must be {types}, not {_quoted(found)}"
             return find.at("AV203", message, place, key=place != pointer, hint=hint)
         case "enum" if key == "role":
-            return find.at("AV205", f"unknown role {_quoted(found)}; expected {listed(expected)}", pointer)
+            return find.at(
+                "AV205", f"unknown role {_quoted(found)}; expected {listed(expected)}", pointer
+            )
         case "enum" | "const":
             close = _meant_value(found, pointer, expected) if isinstance(found, str) else ""
             if isinstance(found, str) and "/" in found and key in KINDS:
-                hint = "the name of a plugin has lower-case letters, digits, '-' and '_': prefix/name"
+                hint = (
+                    "the name of a plugin has lower-case letters, digits, '-' and '_': prefix/name"
+                )
                 return find.at("AV204", f"{what} cannot be {_quoted(found)}", pointer, hint=hint)
             if len(expected) > MANY:
                 hint = f"{what} is one of {listed(expected)}"
-                return find.at("AV204", f"{what} cannot be {_quoted(found)}{close}", pointer, hint=hint)
-            return find.at("AV204", f"{what} must be one of {listed(expected)}, not {_quoted(found)}{close}", pointer)
+                return find.at(
+                    "AV204", f"{what} cannot be {_quoted(found)}{close}", pointer, hint=hint
+                )
+            return find.at(
+                "AV204",
+                f"{what} must be one of {listed(expected)}, not {_quoted(found)}{close}",
+                pointer,
+            )
         case _:
             return find.at("AV204", f"{what} {_bound(violation)}", pointer)
 
@@ -235,13 +270,17 @@ def _has_variables(find: Finder, violation: Violation) -> bool:
 def _meant_value(found: str, pointer: Pointer, expected: Sequence[JsonValue]) -> str:
     if pointer[-2:-1] == ("evaluators",) and found in members_of(AuthoredEvaluator, "type"):
         return (
-            f"; write '{found}: …'" if found in short_fields(AuthoredEvaluator, "type") else f"; write 'type: {found}'"
+            f"; write '{found}: …'"
+            if found in short_fields(AuthoredEvaluator, "type")
+            else f"; write 'type: {found}'"
         )
     instead = instead_of_type(found) if union_of_kind(pointer) is AuthoredEvaluator else ""
     return instead or did_you_mean(found, map(str, expected))
 
 
-def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]) -> Diagnostic:
+def _unknown(
+    find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]
+) -> Diagnostic:
     pointer, key = violation.pointer, _key(violation)
     if key.startswith("-"):
         return find.at("AV202", f"unknown field '{key}'", pointer, key=True, hint=SPACE_HINT)
@@ -253,7 +292,9 @@ def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tupl
         close = f" (did you mean '{misspelt[pointer][1]}'?)"
     else:
         known = list(map(str, violation.expected))
-        close = instead_of_field(key, known) or ("" if place else did_you_mean(key, in_the_style_of(key, known)))
+        close = instead_of_field(key, known) or (
+            "" if place else did_you_mean(key, in_the_style_of(key, known))
+        )
     hint = None if close else place or f"known fields: {listed(snake(violation.expected))}"
     return find.at("AV202", f"unknown field {_named(pointer)}{close}", pointer, key=True, hint=hint)
 
@@ -268,7 +309,9 @@ def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
         case ("array",), dict() as found:
             dash = next((each for each in found if each.startswith("-")), None)
             return (
-                ((*violation.pointer, dash), SPACE_HINT) if dash else (violation.pointer, "start each item with '- '")
+                ((*violation.pointer, dash), SPACE_HINT)
+                if dash
+                else (violation.pointer, "start each item with '- '")
             )
         case _, str() as path if violation.pointer[-1:] in (("cases_from",), ("casesFrom",)):
             return violation.pointer, f"write 'cases_from: {{file: {shortened(path, 80)}}}'"
@@ -305,7 +348,11 @@ def _owner(find: Finder, pointer: Pointer) -> str:
     if pointer[-3:-2] != ("evaluators",):
         return ""
     item = value_at(find.source.data, *pointer[:-1])
-    name = text_at(item, "name") or text_at(item, "type") or kind_in_short(item, AuthoredEvaluator, "type")
+    name = (
+        text_at(item, "name")
+        or text_at(item, "type")
+        or kind_in_short(item, AuthoredEvaluator, "type")
+    )
     return f" of evaluator '{name}'" if name is not None else ""
 
 

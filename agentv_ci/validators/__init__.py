@@ -1,8 +1,9 @@
 """The family of run validators: each checks the report of a finished scenario.
 
-A validator is a function of a scenario report and its settings. It returns `{"issues": [{"id", "severity", "message",
-"path"}], "summary": {...}}`. It is deterministic, does not modify its input, and does not raise. Validators are
-built in, registered with `register_validator`, or provided by packages as entry points.
+A validator is a function of a scenario report and its settings. It returns `{"issues": [{"id",
+"severity", "message", "path"}], "summary": {...}}`. It is deterministic, does not modify its input,
+and does not raise. Validators are built in, registered with `register_validator`, or provided by
+packages as entry points.
 """
 
 from __future__ import annotations
@@ -34,9 +35,12 @@ class UnknownValidator(KeyError):
 
 
 def register_validator(key: str, fn: Validator) -> None:
-    """Register a validator in this process; it replaces a validator with the same key, also a built-in one.
+    """Register a validator in this process.
 
-    Raises TypeError for a key that is not a string or a validator that is not callable, ValueError for an empty key.
+    It replaces a validator with the same key, also a built-in one.
+
+    Raises TypeError for a key that is not a string or a validator that is not callable, ValueError
+    for an empty key.
     """
     if not isinstance(key, str):
         raise TypeError(f"the key of a validator must be a string, not {type(key).__name__}")
@@ -48,8 +52,8 @@ def register_validator(key: str, fn: Validator) -> None:
 def get_validator(key: str) -> Validator:
     """Return a validator: a registered one, else a built-in one, else one of a package.
 
-    Raises UnknownValidator, a KeyError, for an unknown key, TypeError when a package provides something that is not
-    callable, and any exception of its import.
+    Raises UnknownValidator, a KeyError, for an unknown key, TypeError when a package provides
+    something that is not callable, and any exception of its import.
     """
     if key in _registered:
         return _registered[key]
@@ -58,7 +62,9 @@ def get_validator(key: str) -> Validator:
     plugin = next((each for each in _plugins() if each.name == key), None)
     if plugin is None:
         known = list_validators()
-        raise UnknownValidator(f"unknown validator '{key}'{did_you_mean(key, known)}; validators are {listed(known)}")
+        raise UnknownValidator(
+            f"unknown validator '{key}'{did_you_mean(key, known)}; validators are {listed(known)}"
+        )
     return _callable(plugin.load())
 
 
@@ -67,7 +73,9 @@ def list_validators() -> list[str]:
     return sorted({*BUILT_IN, *_registered, *(each.name for each in _plugins())})
 
 
-def apply_validator(key: str, report: dict[str, Any], context: dict[str, Any] | None) -> dict[str, Any]:
+def apply_validator(
+    key: str, report: dict[str, Any], context: dict[str, Any] | None
+) -> dict[str, Any]:
     """Return `{"validator", "issues", "summary"}`, or `{"validator", "error"}` when the validator fails."""
     try:
         validator = get_validator(key)

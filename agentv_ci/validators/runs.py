@@ -20,13 +20,22 @@ UNKNOWN = "unknown"
 
 Run = dict[str, Any]
 
-ISSUE_FORM = "{id: string, severity: info | warning | error, message: string, path: [string, ...] | null}"
+ISSUE_FORM = (
+    "{id: string, severity: info | warning | error, message: string, path: [string, ...] | null}"
+)
 
 
 def numbered_runs(report: object) -> list[tuple[int, Run]]:
-    """Return the runs of a report with their positions; what is not a list of objects is ignored."""
+    """Return the runs of a report with their positions.
+
+    What is not a list of objects is ignored.
+    """
     runs = report.get("runs") if isinstance(report, dict) else None
-    return [(index, run) for index, run in enumerate(runs) if isinstance(run, dict)] if isinstance(runs, list) else []
+    return (
+        [(index, run) for index, run in enumerate(runs) if isinstance(run, dict)]
+        if isinstance(runs, list)
+        else []
+    )
 
 
 def name_of(index: int, run: object) -> str:
@@ -82,12 +91,17 @@ def known_label(value: object) -> str | None:
 
 
 def found_at(value: object, path: str) -> tuple[object, ...]:
-    """Return the value at a dot path as a tuple of one, or an empty tuple; a number is also a position in a list."""
+    """Return the value at a dot path as a tuple of one, or an empty tuple.
+
+    A number is also a position in a list.
+    """
     for step in path.split("."):
         match value:
             case dict() if step in value:
                 value = value[step]
-            case list() | tuple() if (position := _position(step)) is not None and position < len(value):
+            case list() | tuple() if (position := _position(step)) is not None and position < len(
+                value
+            ):
                 value = value[position]
             case _:
                 return ()
@@ -104,7 +118,9 @@ def excerpt(value: object) -> str:
 
 
 def _position(step: str) -> int | None:
-    return int(step) if step.isascii() and step.isdecimal() and len(step) <= len(str(2**31)) else None
+    return (
+        int(step) if step.isascii() and step.isdecimal() and len(step) <= len(str(2**31)) else None
+    )
 
 
 def issue(issue_id: str, severity: Severity, message: str, *path: str | int) -> JsonObject:
@@ -118,7 +134,10 @@ def issue(issue_id: str, severity: Severity, message: str, *path: str | int) -> 
 
 
 def findings(issues: Sequence[JsonObject], details: JsonObject) -> dict[str, Any]:
-    """Return `{"issues", "summary": {"count", "by_severity", "details"}}`; figures that are not finite are null."""
+    """Return `{"issues", "summary": {"count", "by_severity", "details"}}`.
+
+    Figures that are not finite are null.
+    """
     counts = Counter(each["severity"] for each in issues)
     return {
         "issues": [*issues],
@@ -141,7 +160,10 @@ def normalized(returned: object) -> dict[str, Any]:
         raise ValueError(f"it is not JSON: {error}") from error
     match read:
         case {"issues": list(issues), "summary": dict(summary)}:
-            return {"issues": [_normalized(each, index) for index, each in enumerate(issues)], "summary": summary}
+            return {
+                "issues": [_normalized(each, index) for index, each in enumerate(issues)],
+                "summary": summary,
+            }
         case _:
             raise ValueError("expected {issues: [...], summary: {...}}")
 
@@ -150,11 +172,19 @@ def _normalized(read: JsonValue, index: int) -> JsonObject:
     found = read if isinstance(read, dict) else {}
     named = {name: found.get(name) for name in ("id", "severity", "message", "path")}
     match named:
-        case {"id": str(), "severity": "info" | "warning" | "error", "message": str(), "path": None}:
+        case {
+            "id": str(),
+            "severity": "info" | "warning" | "error",
+            "message": str(),
+            "path": None,
+        }:
             return named
-        case {"id": str(), "severity": "info" | "warning" | "error", "message": str(), "path": list(path)} if all(
-            isinstance(step, str) for step in path
-        ):
+        case {
+            "id": str(),
+            "severity": "info" | "warning" | "error",
+            "message": str(),
+            "path": list(path),
+        } if all(isinstance(step, str) for step in path):
             return named
         case _:
             raise ValueError(f"issue {index}: expected {ISSUE_FORM}")

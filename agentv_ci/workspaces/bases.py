@@ -45,16 +45,25 @@ class Base(Struct, frozen=True):
 
 
 async def fill(
-    tree: Path, workspace: PlanWorkspace, files: Mapping[str, PlanFile], root: Path, environ: Mapping[str, str]
+    tree: Path,
+    workspace: PlanWorkspace,
+    files: Mapping[str, PlanFile],
+    root: Path,
+    environ: Mapping[str, str],
 ) -> None:
-    """Fill an empty folder with the files of a workspace, without its setup; raises OSError, UnusableWorkspace."""
+    """Fill an empty folder with the files of a workspace, without its setup.
+
+    Raises OSError, UnusableWorkspace.
+    """
     if workspace.commit is not None:
         await _check_out(workspace.commit, tree, root, environ)
     elif workspace.folder is not None:
         await asyncio.to_thread(_copy, workspace.folder, workspace, tree, root)
     if workspace.patch is not None:
         await apply_patch(files[workspace.patch.sha256].content, tree, environ)
-    await asyncio.to_thread(lay, {path: files[each.sha256].content for path, each in workspace.files.items()}, tree)
+    await asyncio.to_thread(
+        lay, {path: files[each.sha256].content for path, each in workspace.files.items()}, tree
+    )
     if workspace.commit is not None:
         await asyncio.to_thread(_refuse_pointers, tree, workspace.commit.git)
 
@@ -63,7 +72,9 @@ def _refuse_pointers(tree: Path, repository: str) -> None:
     pointer = lfs_pointer_in(tree, files_in(tree))
     if pointer is not None:
         sentence = f"'{pointer}' of {repository} is a pointer of Git LFS, not the file itself"
-        advice = "run `git lfs pull` in a checkout and copy its folder, or replace the file with 'files'"
+        advice = (
+            "run `git lfs pull` in a checkout and copy its folder, or replace the file with 'files'"
+        )
         raise UnusableWorkspace(f"{sentence}; {advice}")
 
 
@@ -85,7 +96,9 @@ def _copy(folder: PlanFolder, workspace: PlanWorkspace, tree: Path, root: Path) 
         raise UnusableWorkspace(f"the folder '{folder.path}' changed after the plan was compiled")
 
 
-async def _check_out(commit: PlanCommit, tree: Path, root: Path, environ: Mapping[str, str]) -> None:
+async def _check_out(
+    commit: PlanCommit, tree: Path, root: Path, environ: Mapping[str, str]
+) -> None:
     """Fetch a commit with its history, and nothing later."""
     place = root / commit.git
     origin = str(place) if place.exists() else commit.git
@@ -93,7 +106,9 @@ async def _check_out(commit: PlanCommit, tree: Path, root: Path, environ: Mappin
     pack = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
     pack_options = ("--upload-pack", pack) if place.exists() else ()
     await git(("init", "--quiet", "--template=", "."), tree, environ)
-    await git(("fetch", "--quiet", "--no-tags", *pack_options, "--", origin, commit.commit), tree, environ)
+    await git(
+        ("fetch", "--quiet", "--no-tags", *pack_options, "--", origin, commit.commit), tree, environ
+    )
     await git(("checkout", "--quiet", "-B", "main", commit.commit), tree, environ)
     (tree / ".git" / "FETCH_HEAD").unlink(missing_ok=True)
 
@@ -103,7 +118,9 @@ async def apply_patch(patch: bytes, tree: Path, environ: Mapping[str, str]) -> N
     # Git refuses to leave the tree, except for a file that is copied.
     if any(map(_leaves_the_tree, COPIED.findall(patch))):
         raise UnusableWorkspace("git apply: the patch copies a file from outside of the workspace")
-    await git(("apply", "--whitespace=nowarn", "-"), tree, environ, stdin=patch, variables=NO_REPOSITORY)
+    await git(
+        ("apply", "--whitespace=nowarn", "-"), tree, environ, stdin=patch, variables=NO_REPOSITORY
+    )
 
 
 def _leaves_the_tree(name: bytes) -> bool:
@@ -138,14 +155,25 @@ async def git(
     stdin: bytes = b"",
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Run Git in a tree of our own, without hooks and without anyone's settings; raises UnusableWorkspace."""
-    env = {**without_settings(environ), "GIT_CEILING_DIRECTORIES": str(tree.parent), **(variables or {})}
+    """Run Git in a tree of our own, without hooks and without anyone's settings.
+
+    Raises UnusableWorkspace.
+    """
+    env = {
+        **without_settings(environ),
+        "GIT_CEILING_DIRECTORIES": str(tree.parent),
+        **(variables or {}),
+    }
     try:
-        ended = await run(git_command(*arguments), cwd=tree, env=env, timeout_s=GIT_TIMEOUT_S, stdin=stdin)
+        ended = await run(
+            git_command(*arguments), cwd=tree, env=env, timeout_s=GIT_TIMEOUT_S, stdin=stdin
+        )
     except ProcessFailed as error:
         raise UnusableWorkspace(f"git {arguments[0]}: {error}") from error
     if ended.status != 0:
-        raise UnusableWorkspace(f"git {arguments[0]}: {shortened(' '.join(ended.stderr.split()), MAX_DETAIL)}")
+        raise UnusableWorkspace(
+            f"git {arguments[0]}: {shortened(' '.join(ended.stderr.split()), MAX_DETAIL)}"
+        )
 
 
 async def base_in(tree: Path) -> Base:

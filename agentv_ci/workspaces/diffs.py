@@ -34,13 +34,18 @@ def diff_of(changes: Iterable[Change], base: Base) -> Iterator[FileDiff]:
 def _file_diff(change: Change, base: Base) -> FileDiff:
     path = well_formed_text(change.path)
     if change.link is not None:
-        return FileDiff(path, f"--- {path}: {change.kind}, a link to {well_formed_text(change.link)}\n", 1)
+        return FileDiff(
+            path, f"--- {path}: {change.kind}, a link to {well_formed_text(change.link)}\n", 1
+        )
     before = None if change.kind == "added" else _before(base, change.path)
     after = content_of(change)
     old, new = _lines(before), _lines(after)
     if old is None or new is None:
         return FileDiff(path, f"--- {path}: {change.kind}, binary or large\n", 0)
-    names = ("/dev/null" if change.kind == "added" else f"a/{path}", f"b/{path}" if after is not None else "/dev/null")
+    names = (
+        "/dev/null" if change.kind == "added" else f"a/{path}",
+        f"b/{path}" if after is not None else "/dev/null",
+    )
     compared = [*unified_diff(old, new, *names)]
     lines = sum(each[0] in "+-" for each in compared[2:])
     mode = ""

@@ -24,7 +24,10 @@ def is_url(repository: str) -> bool:
 
 
 def git_folder(repository: Path) -> Path | None:
-    """Return the folder with the history of a repository or a worktree; None where there is none."""
+    """Return the folder with the history of a repository or a worktree.
+
+    None where there is none.
+    """
     if (repository / "HEAD").is_file() and (repository / "objects").is_dir():
         return repository
     found = repository / ".git"
@@ -35,7 +38,10 @@ def git_folder(repository: Path) -> Path | None:
 
 
 def commit_of(repository: Path, ref: str) -> str | None:
-    """Return the commit that a branch, a tag, `origin/main` or `HEAD` refers to; None for one that does not exist."""
+    """Return the commit that a branch, a tag, `origin/main` or `HEAD` refers to.
+
+    None for one that does not exist.
+    """
     folder = git_folder(repository)
     if folder is None:
         return None

@@ -1,7 +1,8 @@
 """What confines a command: a folder, Linux namespaces or a container.
 
-Namespaces are those of bubblewrap where it is installed, else of util-linux (unshare, mount, pivot_root, setpriv). A
-command sees the system's programs, its own folders at their places, and nothing else.
+Namespaces are those of bubblewrap where it is installed, else of util-linux (unshare, mount,
+pivot_root, setpriv). A command sees the system's programs, its own folders at their places, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -22,13 +23,41 @@ from agentv_ci.workspaces.keyring import leave_session_keyring
 from agentv_ci.workspaces.programs import SYSTEM
 
 SETTINGS = (
-    *("alternatives", "ca-certificates", "ca-certificates.conf", "group", "host.conf", "hosts", "java-17-openjdk"),
-    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "passwd", "pki"),
+    *(
+        "alternatives",
+        "ca-certificates",
+        "ca-certificates.conf",
+        "group",
+        "host.conf",
+        "hosts",
+        "java-17-openjdk",
+    ),
+    *(
+        "ld.so.cache",
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "localtime",
+        "mime.types",
+        "nsswitch.conf",
+        "passwd",
+        "pki",
+    ),
     *("protocols", "resolv.conf", "services", "ssl"),
 )
 """Files of /etc that programs need; not those with passwords or keys."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
-KERNEL = ("sys", "sysrq-trigger", "bus", "fs", "irq", "acpi", "mtrr", "scsi", "pressure", "timer_list")
+KERNEL = (
+    "sys",
+    "sysrq-trigger",
+    "bus",
+    "fs",
+    "irq",
+    "acpi",
+    "mtrr",
+    "scsi",
+    "pressure",
+    "timer_list",
+)
 """What in /proc is of the kernel and not of a process: root may write it without any capability."""
 PROBE_S = 10.0
 
@@ -91,10 +120,13 @@ shift
 PATH=$path
 exec "$setpriv" --no-new-privs --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- "$@"
 """
-"""Makes a root of the given folders, and runs a command there without capabilities. Arguments: an empty folder; that of
-/tmp and /dev/shm; `ro`, `rw` or `no` and a path, for each; `--`; the working directory; the command.
+"""Makes a root of the given folders, and runs a command there without capabilities. Arguments: an
+empty folder; that of /tmp and /dev/shm; `ro`, `rw` or `no` and a path, for each; `--`; the working
+directory; the command.
 
-What is mounted below a folder stays as it is when that becomes read-only, and root may write settings of the kernel."""
+What is mounted below a folder stays as it is when that becomes read-only, and root may write
+settings of the kernel.
+"""
 
 
 class Means(Struct, frozen=True):
@@ -130,7 +162,9 @@ class Box(Struct, frozen=True):
     root: Path | None = None
     """An empty folder."""
     shared: Path | None = None
-    """A folder with `tmp` and `shm`, which are /tmp and /dev/shm inside: on disk, where they can be counted."""
+    """A folder with `tmp` and `shm`, which are /tmp and /dev/shm inside: on disk, where they can be
+    counted.
+    """
     name: str = ""
     """The name of its container."""
     engine_env: Mapping[str, str] = {}
@@ -150,14 +184,22 @@ class Box(Struct, frozen=True):
                 return (*self._container(engine, env, cwd), *argv)
 
     def _bubblewrap(self, cwd: Path) -> Iterator[str]:
-        yield from ("bwrap", "--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
+        yield from (
+            "bwrap",
+            "--die-with-parent",
+            "--unshare-user",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+        )
         yield from ("--unshare-cgroup-try", "--cap-drop", "ALL", "--hostname", "workspace")
         if not self.network:
             yield "--unshare-net"
         for path in _system():
             yield from ("--ro-bind-try", path, path)
         yield from ("--proc", "/proc", "--dev", "/dev")
-        yield from ("--bind", f"{self.shared}/tmp", "/tmp", "--bind", f"{self.shared}/shm", "/dev/shm")  # noqa: S108
+        yield from ("--bind", f"{self.shared}/tmp", "/tmp")  # noqa: S108
+        yield from ("--bind", f"{self.shared}/shm", "/dev/shm")  # noqa: S108
         for name in KERNEL:
             yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
         for path in map(str, self.masked):
@@ -169,7 +211,16 @@ class Box(Struct, frozen=True):
         yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(cwd), "--")
 
     def _unshare(self, cwd: Path) -> Iterator[str]:
-        yield from ("setpriv", "--pdeathsig", "KILL", "unshare", "--user", "--map-root-user", "--mount", "--pid")
+        yield from (
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            "unshare",
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "--pid",
+        )
         yield from ("--fork", "--kill-child", "--ipc", "--uts")
         if not self.network:
             yield "--net"
@@ -187,7 +238,17 @@ class Box(Struct, frozen=True):
 
     def _container(self, engine: str, env: Mapping[str, str], cwd: Path) -> Iterator[str]:
         """Arguments of docker and podman: https://docs.docker.com/reference/cli/docker/container/run/."""
-        yield from (engine, "run", "--rm", "--interactive", "--init", "--name", self.name, "--cap-drop", "ALL")
+        yield from (
+            engine,
+            "run",
+            "--rm",
+            "--interactive",
+            "--init",
+            "--name",
+            self.name,
+            "--cap-drop",
+            "ALL",
+        )
         yield from ("--security-opt", "no-new-privileges")
         if not self.network:
             yield from ("--network", "none")
@@ -203,20 +264,27 @@ class Box(Struct, frozen=True):
         for path in self.writable:
             yield from ("--volume", f"{path}:{path}")
         for name in sorted(env.keys() - {"PATH"}):
-            # Secrets are in no list of processes: the engine takes them from its environment, in which it has its own
-            # folders. Programs are those of the image.
+            # Secrets are in no list of processes: the engine takes them from its environment, in
+            # which it has its own folders. Programs are those of the image.
             yield from ("--env", f"{name}={env[name]}" if name in FOLDERS else name)
         if engine == "docker" and os.getuid() != 0:
-            # Its root is that of the machine, and without capabilities could not write to the folders of others.
+            # Its root is that of the machine, and without capabilities could not write to the
+            # folders of others.
             yield from ("--user", f"{os.getuid()}:{os.getgid()}")
         assert self.image is not None, "a container has an image"
         yield from ("--workdir", str(cwd), self.image)
 
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the environment of the command that `confined` returns; `env` is that of the command in this box."""
+        """Return the environment of the command that `confined` returns.
+
+        `env` is that of the command in this box.
+        """
         if self.means.isolation != "container":
             return env
-        return {**self.engine_env, **{name: value for name, value in env.items() if name not in (*FOLDERS, "PATH")}}
+        return {
+            **self.engine_env,
+            **{name: value for name, value in env.items() if name not in (*FOLDERS, "PATH")},
+        }
 
     def before_start(self) -> None:
         """Take from this thread what namespaces do not, just before a command of theirs is started."""
@@ -275,7 +343,12 @@ async def means_of(isolation: Isolation, environ: Mapping[str, str]) -> Means:
 
 async def _namespaces(environ: Mapping[str, str]) -> Means:
     if not sys.platform.startswith("linux"):
-        return Means("namespaces", None, f"namespaces exist only on Linux, not on {sys.platform}", "isolation: none")
+        return Means(
+            "namespaces",
+            None,
+            f"namespaces exist only on Linux, not on {sys.platform}",
+            "isolation: none",
+        )
     problems: list[str] = []
     path = ":".join((environ.get("PATH", ""), *ADMINISTRATION))
     for backend, programs in NEEDED.items():
@@ -300,10 +373,17 @@ async def _try(means: Means, environ: Mapping[str, str]) -> str | None:
         box = Box(means, network=False, writable=(tree,), visible=(), root=root, shared=shared)
         env = {"PATH": environ.get("PATH", "")}
         try:
-            ended = await run(box.confined(("true",), env, folder / "tree"), cwd=folder, env=env, timeout_s=PROBE_S)
+            ended = await run(
+                box.confined(("true",), env, folder / "tree"),
+                cwd=folder,
+                env=env,
+                timeout_s=PROBE_S,
+            )
         except ProcessFailed as error:
             return str(error)
-    return None if ended.status == 0 else " ".join(ended.stderr.split()) or f"exit code {ended.status}"
+    return (
+        None if ended.status == 0 else " ".join(ended.stderr.split()) or f"exit code {ended.status}"
+    )
 
 
 async def _containers(environ: Mapping[str, str]) -> Means:
@@ -320,8 +400,15 @@ async def _containers(environ: Mapping[str, str]) -> Means:
         if ended.status == 0:
             return Means("container", engine)
         problems.append(f"{engine}: {_last_line(ended.stderr)}")
-    return Means("container", None, "; ".join(problems), "start docker or podman, or use isolation: namespaces")
+    return Means(
+        "container",
+        None,
+        "; ".join(problems),
+        "start docker or podman, or use isolation: namespaces",
+    )
 
 
 def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no reason given")
+    return next(
+        (line.strip() for line in reversed(text.splitlines()) if line.strip()), "no reason given"
+    )

@@ -26,7 +26,10 @@ def remove_run(folder: Path) -> None:
 
 
 def sweep(parent: Path) -> list[Path]:
-    """Remove the folders, and end the processes, of runs of this user whose process is gone; returns the folders."""
+    """Remove the folders, and end the processes, of runs of this user whose process is gone.
+
+    Returns the folders.
+    """
     removed: list[Path] = []
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):

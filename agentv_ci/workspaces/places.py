@@ -20,7 +20,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.base.atomic import keep_out_of_git
-from agentv_ci.base.process import ProcessFailed, ProgramNotStarted, child_environment, kill_marked, run
+from agentv_ci.base.process import (
+    ProcessFailed,
+    ProgramNotStarted,
+    child_environment,
+    kill_marked,
+    run,
+)
 from agentv_ci.base.text import shortened
 from agentv_ci.contracts.exchange import Listener, Log, ProcessResult
 from agentv_ci.contracts.plan_parts import PlanFile, PlanWorkspace
@@ -85,8 +91,16 @@ class TrialPlace(Struct, frozen=True):
         reads: Sequence[Path] = (),
     ) -> ProcessResult:
         """See Place."""
-        argv = ("/bin/sh", "-c", command) if isinstance(command, str) else (program_of(command[0]), *command[1:])
-        if "/" not in argv[0] and self.box.image is None and shutil.which(argv[0], path=self.path) is None:
+        argv = (
+            ("/bin/sh", "-c", command)
+            if isinstance(command, str)
+            else (program_of(command[0]), *command[1:])
+        )
+        if (
+            "/" not in argv[0]
+            and self.box.image is None
+            and shutil.which(argv[0], path=self.path) is None
+        ):
             # What confines it would only say so by its exit code.
             raise ProgramNotStarted(f"cannot be started: '{argv[0]}' is not on PATH")
         whole = {
@@ -100,7 +114,11 @@ class TrialPlace(Struct, frozen=True):
             "TMPDIR": str(self.at / "tmp"),
         }
         program = Path(argv[0])
-        own = needed_by(reads, program if program.is_absolute() and not is_system(program) else None, self.hidden)
+        own = needed_by(
+            reads,
+            program if program.is_absolute() and not is_system(program) else None,
+            self.hidden,
+        )
         box = replace(self.box, visible=tuple(dict.fromkeys((*self.box.visible, *own))))
         watching = watch(box.limits, [self.at / name for name in COUNTED]) if box.limits else None
         try:
@@ -150,12 +168,19 @@ class Work(Struct, frozen=True):
             yield place
 
     def file(self, path: str) -> bytes | None:
-        """Return the content of a file as the agent left it; None if it does not exist. Raises OSError."""
+        """Return the content of a file as the agent left it; None if it does not exist.
+
+        Raises OSError.
+        """
         for each in self.changes:
             if each.path == path:
                 return content_of(each)
         known = self.base.entries.get(path)
-        return (self.base.folder / path).read_bytes() if known is not None and known.link is None else None
+        return (
+            (self.base.folder / path).read_bytes()
+            if known is not None and known.link is None
+            else None
+        )
 
     def mode(self, path: str) -> int | None:
         """Return the permission bits of a file as the agent left it; None if it does not exist."""
@@ -168,7 +193,10 @@ class Work(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Workspaces:
-    """Makes the workspaces of a run; a context manager that removes them, and those of runs that were killed."""
+    """Makes the workspaces of a run.
+
+    A context manager that removes them, and those of runs that were killed.
+    """
 
     files: Mapping[str, PlanFile]
     """The plan's files."""
@@ -195,7 +223,10 @@ class Workspaces:
             self.folder = self._lock = None
 
     def _open(self) -> Path:
-        """Return the folder of this run; its lock, which ends with this process, shows others that it is in use."""
+        """Return the folder of this run.
+
+        Its lock, which ends with this process, shows others that it is in use.
+        """
         if self.folder is None:
             parent = Path(tempfile.gettempdir()).resolve()
             for each in sweep(parent):
@@ -213,10 +244,15 @@ class Workspaces:
         for isolation in isolations:
             means = self._means[isolation] = await means_of(isolation, self.environ)
             if means.problem is not None:
-                raise UsageError(f"isolation '{isolation}' is not available here: {means.problem}", means.hint)
+                raise UsageError(
+                    f"isolation '{isolation}' is not available here: {means.problem}", means.hint
+                )
 
     async def base_of(self, workspace: PlanWorkspace) -> Base:
-        """Return the base of a workspace, made when it is first needed; raises OSError, UnusableWorkspace."""
+        """Return the base of a workspace, made when it is first needed.
+
+        Raises OSError, UnusableWorkspace.
+        """
         key = key_of(workspace)
         if key not in self._bases:
             self._bases[key] = asyncio.ensure_future(self._make(workspace))
@@ -232,8 +268,12 @@ class Workspaces:
             except ProcessFailed as error:
                 raise UnusableWorkspace(f"setup: {argv[0]} {error}") from error
             if ended.status != 0:
-                said = shortened(" ".join((ended.stderr.strip() or ended.stdout.strip()).split()), MAX_DETAIL)
-                raise UnusableWorkspace(f"setup: {' '.join(argv)}: exit code {ended.status}: {said}")
+                said = shortened(
+                    " ".join((ended.stderr.strip() or ended.stdout.strip()).split()), MAX_DETAIL
+                )
+                raise UnusableWorkspace(
+                    f"setup: {' '.join(argv)}: exit code {ended.status}: {said}"
+                )
         return await base_in(place.folder)
 
     async def work_of(self, workspace: PlanWorkspace, found: tuple[Change, ...]) -> Work:
@@ -244,16 +284,23 @@ class Workspaces:
     async def open(
         self, workspace: PlanWorkspace, trial: Hashable
     ) -> AsyncIterator[tuple[TrialPlace, Callable[[], tuple[Change, ...]]]]:
-        """Make a fresh workspace, and remove it; also yields what returns its changes, once no process is alive.
+        """Make a fresh workspace, and remove it.
+
+        Also yields what returns its changes, once no process is alive.
 
         Raises OSError, UnusableWorkspace.
         """
         base = await self.base_of(workspace)
-        async with self.copy(workspace, base, network=workspace.network == "on", trial=trial) as place:
+        async with self.copy(
+            workspace, base, network=workspace.network == "on", trial=trial
+        ) as place:
             yield place, lambda: changes(base.entries, place.folder)
 
     async def settle(self, trial: Hashable, name: str, *, passed: bool) -> str | None:
-        """Keep or remove the workspace of a trial; returns where it is kept, relative to the repository."""
+        """Keep or remove the workspace of a trial.
+
+        Returns where it is kept, relative to the repository.
+        """
         place = self._ended.pop(trial, None)
         if place is None:
             return None
@@ -284,7 +331,10 @@ class Workspaces:
     async def copy(
         self, workspace: PlanWorkspace, base: Base, *, network: bool, trial: Hashable = None
     ) -> AsyncIterator[TrialPlace]:
-        """Copy a base, and remove the copy, unless it may be kept for a trial; raises OSError, UnusableWorkspace."""
+        """Copy a base, and remove the copy, unless it may be kept for a trial.
+
+        Raises OSError, UnusableWorkspace.
+        """
         place = self._place(workspace, network=network)
         try:
             place.make("home", "tmp", "scratch", "root", "shared/tmp", "shared/shm")
@@ -331,6 +381,8 @@ class Workspaces:
             root=at / "root",
             shared=at / "shared",
             name=f"{at.parent.name}-{number}",
-            engine_env=child_environment(self.environ) if workspace.isolation == "container" else {},
+            engine_env=child_environment(self.environ)
+            if workspace.isolation == "container"
+            else {},
         )
         return TrialPlace(at, box, path, self.root, hidden)

@@ -24,9 +24,13 @@ class Hidden(Struct, frozen=True):
 
     def hides(self, folder: Path) -> bool:
         """Whether something hidden is or may be in a folder."""
-        if any(other == folder or folder in other.parents for other in (self.repository, *self.folders)):
+        if any(
+            other == folder or folder in other.parents for other in (self.repository, *self.folders)
+        ):
             return True
-        return folder.is_relative_to(self.repository) and not any((folder / name).exists() for name in (VENV, CONDA))
+        return folder.is_relative_to(self.repository) and not any(
+            (folder / name).exists() for name in (VENV, CONDA)
+        )
 
 
 def toolchains(path: str, hidden: Hidden) -> Iterator[Path]:
@@ -51,12 +55,17 @@ def installation(folder: Path, hidden: Hidden) -> Iterator[Path]:
     is_whole = (folder.name == "bin" and is_named) or folder.name == "shims"
     if is_whole and not hidden.hides(parent):
         yield parent
-    elif not any(other == folder or folder in other.parents for other in (hidden.repository, *hidden.folders)):
+    elif not any(
+        other == folder or folder in other.parents for other in (hidden.repository, *hidden.folders)
+    ):
         yield folder
 
 
 def packages_of(program: Path) -> list[Path]:
-    """Return the folder of npm's packages that a program is in, with those that it needs; empty for other programs."""
+    """Return the folder of npm's packages that a program is in, with those that it needs.
+
+    Empty for other programs.
+    """
     places = [number for number, part in enumerate(program.parts) if part == PACKAGES]
     return [Path(*program.parts[: places[0] + 1])] if places else []
 
@@ -79,5 +88,9 @@ def needed_by(files: Iterable[Path], program: Path | None, hidden: Hidden) -> It
         yield from (each, real)
         if not is_system(real):
             yield from packages_of(real)
-    if program is not None and not is_system(real := program.resolve()) and real.parent.name == "bin":
+    if (
+        program is not None
+        and not is_system(real := program.resolve())
+        and real.parent.name == "bin"
+    ):
         yield from installation(real.parent, hidden)

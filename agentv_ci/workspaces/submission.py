@@ -15,21 +15,58 @@ GUARDED = (
     "**/.*",
     "**/.*/**",
     # Executed when Python starts, or pytest.
-    *("**/conftest.py", "**/{site,user}customize.py", "**/{site,user}customize/**", "**/*.pth", "**/*.egg-link"),
+    *(
+        "**/conftest.py",
+        "**/{site,user}customize.py",
+        "**/{site,user}customize/**",
+        "**/*.pth",
+        "**/*.egg-link",
+    ),
     *("**/*.{dist,egg}-info/**", "**/pyvenv.cfg", "**/*._pth"),
     # Installed packages, test runners among them.
     *("**/{site,dist}-packages/**", "**/{venv,virtualenv}/**", "**/node_modules/**"),
     # Settings of test runners and builds.
-    *("**/pytest.{ini,toml}", "**/tox.{ini,toml}", "**/setup.{cfg,py}", "**/pyproject.toml", "**/noxfile.py"),
-    *("**/package.json", "**/{jest,vitest,babel,mocha}.config.*", "**/{GNU,}[Mm]akefile", "**/*.mk"),
+    *(
+        "**/pytest.{ini,toml}",
+        "**/tox.{ini,toml}",
+        "**/setup.{cfg,py}",
+        "**/pyproject.toml",
+        "**/noxfile.py",
+    ),
+    *(
+        "**/package.json",
+        "**/{jest,vitest,babel,mocha}.config.*",
+        "**/{GNU,}[Mm]akefile",
+        "**/*.mk",
+    ),
     # Executed in place of the interpreter's own.
     "**/*.{so,pyd,dylib,dll}",
 )
 """Globs of the paths that graders get only if `submit_guarded` names them."""
 TEST_TOOLS = frozenset(
     {
-        *("pytest", "_pytest", "pluggy", "py", "iniconfig", "packaging", "nose", "hypothesis", "coverage", "xdist"),
-        *("execnet", "exceptiongroup", "tomli", "colorama", "pygments", "attr", "attrs", "typing_extensions"),
+        *(
+            "pytest",
+            "_pytest",
+            "pluggy",
+            "py",
+            "iniconfig",
+            "packaging",
+            "nose",
+            "hypothesis",
+            "coverage",
+            "xdist",
+        ),
+        *(
+            "execnet",
+            "exceptiongroup",
+            "tomli",
+            "colorama",
+            "pygments",
+            "attr",
+            "attrs",
+            "typing_extensions",
+        ),
         *("setuptools", "pkg_resources", "_distutils_hack"),
     }
 )
@@ -77,7 +114,9 @@ def _stays_inside(path: str, target: str) -> bool:
     while rest.startswith("../"):
         rest = rest[3:]
     way = normpath(join(dirname(path), target))
-    return not (target.startswith("/") or ".." in rest.split("/") or way == ".." or way.startswith("../"))
+    return not (
+        target.startswith("/") or ".." in rest.split("/") or way == ".." or way.startswith("../")
+    )
 
 
 def _shadows(path: str) -> bool:

@@ -1,4 +1,7 @@
-"""Folders as trees of files: list, copy, compare and remove them. What an agent wrote is never followed or executed."""
+"""Folders as trees of files: list, copy, compare and remove them.
+
+What an agent wrote is never followed or executed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ from agentv_ci.contracts.results import Change
 from agentv_ci.workspaces.globs import matches
 
 NEVER = frozenset({".git", ".agentv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
-"""Names that are never copied from a folder and never count as changes: history, results, and what tools keep."""
+"""Names that are never copied from a folder and never count as changes: history, results, and what
+tools keep.
+"""
 BYTECODE = (".pyc", ".pyo")
 MAX_DEPTH = 100
 """Folders in folders."""
@@ -57,11 +62,16 @@ def entries(root: Path) -> dict[str, Entry]:
 
 
 def files_in(root: Path, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> list[str]:
-    """Return the sorted paths of the files and links of a folder that globs choose; raises OSError."""
+    """Return the sorted paths of the files and links of a folder that globs choose.
+
+    Raises OSError.
+    """
     include, exclude = tuple(include), tuple(exclude)
     found = (_relative(each.path, root) for each in _walk(str(root)))
     return sorted(
-        each for each in found if (not include or matches(each, include)) and not (exclude and matches(each, exclude))
+        each
+        for each in found
+        if (not include or matches(each, include)) and not (exclude and matches(each, exclude))
     )
 
 
@@ -102,7 +112,9 @@ def copy_files(root: Path, paths: Iterable[str], place: Path) -> None:
 
 
 def copying(tree: Path, place: Path) -> tuple[str, ...] | None:
-    """Return the command that copies a tree to a folder that does not exist; None where there is no fast one.
+    """Return the command that copies a tree to a folder that does not exist.
+
+    None where there is no fast one.
 
     Copies share their blocks with the original where the file system can.
     """
@@ -139,7 +151,9 @@ def remove_tree(tree: Path) -> None:
 
 
 def _emptied(root: int, name: str, names: Iterator[str]) -> list[str]:
-    """Remove an entry of a folder, and move the folders in it up beside it; returns their new names.
+    """Remove an entry of a folder, and move the folders in it up beside it.
+
+    Returns their new names.
 
     So no path is longer than two names, however deep a tree is.
     """
@@ -218,7 +232,10 @@ def apply(found: Iterable[Change], tree: Path) -> None:
 
 
 def cleared(tree: Path, path: str) -> Path:
-    """Return the place of a file in a tree, with nothing there, in folders that are no links; raises OSError."""
+    """Return the place of a file in a tree, with nothing there, in folders that are no links.
+
+    Raises OSError.
+    """
     place = tree
     *folders, name = path.split("/")
     for folder in folders:
@@ -245,7 +262,10 @@ def _relative(path: str, root: Path) -> str:
 
 
 def _walk(folder: str, depth: int = 0) -> Iterator[os.DirEntry[str]]:
-    """Yield the files and links below a folder, except those that never count; special files are left out."""
+    """Yield the files and links below a folder, except those that never count.
+
+    Special files are left out.
+    """
     if depth > MAX_DEPTH:
         raise TooMuchChanged(f"the agent nested folders deeper than {MAX_DEPTH}")
     with _listing(folder) as listing:
@@ -292,7 +312,9 @@ def _entries_now(before: Mapping[str, Entry], tree: Path) -> dict[str, Entry]:
 
 
 def _too_much() -> TooMuchChanged:
-    return TooMuchChanged(f"the agent changed files of more than {MAX_CHANGED_BYTES // 1024 // 1024} MiB")
+    return TooMuchChanged(
+        f"the agent changed files of more than {MAX_CHANGED_BYTES // 1024 // 1024} MiB"
+    )
 
 
 def _open(path: str) -> BufferedReader:

@@ -32,9 +32,17 @@ MOST_MS = 10**15
 
 
 def count(
-    outcomes: Sequence[CaseOutcome], *, rows: int, cached: int = 0, cases: int = 0, leaves_cases: bool = False
+    outcomes: Sequence[CaseOutcome],
+    *,
+    rows: int,
+    cached: int = 0,
+    cases: int = 0,
+    leaves_cases: bool = False,
 ) -> Counts:
-    """Count cases by verdict, of `cases` in total; `leaves_cases`: whether those without an outcome did not run."""
+    """Count cases by verdict, of `cases` in total.
+
+    `leaves_cases`: whether those without an outcome did not run.
+    """
     unknown = max(0, cases - len(outcomes))
     not_run = sum(outcome.not_run for outcome in outcomes) + (unknown if leaves_cases else 0)
     counting = gating(outcomes)
@@ -58,7 +66,9 @@ def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
     """Describe the scores of graded cases that gate, with the population standard deviation."""
     scores = _scores(outcomes)
     if not scores:
-        return Statistics(mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS)
+        return Statistics(
+            mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS
+        )
     mean = math.fsum(scores) / len(scores)
     variance = math.fsum((score - mean) ** 2 for score in scores) / len(scores)
     bins: Counter[int] = Counter()
@@ -91,7 +101,10 @@ def bin_of(score: float) -> int:
 
 
 def cost_per_pass(cost_usd: float | None, passed: int) -> float | None:
-    """Return what each passed case costs when all cases are paid; None without a cost or a passed case."""
+    """Return what each passed case costs when all cases are paid.
+
+    None without a cost or a passed case.
+    """
     return round(cost_usd / passed, PRECISION) if cost_usd and passed else None
 
 

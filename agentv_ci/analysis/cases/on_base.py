@@ -23,7 +23,9 @@ class OnBase(Struct, frozen=True):
     """What a case does on the base branch."""
 
     state: State
-    """`red`: it stopped passing; `green`: it passes, at least since a day; `flaky`: it passes now and then."""
+    """`red`: it stopped passing; `green`: it passes, at least since a day; `flaky`: it passes now
+    and then.
+    """
     trials: int
     passed: int
     """Trials that passed; of a green case since that day."""
@@ -39,7 +41,10 @@ class BaseBranch(Struct, frozen=True):
 
 
 def in_history(outcomes: Sequence[CaseOutcome], ledger: Ledger) -> dict[CaseKey, OnBase]:
-    """Return what cases did in the newest runs of a ledger; those without a verdict there are left out."""
+    """Return what cases did in the newest runs of a ledger.
+
+    Those without a verdict there are left out.
+    """
     keys = [each.key for each in outcomes]
     match = matching(keys, {line.key for run in ledger.runs for line in run.cases})
     wanted = {match(key): key for key in keys}
@@ -53,7 +58,10 @@ def in_history(outcomes: Sequence[CaseOutcome], ledger: Ledger) -> dict[CaseKey,
 
 
 def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
-    """Return the state of a case by its lines, the oldest first; None without a verdict since it was changed last."""
+    """Return the state of a case by its lines, the oldest first.
+
+    None without a verdict since it was changed last.
+    """
     digest = lines[-1][1].digest
     known = [each for each in lines if each[1].graded]
     same = [*takewhile(lambda each: each[1].digest == digest, reversed(known))][:RUNS][::-1]
@@ -66,17 +74,28 @@ def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
     start = max(0, changes[-1] - len(before)) if changes else 0
     newest = [line for _, line in same[start:]]
     is_green = passes[-1]
-    if sum(number > len(before) for number in changes) > 1 or (is_green and any(line.flaky for line in newest)):
+    if sum(number > len(before) for number in changes) > 1 or (
+        is_green and any(line.flaky for line in newest)
+    ):
         return _counted("flaky", [line for _, line in same], None)
-    return _counted("green" if is_green else "red", newest, same[start][0][:10] if changes else None)
+    return _counted(
+        "green" if is_green else "red", newest, same[start][0][:10] if changes else None
+    )
 
 
 def _counted(state: State, lines: Sequence[CaseLine], since: str | None) -> OnBase:
-    return OnBase(state, sum(line.graded for line in lines), sum(line.passed for line in lines), since)
+    return OnBase(
+        state, sum(line.graded for line in lines), sum(line.passed for line in lines), since
+    )
 
 
-def in_results(outcomes: Sequence[CaseOutcome], base: Iterable[CaseOutcome]) -> dict[CaseKey, OnBase]:
-    """Return what cases did in one run of the base branch; those without a verdict there are left out."""
+def in_results(
+    outcomes: Sequence[CaseOutcome], base: Iterable[CaseOutcome]
+) -> dict[CaseKey, OnBase]:
+    """Return what cases did in one run of the base branch.
+
+    Those without a verdict there are left out.
+    """
     known = [each for each in base if each.is_graded]
     match = matching([each.key for each in outcomes], [each.key for each in known])
     states = {match(each.key): _of_outcome(each) for each in known}

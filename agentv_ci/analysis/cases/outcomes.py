@@ -140,7 +140,9 @@ class FullOutcome(Struct, frozen=True, gc=False):
     def worst(self) -> TrialOutcome | None:
         """The trial that explains why it did not pass."""
         worst = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
-        return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
+        return next(
+            (trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None
+        )
 
 
 class SharedHead(Struct, frozen=True, gc=False):
@@ -159,7 +161,9 @@ class SharedHead(Struct, frozen=True, gc=False):
 _HEAD = packing.Struct("<32sI")
 """Digest and line of a case."""
 _TRIAL = packing.Struct("<HdIId?")
-"""Number, score, duration in ms, tokens + 1 (0: unknown), cost (-1: unknown), and whether the answer is cached."""
+"""Number, score, duration in ms, tokens + 1 (0: unknown), cost (-1: unknown), and whether the
+answer is cached.
+"""
 _Record = tuple[int, float, int, int, float, bool]
 _DIGITS = 2 * 32
 """Of a digest."""
@@ -191,7 +195,10 @@ class PassedOutcome(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, row: AnyRow, shared: SharedHead) -> PassedOutcome | None:
-        """Return the outcome of one trial; None if it did not pass, or its digest or numbers are unusual."""
+        """Return the outcome of one trial.
+
+        None if it did not pass, or its digest or numbers are unusual.
+        """
         tokens = row.usage.total_tokens
         if row.verdict != "pass" or (tokens is not None and tokens < 0):
             return None
@@ -290,7 +297,9 @@ class PassedOutcome(Struct, frozen=True, gc=False):
 def _unpacked(record: _Record) -> TrialOutcome:
     number, score, duration_ms, tokens, cost_usd, is_cached = record
     known = None if cost_usd < 0 else cost_usd, tokens - 1 if tokens else None
-    return TrialOutcome(number, "pass", same_score(score), "", duration_ms, (), "", *known, is_cached)
+    return TrialOutcome(
+        number, "pass", same_score(score), "", duration_ms, (), "", *known, is_cached
+    )
 
 
 CaseOutcome = FullOutcome | PassedOutcome

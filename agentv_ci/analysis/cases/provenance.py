@@ -18,7 +18,9 @@ class Makeup(Struct, frozen=True, gc=False):
     """What the results of a case come from."""
 
     task: str = ""
-    """A digest of the question and of how answers are scored, without texts of files and judges; empty: unknown."""
+    """A digest of the question and of how answers are scored, without texts of files and judges;
+    empty: unknown.
+    """
     models: tuple[str, ...] = ()
     """Models that answered, as reported by the provider."""
     judges: tuple[str, ...] = ()
@@ -50,18 +52,33 @@ def _judges(results: Sequence[AnyResult]) -> Iterator[str]:
 
 def _task(row: AnyRow) -> str:
     question = [[each.role, each.name, each.content] for each in row.input_messages or ()]
-    task = [question, row.expected_outcome, row.reference_answer, *map(_scoring, row.evaluator_results)]
+    task = [
+        question,
+        row.expected_outcome,
+        row.reference_answer,
+        *map(_scoring, row.evaluator_results),
+    ]
     text = json.dumps(task, sort_keys=True).encode()
     return hashlib.blake2b(text, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def _scoring(result: AnyResult) -> JsonValue:
     members = [_scoring(each) for each in result.evaluator_results or ()]
-    return [result.name, result.type, result.weight, result.required, _without_judge(result.settings), members]
+    return [
+        result.name,
+        result.type,
+        result.weight,
+        result.required,
+        _without_judge(result.settings),
+        members,
+    ]
 
 
 def _without_judge(settings: str | None) -> JsonValue:
-    """Return settings of an evaluator without its judge and its files; long ones are shortened, and stay a text."""
+    """Return settings of an evaluator without its judge and its files.
+
+    Long ones are shortened, and stay a text.
+    """
     try:
         given = json.loads(settings) if settings is not None else None
     except ValueError:

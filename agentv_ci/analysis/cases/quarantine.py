@@ -11,7 +11,9 @@ from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.report import RunReport, quarantine_of
 
 
-def in_quarantine(outcomes: Sequence[CaseOutcome], entries: tuple[Quarantine, ...]) -> tuple[CaseOutcome, ...]:
+def in_quarantine(
+    outcomes: Sequence[CaseOutcome], entries: tuple[Quarantine, ...]
+) -> tuple[CaseOutcome, ...]:
     """Return outcomes with a mark on those that do not gate; a case that did not run needs none."""
     if not entries:
         return tuple(outcomes)
@@ -31,7 +33,10 @@ def gating(outcomes: Iterable[CaseOutcome]) -> list[CaseOutcome]:
 
 
 def quarantine_in(reports: Iterable[RunReport]) -> tuple[Quarantine, ...]:
-    """Return the entries of several runs; of the same entry on several days, that of the first run."""
+    """Return the entries of several runs.
+
+    Of the same entry on several days, that of the first run.
+    """
     found: dict[str, Quarantine] = {}
     for each in (each for report in reports for each in report.quarantine):
         found.setdefault(each.model_dump_json(exclude={"state"}), each)

@@ -70,7 +70,10 @@ class Recording:
 
 
 def _moment(timestamp: str) -> tuple[bool, float | str]:
-    """Return what orders times; those that are none, or lack a time zone, come last, to be refused."""
+    """Return what orders times.
+
+    Those that are none, or lack a time zone, come last, to be refused.
+    """
     if not timestamp:
         return False, -math.inf
     try:
@@ -81,7 +84,10 @@ def _moment(timestamp: str) -> tuple[bool, float | str]:
 
 
 def _judged(results: Iterable[AnyResult]) -> Iterator[float]:
-    """Yield the scores that judges gave; that of a composite which a judge aggregates counts for its members."""
+    """Yield the scores that judges gave.
+
+    That of a composite which a judge aggregates counts for its members.
+    """
     for each in results:
         members = each.evaluator_results or ()
         is_aggregated = bool(members) and each.raw_response is not None
@@ -93,7 +99,11 @@ def _judged(results: Iterable[AnyResult]) -> Iterator[float]:
 
 def _line(outcome: CaseOutcome, seen: _Seen) -> CaseLine:
     suite, case_id, target = map(well_formed_text, outcome.key)
-    cost = None if seen.is_cached or seen.cost_usd is None else float(f"{seen.cost_usd:.{DOLLAR_DIGITS}g}")
+    cost = (
+        None
+        if seen.is_cached or seen.cost_usd is None
+        else float(f"{seen.cost_usd:.{DOLLAR_DIGITS}g}")
+    )
     assert outcome.verdict != "skipped", "skipped cases have no line"
     return CaseLine(
         suite,

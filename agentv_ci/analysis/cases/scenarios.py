@@ -14,7 +14,10 @@ def scenario_report(suite: str, rows: Iterable[tuple[ResultRow, str | None]]) ->
 
     The order of the runs does not depend on the order of the rows.
     """
-    ordered = sorted(rows, key=lambda each: (each[0].source.line, each[0].eval_id, each[0].case_key, each[0].trial))
+    ordered = sorted(
+        rows,
+        key=lambda each: (each[0].source.line, each[0].eval_id, each[0].case_key, each[0].trial),
+    )
     runs: list[JsonValue] = [run_of(row, digest) for row, digest in ordered]
     return {"scenario_key": suite, "runs": runs, "aggregates": {}}
 

@@ -48,7 +48,9 @@ class Spending(Struct):
         self._add(more.usage, more.judge_usage, more.answers, more.judges)
         self.is_partial |= more.is_partial
 
-    def _add(self, usage: AnyUsage, judge_usage: AnyUsage | None, answers: int | None, judges: int | None) -> None:
+    def _add(
+        self, usage: AnyUsage, judge_usage: AnyUsage | None, answers: int | None, judges: int | None
+    ) -> None:
         self.usage = plus(self.usage, usage)
         if judge_usage is not None:
             self.judge_usage = plus(self.judge_usage, judge_usage)
@@ -59,7 +61,9 @@ class Spending(Struct):
 def lacks_cost(row: AnyRow) -> bool:
     """Whether the cost of an answer, a judge or a failed request of a row is unknown."""
     has_answer = row.verdict != "skipped" and row.error_kind in (None, "evaluator")
-    is_unknown = (has_answer and row.cost_usd is None) or (row.judge_usage is not None and row.judge_cost_usd is None)
+    is_unknown = (has_answer and row.cost_usd is None) or (
+        row.judge_usage is not None and row.judge_cost_usd is None
+    )
     return is_unknown or any(expense.cost_usd is None for expense in row.expenses or ())
 
 
@@ -110,7 +114,10 @@ class EvaluatorTally:
         """Rows whose answer was compared with a secret masked in it."""
 
     def add(self, results: Iterable[AnyResult]) -> None:
-        """Add the evaluator results of a row, except comparisons of arms; members of composites are not counted."""
+        """Add the evaluator results of a row, except comparisons of arms.
+
+        Members of composites are not counted.
+        """
         is_masked = False
         for each in results:
             is_masked |= each.compared_masked

@@ -77,7 +77,10 @@ class Tally:
     """Collects rows, and keeps little more than their scores."""
 
     def __init__(self, targets: Iterable[str] = (), *, compares: bool = False) -> None:
-        """`targets` has the order of targets, if there is no plan; `compares`: whether two runs are compared."""
+        """`targets` has the order of targets, if there is no plan.
+
+        `compares`: whether two runs are compared.
+        """
         self._compares = compares
         self._ranks = {name: rank for rank, name in enumerate(dict.fromkeys(targets))}
         self.rows = 0
@@ -90,7 +93,8 @@ class Tally:
         self.evaluators = EvaluatorTally()
         self._findings = 0
         self._detailed: list[tuple[_Rank, int]] = []
-        """Trials with findings, the worst first, each with its index among the trials of its case."""
+        """Trials with findings, the worst first, each with its index among the trials of its case.
+        """
         self._cases: defaultdict[tuple[str, str], _Cases] = defaultdict(_Cases)
         """The cases of each suite and target."""
         self._heads: dict[tuple[object, ...], SharedHead] = {}
@@ -142,7 +146,16 @@ class Tally:
 
     def _shared(self, row: AnyRow, target: str) -> SharedHead:
         """Return what cases have in common with that of a row: texts that repeat are kept once."""
-        given = row.suite, target, row.source.path, row.trials, row.require, row.stop_when, row.tags, row.arm
+        given = (
+            row.suite,
+            target,
+            row.source.path,
+            row.trials,
+            row.require,
+            row.stop_when,
+            row.tags,
+            row.arm,
+        )
         shared = self._heads.get(given)
         if shared is None:
             shared = self._heads[given] = SharedHead(*given)
@@ -150,7 +163,10 @@ class Tally:
 
     @staticmethod
     def _describe(cases: _Cases, row: AnyRow, it: SharedHead) -> None:
-        """Describe a case by a row; when rows disagree, the one that expects most counts, in any order."""
+        """Describe a case by a row.
+
+        When rows disagree, the one that expects most counts, in any order.
+        """
         described = it.trials, it.require, it.stop_when, it.tags, it.arm
         case = RowCase(row.eval_id, it.suite, row.digest, it.path, row.source.line, *described)
         if case.id not in cases.known:
@@ -161,7 +177,10 @@ class Tally:
             known.case = case
 
     def _bound_findings(self, rank: _Rank) -> None:
-        """Count the findings of a case's newest trial; above the limit, drop those of the least bad trials."""
+        """Count the findings of a case's newest trial.
+
+        Above the limit, drop those of the least bad trials.
+        """
         trials = self._tallied(rank[2]).trials
         insort(self._detailed, (rank, len(trials) - 1))
         self._findings += len(trials[-1].findings) + 1
@@ -189,13 +208,18 @@ class Tally:
             grouped.setdefault(suite if what == "suite" else target, []).append(cases.spending)
         return {name: sum_of(spent) for name, spent in grouped.items()}
 
-    def outcomes(self, *, leaves_cases: bool = False, is_decided: bool = False) -> tuple[CaseOutcome, ...]:
+    def outcomes(
+        self, *, leaves_cases: bool = False, is_decided: bool = False
+    ) -> tuple[CaseOutcome, ...]:
         """Return all outcomes in the order of the plan, else of the eval files.
 
-        `leaves_cases`: whether cases without rows did not run; `is_decided`: whether the trials that ran were enough.
+        `leaves_cases`: whether cases without rows did not run; `is_decided`: whether the trials
+        that ran were enough.
         """
         ran = self._in_order() if self._plan is None else self._as_planned(self._plan)
-        return tuple(_outcome(known, leaves_cases=leaves_cases, is_decided=is_decided) for known in ran)
+        return tuple(
+            _outcome(known, leaves_cases=leaves_cases, is_decided=is_decided) for known in ran
+        )
 
     def _as_planned(self, plan: Plan) -> Iterator[_Tallied]:
         return (self._tallied(plan.key_of(case)) for case in heads_of(plan))
@@ -213,7 +237,9 @@ class Tally:
         return known.id, self._ranks.get(known.target, len(self._ranks)), known.target
 
 
-def _with_passed(known: PassedOutcome | _Tallied | None, row: AnyRow, shared: SharedHead) -> PassedOutcome | None:
+def _with_passed(
+    known: PassedOutcome | _Tallied | None, row: AnyRow, shared: SharedHead
+) -> PassedOutcome | None:
     """Return a case with one more trial, if all have passed."""
     if isinstance(known, _Tallied):
         return None
@@ -221,7 +247,9 @@ def _with_passed(known: PassedOutcome | _Tallied | None, row: AnyRow, shared: Sh
     return passed if known is None or passed is None else known.plus(passed)
 
 
-def _outcome(known: PassedOutcome | _Tallied, *, leaves_cases: bool, is_decided: bool) -> CaseOutcome:
+def _outcome(
+    known: PassedOutcome | _Tallied, *, leaves_cases: bool, is_decided: bool
+) -> CaseOutcome:
     if isinstance(known, PassedOutcome) and known.ran == known.shared.trials == 1:
         return known
     trials = known.trials
@@ -233,4 +261,6 @@ def _outcome(known: PassedOutcome | _Tallied, *, leaves_cases: bool, is_decided:
     if isinstance(known, PassedOutcome) and known.ran == known.shared.trials:
         return replace(known, score=score)
     not_run = leaves_cases and not trials
-    return FullOutcome(known.case, known.target, verdict, score, trials, not_run=not_run, makeup=known.makeup)
+    return FullOutcome(
+        known.case, known.target, verdict, score, trials, not_run=not_run, makeup=known.makeup
+    )

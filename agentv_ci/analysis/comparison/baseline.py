@@ -16,18 +16,24 @@ from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, Baseli
 T = TypeVar("T")
 
 
-def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
+def baseline_of(
+    outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str
+) -> BaselineDocument | None:
     """Return the baseline of a run, without cases that are not graded; None when none is."""
     cases = tuple(_case(outcome) for outcome in outcomes if outcome.is_graded)
     if not cases:
         return None
-    return BaselineDocument(schema_=BASELINE_SCHEMA, measured=measured, plan_digest=plan_digest, cases=cases)
+    return BaselineDocument(
+        schema_=BASELINE_SCHEMA, measured=measured, plan_digest=plan_digest, cases=cases
+    )
 
 
 def baseline_text(document: BaselineDocument) -> str:
     """Return the text of a baseline file; the same run gives the same bytes."""
     data = document.model_dump(by_alias=True)
-    head = "".join(f"  {json.dumps(name)}: {json.dumps(data[name])},\n" for name in data if name != "cases")
+    head = "".join(
+        f"  {json.dumps(name)}: {json.dumps(data[name])},\n" for name in data if name != "cases"
+    )
     cases = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in data["cases"])
     return f'{{\n{head}  "cases": [\n{cases}\n  ]\n}}\n'
 
@@ -48,7 +54,9 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
         digest=outcome.case.digest,
         costs_usd=_known([each.cost_usd for each in outcome.graded]),
         tokens=_known([each.tokens for each in outcome.graded]),
-        durations_ms=_known([None if each.is_cached else each.duration_ms or None for each in outcome.graded]),
+        durations_ms=_known(
+            [None if each.is_cached else each.duration_ms or None for each in outcome.graded]
+        ),
         task=outcome.makeup.task or None,
         models=outcome.makeup.models or None,
         judges=outcome.makeup.judges or None,

@@ -1,9 +1,10 @@
 """Which cases got worse, among all of them.
 
-A case of which nearly all trials pass can hardly show a drop, however they fall, so it hardly counts as a test. The
-share of wrong calls is bounded by what each case can show: S. Döhler, G. Durand and E. Roquain (2018), New FDR bounds
-for discrete and heterogeneous tests, Electronic Journal of Statistics 12. A case that got better must not hide one that
-got worse, so it is discarded: Q. Zhao, D. S. Small and W. Su (2019), Multiple testing when many p-values are uniformly
+A case of which nearly all trials pass can hardly show a drop, however they fall, so it hardly
+counts as a test. The share of wrong calls is bounded by what each case can show: S. Döhler, G.
+Durand and E. Roquain (2018), New FDR bounds for discrete and heterogeneous tests, Electronic
+Journal of Statistics 12. A case that got better must not hide one that got worse, so it is
+discarded: Q. Zhao, D. S. Small and W. Su (2019), Multiple testing when many p-values are uniformly
 conservative, JASA 114.
 """
 
@@ -19,7 +20,9 @@ from typing import NamedTuple
 from agentv_ci.analysis.statistics.exact_tests import Margins, Trials, attainable, fisher
 
 DISCARDED = 0.85
-"""Cases with a larger p-value are discarded; those that are kept pay with the probability to be kept."""
+"""Cases with a larger p-value are discarded; those that are kept pay with the probability to be
+kept.
+"""
 NOTHING = -1.0
 """A p-value that nothing reaches."""
 TOLERANCE = 1e-9
@@ -39,8 +42,9 @@ _Kinds = Mapping[tuple[float, ...], int]
 def dropped(cases: Sequence[Trials], rate: float) -> tuple[bool, ...]:
     """Return which cases got worse, of which on average at most this share is wrongly named.
 
-    So if no case got worse, any is named with a probability of at most `rate`. The step-down procedure finds single
-    cases, the step-up one many at once. Which of them is used depends on what the cases can show, not on what they do.
+    So if no case got worse, any is named with a probability of at most `rate`. The step-down
+    procedure finds single cases, the step-up one many at once. Which of them is used depends on
+    what the cases can show, not on what they do.
     """
     p_values = [fisher(case) for case in cases]
     limits = [_discarding_limit(case.margins) for case in cases]
@@ -51,7 +55,8 @@ def dropped(cases: Sequence[Trials], rate: float) -> tuple[bool, ...]:
     ]
     largest = _largest_called(tests, rate)
     return tuple(
-        p_value <= limit and p_value / limit <= largest for p_value, limit in zip(p_values, limits, strict=True)
+        p_value <= limit and p_value / limit <= largest
+        for p_value, limit in zip(p_values, limits, strict=True)
     )
 
 
@@ -96,7 +101,11 @@ def _step_up(p_values: Iterable[float], kinds: _Kinds, rate: float) -> float:
     """Return the largest p-value that is called."""
     limit = _largest_callable(kinds, rate)
     ranked = enumerate((p_value for p_value in p_values if p_value <= limit), 1)
-    called = (p_value for rank, p_value in ranked if _is_within(_expected(kinds, p_value, limit), rate * rank))
+    called = (
+        p_value
+        for rank, p_value in ranked
+        if _is_within(_expected(kinds, p_value, limit), rate * rank)
+    )
     return max(called, default=NOTHING)
 
 
@@ -112,7 +121,10 @@ def _largest_callable(kinds: _Kinds, rate: float) -> float:
 
 def _expected(kinds: _Kinds, p_value: float, largest: float) -> float:
     """Return a bound of how many tests have at most this p-value by chance."""
-    return math.fsum(number * _reached(kind, p_value) / (1 - _reached(kind, largest)) for kind, number in kinds.items())
+    return math.fsum(
+        number * _reached(kind, p_value) / (1 - _reached(kind, largest))
+        for kind, number in kinds.items()
+    )
 
 
 def _is_within(expected: float, allowed: float) -> bool:

@@ -1,9 +1,10 @@
 """Compare two runs, as a whole and case by case.
 
-The statement about the whole decides whether a run is a regression. What is said of each case is a description: with
-one trial per side, its verdict is worse or better, which may be noise; with several, an exact test of its trials says
-so, and on average at most the share (1 − confidence) / 2 of the cases that are called regressed is not. Cases that
-passed in all trials and pass in none, or that alone would be called, leave the comparison undecided.
+The statement about the whole decides whether a run is a regression. What is said of each case is a
+description: with one trial per side, its verdict is worse or better, which may be noise; with
+several, an exact test of its trials says so, and on average at most the share (1 − confidence) / 2
+of the cases that are called regressed is not. Cases that passed in all trials and pass in none, or
+that alone would be called, leave the comparison undecided.
 """
 
 from __future__ import annotations
@@ -44,7 +45,14 @@ from agentv_ci.analysis.statistics.significance import mean_score_change, pass_r
 from agentv_ci.base.text import counted, first_few, shortened
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.cases import CaseKey, case_name, in_matrix, matching
-from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, MetricChange, Rate, Statement
+from agentv_ci.contracts.comparison import (
+    Change,
+    ComparedCase,
+    Comparison,
+    MetricChange,
+    Rate,
+    Statement,
+)
 from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.report import GateSettings
 from agentv_ci.contracts.results import OfCase
@@ -86,7 +94,9 @@ class BaselineComparison(Struct, frozen=True):
 
 
 def compare(
-    against: BaselineComparison, outcomes: Iterable[CaseOutcome], settings: Sequence[GateSettings] = ()
+    against: BaselineComparison,
+    outcomes: Iterable[CaseOutcome],
+    settings: Sequence[GateSettings] = (),
 ) -> Comparison:
     """Compare the cases of a run with an older run, with the settings of its gate."""
     base, head = against.base, Side(against.head, tuple(outcomes))
@@ -103,12 +113,18 @@ def compare(
     return compare_sides(base, head, terms, now=against.now, is_part=against.is_part)
 
 
-def compare_targets(cases: Sequence[CaseOutcome], base: str, head: str, terms: Terms, *, now: datetime) -> Comparison:
+def compare_targets(
+    cases: Sequence[CaseOutcome], base: str, head: str, terms: Terms, *, now: datetime
+) -> Comparison:
     """Compare two targets of one run, over the cases that both answer: other models are the point of it."""
     asked = [{each.key[:2] for each in cases if each.target == target} for target in (base, head)]
     shared = [each for each in cases if each.key[:2] in asked[0] & asked[1]]
-    older, newer = (Side(target, [each for each in shared if each.target == target]) for target in (base, head))
-    return compare_sides(older, newer, replace(terms, allows_changes=True), now=now, compares_digests=False)
+    older, newer = (
+        Side(target, [each for each in shared if each.target == target]) for target in (base, head)
+    )
+    return compare_sides(
+        older, newer, replace(terms, allows_changes=True), now=now, compares_digests=False
+    )
 
 
 def compare_sides(
@@ -146,7 +162,9 @@ def compare_sides(
         left_out=sum(each.left_out for each in cases),
         counts={change: changes[change] for change in CHANGES_WORST_FIRST},
         statement=statement,
-        pass_rate=pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded]),
+        pass_rate=pass_rate_change(
+            [(one.verdict == "pass", other.verdict == "pass") for one, other in graded]
+        ),
         mean_score=mean_score_change([(one.score, other.score) for one, other in graded]),
         unmeasured=() if base.has_no_figures else tuple(map(metric_text, _unmeasured(statement))),
         undecided=tuple(_undecided(statement, cases, by_target=by_target)),
@@ -194,7 +212,11 @@ def _renamed(cases: Sequence[ComparedCase]) -> Iterable[str]:
     for case in cases:
         name, details = _parts(case.id)
         if case.change == "removed":
-            near = [other for other, more in added.get((case.suite, name), ()) if _may_be_one(details, more)]
+            near = [
+                other
+                for other, more in added.get((case.suite, name), ())
+                if _may_be_one(details, more)
+            ]
             if near:
                 yield f"{shortened(case.id, MAX_NAME)} ({first_few([shortened(each, MAX_NAME) for each in near])})"
 
@@ -232,7 +254,9 @@ def _has_trials(pair: CasePair) -> bool:
     return bool(base.graded and head.graded) and not len(base.trials) == len(head.trials) == 1
 
 
-def _compared(base: CaseOutcome | None, head: CaseOutcome | None, terms: Terms, calls: _Calls) -> ComparedCase:
+def _compared(
+    base: CaseOutcome | None, head: CaseOutcome | None, terms: Terms, calls: _Calls
+) -> ComparedCase:
     known = head if head is not None else base
     assert known is not None, "a case is on at least one side"
     suite, case_id, target = known.key
@@ -248,7 +272,9 @@ def _compared(base: CaseOutcome | None, head: CaseOutcome | None, terms: Terms, 
         return one_sided
     differs = has_other_task((base, head)) and not terms.allows_changes
     change = _change(base, head, terms.confidence, calls.get(head.key))
-    return one_sided.model_copy(update={**change, "stale": base.case.digest != head.case.digest, "left_out": differs})
+    return one_sided.model_copy(
+        update={**change, "stale": base.case.digest != head.case.digest, "left_out": differs}
+    )
 
 
 def _rate(outcome: CaseOutcome) -> Rate:
@@ -257,7 +283,9 @@ def _rate(outcome: CaseOutcome) -> Rate:
     return Rate(verdict=outcome.verdict, passed=outcome.passed, graded=graded, mean=mean)
 
 
-def _change(base: CaseOutcome, head: CaseOutcome, confidence: float, call: Change | None) -> dict[str, object]:
+def _change(
+    base: CaseOutcome, head: CaseOutcome, confidence: float, call: Change | None
+) -> dict[str, object]:
     if not base.graded or not head.graded:
         return {"change": "not enough evidence"}
     if not _has_trials((base, head)):
@@ -283,7 +311,9 @@ def _without_call(base: CaseOutcome, head: CaseOutcome) -> Change:
     return "unchanged" if bool(base.passed) == bool(head.passed) else "not enough evidence"
 
 
-def _reasons(statement: Statement, cases: Sequence[ComparedCase], *, by_target: bool) -> Iterable[str]:
+def _reasons(
+    statement: Statement, cases: Sequence[ComparedCase], *, by_target: bool
+) -> Iterable[str]:
     """Yield why this is a regression."""
     if statement.verdict != "worse":
         return
@@ -294,13 +324,20 @@ def _reasons(statement: Statement, cases: Sequence[ComparedCase], *, by_target: 
     yield from (metric_text(change) for change in statement.metrics if change.verdict == "worse")
 
 
-def _undecided(statement: Statement, cases: Sequence[ComparedCase], *, by_target: bool) -> Iterable[str]:
+def _undecided(
+    statement: Statement, cases: Sequence[ComparedCase], *, by_target: bool
+) -> Iterable[str]:
     """Yield what too few trials leave open, and what decides it."""
     if statement.verdict in ("worse", "withheld"):
         return
     if lost := statement.maybe_worse_cases:
         known = {case.key: case for case in cases}
-        rates = [rate for case in lost for rate in (known[case.key].base, known[case.key].head) if rate is not None]
+        rates = [
+            rate
+            for case in lost
+            for rate in (known[case.key].base, known[case.key].head)
+            if rate is not None
+        ]
         fewest = min(rate.graded for rate in rates)
         repeat = USUAL_TRIALS if fewest < USUAL_TRIALS else 2 * fewest
         distinct = [*dict.fromkeys(case.id for case in lost)]
@@ -317,8 +354,15 @@ def too_few_to_confirm(comparison: Comparison, more: int) -> str | None:
     statement = comparison.statement
     if statement is None:
         return None
-    suspects, rate = {case.key for case in statement.maybe_worse_cases}, wrong_calls(statement.confidence)
-    few = [case for case in comparison.cases if case.key in suspects and not _can_be_confirmed(case, more, rate)]
+    suspects, rate = (
+        {case.key for case in statement.maybe_worse_cases},
+        wrong_calls(statement.confidence),
+    )
+    few = [
+        case
+        for case in comparison.cases
+        if case.key in suspects and not _can_be_confirmed(case, more, rate)
+    ]
     if not few:
         return None
     names = _ids(few, by_target=comparison.by_target)
@@ -335,7 +379,9 @@ def _can_be_confirmed(case: ComparedCase, more: int, rate: float) -> bool:
     return can_be_called(Margins(case.base.graded, case.head.graded + more, case.base.graded), rate)
 
 
-def _with_rates(named: Sequence[OfCase], what: str, cases: Sequence[ComparedCase], *, by_target: bool) -> str:
+def _with_rates(
+    named: Sequence[OfCase], what: str, cases: Sequence[ComparedCase], *, by_target: bool
+) -> str:
     """Return what became of which cases, and of the first one from where to where."""
     known = {case.key: case for case in cases}
     first = known[named[0].key]
@@ -398,7 +444,12 @@ def _warnings(
 
 def _is_weak(case: ComparedCase, rate: float) -> bool:
     """Whether a case with several trials could not be called worse if it fell from all to none."""
-    if case.base is None or case.head is None or case.single or not (case.base.graded and case.head.graded):
+    if (
+        case.base is None
+        or case.head is None
+        or case.single
+        or not (case.base.graded and case.head.graded)
+    ):
         return False
     return not can_be_called(Margins(case.base.graded, case.head.graded, case.base.graded), rate)
 

@@ -74,7 +74,9 @@ class _Question(Struct, frozen=True):
     def concerns(self, pair: CasePair) -> bool:
         """Whether a case is among those that it is about."""
         is_asked = self.target is None or pair[1].target == self.target
-        return is_asked and (self.limit is None or not self.limit.suites or pair[1].case.suite in self.limit.suites)
+        return is_asked and (
+            self.limit is None or not self.limit.suites or pair[1].case.suite in self.limit.suites
+        )
 
 
 class _Measured(NamedTuple):
@@ -104,7 +106,9 @@ class _Answer(Struct, frozen=True):
     @property
     def unmeasured(self) -> int:
         """Number of trials without a value, in the cases that have values."""
-        cases = (pair for pair in self.pairs if any(_values(self.question.metric, side) for side in pair))
+        cases = (
+            pair for pair in self.pairs if any(_values(self.question.metric, side) for side in pair)
+        )
         return sum(_unmeasured(self.question.metric, side) for side in chain.from_iterable(cases))
 
     @property
@@ -148,12 +152,16 @@ def trials_of(pair: CasePair) -> Trials:
 def quality_changes(
     pairs: Sequence[CasePair], targets: Sequence[str], alpha: float, confidence: float
 ) -> tuple[MetricChange, ...]:
-    """Return the changes of the pass rate and, if it says more, of the mean score; with targets, also of each alone.
+    """Return the changes of the pass rate and, if it says more, of the mean score.
 
-    With a probability of `alpha` or less, one of them is called worse that is not. `confidence` is that of the ranges
-    of pass rates.
+    With targets, also of each alone.
+
+    With a probability of `alpha` or less, one of them is called worse that is not. `confidence` is
+    that of the ranges of pass rates.
     """
-    metrics: tuple[MetricName, ...] = ("pass rate", "mean score") if _scores_say_more(pairs) else ("pass rate",)
+    metrics: tuple[MetricName, ...] = (
+        ("pass rate", "mean score") if _scores_say_more(pairs) else ("pass rate",)
+    )
     questions = [_Question(metric, target) for target in (None, *targets) for metric in metrics]
     level = alpha / len(questions)
     return tuple(
@@ -165,14 +173,22 @@ def quality_changes(
 
 
 def limit_changes(
-    pairs: Sequence[CasePair], targets: Sequence[str], limits: Sequence[Limit], alpha: float, confidence: float
+    pairs: Sequence[CasePair],
+    targets: Sequence[str],
+    limits: Sequence[Limit],
+    alpha: float,
+    confidence: float,
 ) -> tuple[MetricChange, ...]:
     """Return the changes of what has a limit, of each target alone.
 
-    With a probability of `alpha` or less, any is called worse that keeps its limit; one that is called within its limit
-    keeps it with this confidence.
+    With a probability of `alpha` or less, any is called worse that keeps its limit; one that is
+    called within its limit keeps it with this confidence.
     """
-    questions = [_Question(limit.metric, target, limit) for limit in limits for target in (targets or (None,))]
+    questions = [
+        _Question(limit.metric, target, limit)
+        for limit in limits
+        for target in (targets or (None,))
+    ]
     answers = [_answer(question, pairs) for question in questions]
     known = [answer.effect for answer in answers if answer.effect is not None]
     exceeded = iter(claims(known, 2 * alpha))
@@ -190,19 +206,31 @@ def limit_changes(
 def _scores_say_more(pairs: Sequence[CasePair]) -> bool:
     """Whether scores of cases do not follow from how many of their trials pass."""
     points = [(side.passed / len(side.graded), side.score) for side in chain.from_iterable(pairs)]
-    (low_rate, low), (high_rate, high) = min(points, default=(0.0, 0.0)), max(points, default=(0.0, 0.0))
+    (low_rate, low), (high_rate, high) = (
+        min(points, default=(0.0, 0.0)),
+        max(points, default=(0.0, 0.0)),
+    )
     slope = (high - low) / (high_rate - low_rate) if high_rate > low_rate else 0.0
     return any(abs(low + slope * (rate - low_rate) - score) > SAME_SCORE for rate, score in points)
 
 
-def _rate_change(question: _Question, pairs: Sequence[CasePair], level: float, confidence: float) -> MetricChange:
+def _rate_change(
+    question: _Question, pairs: Sequence[CasePair], level: float, confidence: float
+) -> MetricChange:
     """Return the change of the pass rate; the test is one-sided at this level, each way."""
     cases = [trials_of(pair) for pair in pairs if question.concerns(pair)]
     if not cases:
         return MetricChange(
-            metric="pass rate", target=question.target, cases=0, verdict="not compared", reason=NOT_SHARED
+            metric="pass rate",
+            target=question.target,
+            cases=0,
+            verdict="not compared",
+            reason=NOT_SHARED,
         )
-    drop, rise = cochran_mantel_haenszel(cases), cochran_mantel_haenszel([case.reversed for case in cases])
+    drop, rise = (
+        cochran_mantel_haenszel(cases),
+        cochran_mantel_haenszel([case.reversed for case in cases]),
+    )
     verdict: MetricVerdict = "better" if rise <= level else "undecided"
     if drop <= level:
         verdict = "worse"
@@ -235,7 +263,9 @@ def _too_few_trials(cases: Sequence[Trials], level: float) -> str | None:
         return None
     sides = max(case.base for case in cases), max(case.head for case in cases)
     for repeat in REPEATS:
-        if repeat > min(sides) and _shows_drop([Trials(repeat, repeat, 0, repeat)] * len(cases), level):
+        if repeat > min(sides) and _shows_drop(
+            [Trials(repeat, repeat, 0, repeat)] * len(cases), level
+        ):
             both = " on both sides" if repeat <= max(sides) else ""
             return f"too few trials to see any drop; use --repeat {repeat}{both}"
     return "too few trials to see any drop; use more trials"
@@ -257,23 +287,33 @@ def _score_change(answer: _Answer, level: float) -> MetricChange:
         cases=len(answer.known),
         base=_of_side("mean score", [case.base for case in answer.known]),
         head=_of_side("mean score", [case.head for case in answer.known]),
-        **(_interval(answer.question, found) if found is not None and is_enough else {"change": None}),
+        **(
+            _interval(answer.question, found)
+            if found is not None and is_enough
+            else {"change": None}
+        ),
         verdict=_verdict_of(found) if is_enough else "not compared",
         reason=None if is_enough else reason,
     )
 
 
 def _verdict_of(found: Claim | None) -> MetricVerdict:
-    return found.verdict if found is not None and found.verdict in ("worse", "better") else "undecided"
+    return (
+        found.verdict if found is not None and found.verdict in ("worse", "better") else "undecided"
+    )
 
 
 def _answer(question: _Question, pairs: Sequence[CasePair]) -> _Answer:
     concerned = [each for each in pairs if question.concerns(each)]
-    both = [_Measured(pair, *(_values(question.metric, side) for side in pair)) for pair in concerned]
+    both = [
+        _Measured(pair, *(_values(question.metric, side) for side in pair)) for pair in concerned
+    ]
     known = [case for case in both if case.base and case.head]
     compared = [case for case in known if question.limit is None or not any(case.costs_nothing)]
     by_trial = question.limit is not None and len(compared) < FEW_CASES
-    samples = chain.from_iterable(_samples(question.metric, case, by_trial=by_trial) for case in compared)
+    samples = chain.from_iterable(
+        _samples(question.metric, case, by_trial=by_trial) for case in compared
+    )
     found = effect(_metric(question.metric), samples)
     if found is not None:
         found = replace(found, estimate=found.estimate - question.origin)
@@ -283,11 +323,16 @@ def _answer(question: _Question, pairs: Sequence[CasePair]) -> _Answer:
 def _metric(name: MetricName) -> Metric:
     if name == "mean score":
         return Metric(name)
-    return Metric(name, "ratio", higher_is_better=False, quantile=P95 if name == "p95_latency" else None)
+    return Metric(
+        name, "ratio", higher_is_better=False, quantile=P95 if name == "p95_latency" else None
+    )
 
 
 def _values(metric: MetricName, outcome: CaseOutcome) -> list[float]:
-    """Return the known values of a case's graded trials; costs and times of stored answers are not known."""
+    """Return the known values of a case's graded trials.
+
+    Costs and times of stored answers are not known.
+    """
     match metric:
         case "pass rate" | "mean score":
             return [outcome.score]
@@ -296,7 +341,11 @@ def _values(metric: MetricName, outcome: CaseOutcome) -> list[float]:
         case "tokens":
             return [trial.tokens for trial in outcome.graded if trial.tokens is not None]
         case "mean_latency" | "p95_latency":
-            return [trial.duration_ms / 1000 for trial in outcome.graded if trial.duration_ms and not trial.is_cached]
+            return [
+                trial.duration_ms / 1000
+                for trial in outcome.graded
+                if trial.duration_ms and not trial.is_cached
+            ]
         case _:
             assert_never(metric)
 
@@ -320,14 +369,20 @@ def _samples(metric: MetricName, of: _Measured, *, by_trial: bool) -> Iterator[P
     if len(base) != len(head) or not all((*base, *head)):
         by_trial = False
         size = min(math.lcm(len(base), len(head)), MOST_STEPS)
-        base, head = (_steps(side, size) if metric == "p95_latency" else [_mean(side)] for side in (base, head))
+        base, head = (
+            _steps(side, size) if metric == "p95_latency" else [_mean(side)]
+            for side in (base, head)
+        )
     for number, (before, now) in enumerate(zip(base, head, strict=True), 1):
         cluster = f"{suite}\n{case_id}\n{number}" if by_trial else f"{suite}\n{case_id}"
         yield Pair(cluster, f"{cluster}\n{target}", number, before, now)
 
 
 def _steps(values: Sequence[float], size: int) -> list[float]:
-    """Return `size` values that are distributed like these; each is repeated as often, if `size` is a multiple."""
+    """Return `size` values that are distributed like these.
+
+    Each is repeated as often, if `size` is a multiple.
+    """
     ordered = sorted(values)
     return [ordered[(2 * place + 1) * len(ordered) // (2 * size)] for place in range(size)]
 
@@ -363,20 +418,33 @@ def _of_side(metric: MetricName, cases: Sequence[Sequence[float]]) -> float | No
 
 
 def _interval(question: _Question, claim: Claim) -> dict[str, float | None]:
-    """Return the estimate and the interval as people read them; an interval that excludes nothing has no bounds."""
+    """Return the estimate and the interval as people read them.
+
+    An interval that excludes nothing has no bounds.
+    """
     values = {"change": claim.effect.estimate, "low": claim.low, "high": claim.high}
     if math.isinf(claim.high):
         del values["low"], values["high"]
-    natural = {name: claim.effect.natural(value + question.origin) for name, value in values.items()}
-    return {"confidence": claim.confidence, **{name: round(value, PRECISION) for name, value in natural.items()}}
+    natural = {
+        name: claim.effect.natural(value + question.origin) for name, value in values.items()
+    }
+    return {
+        "confidence": claim.confidence,
+        **{name: round(value, PRECISION) for name, value in natural.items()},
+    }
 
 
 def _limit_verdict(answer: _Answer, found: Claim | None) -> MetricVerdict:
-    """Return the verdict on a limit; a ratio without the cases that rose from 0 or fell to it does not decide alone."""
+    """Return the verdict on a limit.
+
+    A ratio without the cases that rose from 0 or fell to it does not decide alone.
+    """
     if not answer.known:
         return "not compared"
     if found is None and not answer.rising:
-        costs_nothing = all(case.costs_nothing[1] for case in answer.known) and not answer.unmeasured
+        costs_nothing = (
+            all(case.costs_nothing[1] for case in answer.known) and not answer.unmeasured
+        )
         return "within" if costs_nothing else "undecided"
     verdict = _verdict_of(found)
     if verdict == "better":
@@ -402,7 +470,9 @@ def _limit_reason(answer: _Answer, verdict: MetricVerdict, level: float) -> str 
     if verdict == "undecided" and not (rising or falling or unmeasured):
         clusters = found.clusters if found is not None else len(answer.known)
         is_enough = found is not None and clusters >= needed
-        reasons.append("use more trials, or allow more" if is_enough else _enough_values(answer, needed))
+        reasons.append(
+            "use more trials, or allow more" if is_enough else _enough_values(answer, needed)
+        )
     return "; ".join(reasons) or None
 
 
@@ -411,11 +481,15 @@ def _enough_values(answer: _Answer, needed: int) -> str:
     cases = max(1, len(answer.known))
     sides = (max((len(case[side]) for case in answer.known), default=0) for side in (1, 2))
     fewest, most = sorted(sides)
-    repeat = next((repeat for repeat in REPEATS if repeat > fewest and repeat * cases >= needed), None)
+    repeat = next(
+        (repeat for repeat in REPEATS if repeat > fewest and repeat * cases >= needed), None
+    )
     if cases >= FEW_CASES or repeat is None:
         # Then trials do not count as cases do.
         return f"it needs {needed} cases"
-    return f"it needs {needed} cases, or --repeat {repeat}" + (" on both sides" if repeat <= most else "")
+    return f"it needs {needed} cases, or --repeat {repeat}" + (
+        " on both sides" if repeat <= most else ""
+    )
 
 
 def _missing(answer: _Answer) -> str:
@@ -424,10 +498,18 @@ def _missing(answer: _Answer) -> str:
     if not answer.pairs:
         return NOT_SHARED
     before, now = (
-        listed(dict.fromkeys(pair[side].target for pair in answer.pairs if not _values(metric, pair[side])))
+        listed(
+            dict.fromkeys(
+                pair[side].target for pair in answer.pairs if not _values(metric, pair[side])
+            )
+        )
         for side in (0, 1)
     )
     if before == now:
         return f"no {NOUNS[metric]} from target {now}"
-    sides = [f"{when} from target {targets}" for when, targets in (("before", before), ("now", now)) if targets]
+    sides = [
+        f"{when} from target {targets}"
+        for when, targets in (("before", before), ("now", now))
+        if targets
+    ]
     return f"no {NOUNS[metric]} {' and '.join(sides)}"

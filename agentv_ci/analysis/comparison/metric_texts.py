@@ -35,15 +35,24 @@ def metric_name(change: MetricChange) -> str:
 
 
 def verdict_text(change: MetricChange) -> str:
-    """Return the verdict on a metric; one without a limit is not undecided, it just shows no change."""
-    return "no change shown" if change.verdict == "undecided" and change.allowed is None else change.verdict
+    """Return the verdict on a metric.
+
+    One without a limit is not undecided, it just shows no change.
+    """
+    return (
+        "no change shown"
+        if change.verdict == "undecided" and change.allowed is None
+        else change.verdict
+    )
 
 
 def _pass_rate(change: MetricChange) -> str:
     trials = _trials(change)
     if change.verdict in ("worse", "better"):
         what = "drop" if change.verdict == "worse" else "rise"
-        how_sure = f"chance alone explains such a {what} in {_percent(change.p_value)} of comparisons"
+        how_sure = (
+            f"chance alone explains such a {what} in {_percent(change.p_value)} of comparisons"
+        )
         return f"{_before_and_now(change)} ({trials}); {how_sure}"
     values = _before_and_now(change)
     if change.reason:
@@ -55,9 +64,18 @@ def _pass_rate(change: MetricChange) -> str:
 
 
 def _trials(change: MetricChange) -> str:
-    """Return how many trials passed before and pass now; cases, where they weigh otherwise than their trials."""
-    before, now = (change.base_passed or 0, change.base_trials or 1), (change.head_passed or 0, change.head_trials or 1)
-    if (round(before[0] / before[1], PRECISION), round(now[0] / now[1], PRECISION)) != (change.base, change.head):
+    """Return how many trials passed before and pass now.
+
+    Cases, where they weigh otherwise than their trials.
+    """
+    before, now = (
+        (change.base_passed or 0, change.base_trials or 1),
+        (change.head_passed or 0, change.head_trials or 1),
+    )
+    if (round(before[0] / before[1], PRECISION), round(now[0] / now[1], PRECISION)) != (
+        change.base,
+        change.head,
+    ):
         return f"mean of {counted(change.cases, 'case')}"
     if before[1] == now[1]:
         return f"{before[0]} → {now[0]} of {counted(now[1], 'trial')}"
@@ -92,7 +110,10 @@ def _value(metric: MetricName, value: float | None) -> str:
 
 
 def _range(change: MetricChange) -> str:
-    """Return the range of the change and its level; of what has a limit, also the change of the total."""
+    """Return the range of the change and its level.
+
+    Of what has a limit, also the change of the total.
+    """
     total = ""
     if change.allowed is not None and change.base and change.head is not None:
         total = f"in total {change.head / change.base - 1:+.1%}"

@@ -1,7 +1,8 @@
 """What a comparison states as a whole, wrong with at most a known probability.
 
-One half of that probability is for the trials of all cases together, the other for single cases that got worse, which
-the total hides. Limits of costs, tokens and times have a tenth, which the total gives up.
+One half of that probability is for the trials of all cases together, the other for single cases
+that got worse, which the total hides. Limits of costs, tokens and times have a tenth, which the
+total gives up.
 """
 
 from __future__ import annotations
@@ -13,8 +14,19 @@ from msgspec import Struct
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.analysis.comparison.case_changes import can_be_called, dropped
-from agentv_ci.analysis.comparison.metric_changes import CasePair, Limit, limit_changes, quality_changes, trials_of
-from agentv_ci.analysis.statistics.exact_tests import Margins, Trials, cochran_mantel_haenszel, fisher
+from agentv_ci.analysis.comparison.metric_changes import (
+    CasePair,
+    Limit,
+    limit_changes,
+    quality_changes,
+    trials_of,
+)
+from agentv_ci.analysis.statistics.exact_tests import (
+    Margins,
+    Trials,
+    cochran_mantel_haenszel,
+    fisher,
+)
 from agentv_ci.base.text import counted, first_few, listed
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.comparison import MetricChange, Statement
@@ -44,31 +56,51 @@ class Terms(Struct, frozen=True):
 
 
 def has_other_task(pair: CasePair) -> bool:
-    """Whether the question of a case, or how its answers are scored, changed; texts of files do not count."""
+    """Whether the question of a case, or how its answers are scored, changed.
+
+    Texts of files do not count.
+    """
     before, now = (side.makeup.task for side in pair)
     return bool(before and now) and before != now
 
 
 def state(
-    pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, base: str, renamed: Sequence[str] = ()
+    pairs: Sequence[CasePair],
+    targets: Sequence[str],
+    terms: Terms,
+    *,
+    base: str,
+    renamed: Sequence[str] = (),
 ) -> Statement:
-    """Return the statement about the cases of both sides that are graded; `base` is the name of the older side.
+    """Return the statement about the cases of both sides that are graded.
 
-    Cases with another task are left out, and with `targets`, each of them is also judged alone. `renamed`: the cases of
-    the older side that may have another id now.
+    `base` is the name of the older side.
+
+    Cases with another task are left out, and with `targets`, each of them is also judged alone.
+    `renamed`: the cases of the older side that may have another id now.
     """
     graded = [pair for pair in pairs if is_graded(pair)]
     comparable = [pair for pair in graded if terms.allows_changes or not has_other_task(pair)]
-    withheld = [] if terms.allows_changes else [*_incomparable(graded, comparable, base), *_renamed(renamed, base)]
+    withheld = (
+        []
+        if terms.allows_changes
+        else [*_incomparable(graded, comparable, base), *_renamed(renamed, base)]
+    )
     known = [pair for pair in pairs if terms.allows_changes or not has_other_task(pair)]
     found = _judged(comparable, targets, terms)
     missing = Missing(*(sum(_missing(pair[side]) for pair in known) for side in (0, 1)))
-    suspects = [pair for pair in comparable if found.verdict != "worse" and _is_suspect(trials_of(pair), terms)]
+    suspects = [
+        pair
+        for pair in comparable
+        if found.verdict != "worse" and _is_suspect(trials_of(pair), terms)
+    ]
     passes = found.verdict != "worse" and not suspects
     decides = bool(missing.total) and _could_change(found, known, targets, terms, passes=passes)
     if decides:
         them = "it" if missing.total == 1 else "them"
-        withheld.append(f"{missing.text(base, 'this run')} could decide either way: run {them} again")
+        withheld.append(
+            f"{missing.text(base, 'this run')} could decide either way: run {them} again"
+        )
     return Statement(
         verdict="withheld" if withheld else found.verdict,
         confidence=terms.confidence,
@@ -96,7 +128,9 @@ class Missing(NamedTuple):
 
     def text(self, base: str, head: str) -> str:
         """Return how many there are on which side."""
-        sides = [f"{number} of {side}" for number, side in zip(self, (base, head), strict=True) if number]
+        sides = [
+            f"{number} of {side}" for number, side in zip(self, (base, head), strict=True) if number
+        ]
         return f"{counted(self.total, 'trial')} without a verdict ({' and '.join(sides)})"
 
 
@@ -123,16 +157,22 @@ def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> 
     trials = [trials_of(pair) for pair in pairs]
     metrics = (
         *quality_changes(pairs, targets, _of_total(trials, terms), terms.confidence),
-        *limit_changes(pairs, targets, terms.limits, SHARE_OF_LIMITS * (1 - terms.confidence), terms.confidence),
+        *limit_changes(
+            pairs, targets, terms.limits, SHARE_OF_LIMITS * (1 - terms.confidence), terms.confidence
+        ),
     )
     calls = dropped(trials, wrong_calls(terms.confidence))
-    return _Judged(metrics, tuple(_named(pair) for pair, is_worse in zip(pairs, calls, strict=True) if is_worse))
+    return _Judged(
+        metrics,
+        tuple(_named(pair) for pair, is_worse in zip(pairs, calls, strict=True) if is_worse),
+    )
 
 
 def _of_total(cases: Sequence[Trials], terms: Terms) -> float:
     """Return the probability of a wrong statement that the trials of all cases together have."""
     rate = wrong_calls(terms.confidence)
-    # Numbers of trials decide, not how many of them pass: another failure must not cost the total its share.
+    # Numbers of trials decide, not how many of them pass: another failure must not cost the total
+    # its share.
     shows_one = any(can_be_called(Margins(case.base, case.head, case.base), rate) for case in cases)
     share = SHARE_OF_TOTAL if shows_one else SHARE_OF_TOTAL_ALONE
     return (1 - terms.confidence) * (share - SHARE_OF_LIMITS if terms.limits else share)
@@ -142,9 +182,17 @@ def _could_change(
     found: _Judged, pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, passes: bool
 ) -> bool:
     """Whether trials without a verdict could make the head worse or not, or a statement that passes false."""
-    cases = [(pair[1].target, trials_of(pair), _missing(pair[0]), _missing(pair[1])) for pair in pairs]
-    worst = [(target, Trials(t.base_passed + m, t.base + m, t.head_passed, t.head + n)) for target, t, m, n in cases]
-    best = [(target, Trials(t.base_passed, t.base + m, t.head_passed + n, t.head + n)) for target, t, m, n in cases]
+    cases = [
+        (pair[1].target, trials_of(pair), _missing(pair[0]), _missing(pair[1])) for pair in pairs
+    ]
+    worst = [
+        (target, Trials(t.base_passed + m, t.base + m, t.head_passed, t.head + n))
+        for target, t, m, n in cases
+    ]
+    best = [
+        (target, Trials(t.base_passed, t.base + m, t.head_passed + n, t.head + n))
+        for target, t, m, n in cases
+    ]
     metrics = len({change.metric for change in found.metrics if change.allowed is None})
     least, most = (_by_trials(side, targets, metrics, terms) for side in (worst, best))
     if "worse" in (least, most) and (least != most or passes):
@@ -162,14 +210,18 @@ def _by_trials(
     """Return what trials alone state; each of the metrics has its share of the probability."""
     known = [(target, trials) for target, trials in cases if trials.base and trials.head]
     every = [trials for _, trials in known]
-    groups = [[trials for name, trials in known if target in (None, name)] for target in (None, *targets)]
+    groups = [
+        [trials for name, trials in known if target in (None, name)] for target in (None, *targets)
+    ]
     groups = [group for group in groups if group]
     level = _of_total(every, terms) / ((1 + len(targets)) * max(1, metrics))
     falls = any(cochran_mantel_haenszel(group) <= level for group in groups)
     if falls or any(dropped(every, wrong_calls(terms.confidence))):
         return "worse"
     rises = ([trials.reversed for trials in group] for group in groups)
-    return "better" if any(cochran_mantel_haenszel(group) <= level for group in rises) else "undecided"
+    return (
+        "better" if any(cochran_mantel_haenszel(group) <= level for group in rises) else "undecided"
+    )
 
 
 def _missing(outcome: CaseOutcome) -> int:
@@ -210,11 +262,15 @@ def _renamed(cases: Sequence[str], base: str) -> Iterator[str]:
         yield f"{number} of {base} may have another id now: {first_few(cases)}; accept a new baseline"
 
 
-def _incomparable(pairs: Sequence[CasePair], comparable: Sequence[CasePair], base: str) -> Iterator[str]:
+def _incomparable(
+    pairs: Sequence[CasePair], comparable: Sequence[CasePair], base: str
+) -> Iterator[str]:
     if pairs and not comparable:
         cases = "1 case" if len(pairs) == 1 else f"all {len(pairs)} cases"
         yield f"the question or the evaluators of {cases} changed since {base}"
-    elif worse := [pair[1].case.id for pair in pairs if has_other_task(pair) and has_worse_verdict(pair)]:
+    elif worse := [
+        pair[1].case.id for pair in pairs if has_other_task(pair) and has_worse_verdict(pair)
+    ]:
         cases = f"{counted(len(worse), 'case')} with a changed question or evaluators"
         yield f"{cases} and a worse verdict than in {base}: {first_few(worse)}"
     by_target: dict[str, list[CasePair]] = {}
@@ -222,10 +278,14 @@ def _incomparable(pairs: Sequence[CasePair], comparable: Sequence[CasePair], bas
         if pair[0].target == pair[1].target:
             by_target.setdefault(pair[1].target, []).append(pair)
     for target, own in by_target.items():
-        before, now = ({name for pair in own for name in pair[side].makeup.models} for side in (0, 1))
+        before, now = (
+            {name for pair in own for name in pair[side].makeup.models} for side in (0, 1)
+        )
         if before and now and before != now:
             models = f"{listed(sorted(before))} in {base}, and by {listed(sorted(now))} now"
             yield f"questions to target {target} were answered by {models}"
-    before, now = ({name for pair in comparable for name in pair[side].makeup.judges} for side in (0, 1))
+    before, now = (
+        {name for pair in comparable for name in pair[side].makeup.judges} for side in (0, 1)
+    )
     if before and now and before != now:
         yield f"{base} was judged by {listed(sorted(before))}, this run by {listed(sorted(now))}"

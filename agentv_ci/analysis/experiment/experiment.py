@@ -53,7 +53,9 @@ class Judgement(Struct, frozen=True):
         return judge.report(regardless=self.regardless)
 
     def watch(self, earlier: Iterable[ResultRow]) -> Callable[[ResultRow | None], bool] | None:
-        """Return what gets every new row and says whether no more are needed; None if it never stops early.
+        """Return what gets every new row and says whether no more are needed.
+
+        None if it never stops early.
 
         Called with None, it says so of the rows of an earlier run.
         """
@@ -77,7 +79,9 @@ class _Judge:
 
     def __init__(self, plan: ExperimentPlan) -> None:
         self._plan = plan
-        self._trials = ExperimentTrials(plan.document.cluster_by, plan.metrics, plan.document.preferences)
+        self._trials = ExperimentTrials(
+            plan.document.cluster_by, plan.metrics, plan.document.preferences
+        )
         self._digests = {each.name: each.digests for each in plan.cases}
         clusters = {each.cluster for each in plan.cases}
         self._planned = Planned(sum(each.trials for each in plan.cases), len(clusters))
@@ -100,10 +104,18 @@ class _Judge:
         plan, document = self._plan, self._plan.document
         if document.stop is not None:
             self.looks.take()
-        among = self.looks.counted if document.stop is not None else {each.name: each.trials for each in plan.cases}
+        among = (
+            self.looks.counted
+            if document.stop is not None
+            else {each.name: each.trials for each in plan.cases}
+        )
         claimed = self._claims(among)
         effects = [self._with_figures(each, among) for each in self._described(claimed)]
-        withheld = [*plan.differences, *_foreign(self._foreign), *unplanned_models(plan, self._trials)]
+        withheld = [
+            *plan.differences,
+            *_foreign(self._foreign),
+            *unplanned_models(plan, self._trials),
+        ]
         if self._trials.doubled:
             withheld.append(f"{counted(self._trials.doubled, 'trial')} with more than one row")
         withheld += [DRY_RUN] if self._is_dry else []
@@ -113,7 +125,10 @@ class _Judge:
         elif verdict != "undecided" and (doubts := [*self._doubts(verdict, among)]):
             verdict, reasons = "withheld", doubts
             withheld += doubts
-        arms = [_arm(name, plan.metrics, self._trials, among) for name in (document.base_name, *plan.heads)]
+        arms = [
+            _arm(name, plan.metrics, self._trials, among)
+            for name in (document.base_name, *plan.heads)
+        ]
         ran = sum(len(self._trials.of_arm(arm)) for arm in self._trials.by_arm)
         return ExperimentReport(
             schema_=schema_id("experiment-report-v1"),
@@ -173,7 +188,9 @@ class _Judge:
         others = {_verdict(self._described(each))[0] for each in self._extremes(among)} - {verdict}
         if others:
             could_be = f"the verdict could be {listed(sorted({verdict, *others}))}: run them again with --resume"
-            missing = [*_missing(self._plan, self._trials, among)] or ["crashed trials did not report all metrics"]
+            missing = [*_missing(self._plan, self._trials, among)] or [
+                "crashed trials did not report all metrics"
+            ]
             yield f"{'; '.join(missing)}. Depending on them, {could_be}"
 
     def _extremes(self, among: Counted) -> Sequence[_Claims]:
@@ -186,7 +203,9 @@ class _Judge:
             return ()
         return [self._claims(among, is_rising=is_rising) for is_rising in (False, True)]
 
-    def _filling(self, metric: Metric, head: str, among: Counted, *, is_rising: bool) -> Filling | None:
+    def _filling(
+        self, metric: Metric, head: str, among: Counted, *, is_rising: bool
+    ) -> Filling | None:
         """Return the extreme values of a metric: those of its range, or those that other trials measured."""
         bounds: tuple[float, float] | None = (0.0, 1.0)
         if metric.scale == "ratio":
@@ -202,16 +221,23 @@ class _Judge:
     def _claims(self, among: Counted, *, is_rising: bool | None = None) -> _Claims:
         """Return what the comparison says about each metric of each arm.
 
-        `is_rising`: whether values that are missing are the lowest before and the highest now, or the reverse; None:
-        they are left out.
+        `is_rising`: whether values that are missing are the lowest before and the highest now, or
+        the reverse; None: they are left out.
         """
         wanted = [(head, metric) for head in self._plan.heads for metric in self._plan.metrics]
         found = [self._effect(metric, head, among, is_rising) for head, metric in wanted]
-        claimed = iter(claims([each for each in found if each is not None], self._plan.document.alpha))
-        return {key: next(claimed) if each is not None else None for key, each in zip(wanted, found, strict=True)}
+        claimed = iter(
+            claims([each for each in found if each is not None], self._plan.document.alpha)
+        )
+        return {
+            key: next(claimed) if each is not None else None
+            for key, each in zip(wanted, found, strict=True)
+        }
 
     def _described(self, claimed: _Claims) -> list[MetricEffect]:
-        return [_described(self._plan, metric, head, claim) for (head, metric), claim in claimed.items()]
+        return [
+            _described(self._plan, metric, head, claim) for (head, metric), claim in claimed.items()
+        ]
 
     def _with_figures(self, effect: MetricEffect, among: Counted) -> MetricEffect:
         """Return an effect with the means that it is the change of, and with what a judge prefers."""
@@ -224,15 +250,25 @@ class _Judge:
             figures["preferences"] = preference_counts(self._trials.preferences(*compared))
         return effect.model_copy(update=figures)
 
-    def _effect(self, metric: Metric, head: str, among: Counted, is_rising: bool | None) -> Effect | None:
+    def _effect(
+        self, metric: Metric, head: str, among: Counted, is_rising: bool | None
+    ) -> Effect | None:
         document = self._plan.document
-        filling = self._filling(metric, head, among, is_rising=is_rising) if is_rising is not None else None
+        filling = (
+            self._filling(metric, head, among, is_rising=is_rising)
+            if is_rising is not None
+            else None
+        )
         pairs = self._trials.pairs(metric.name, document.base_name, head, among, filling)
-        smallest = (document.detect or {}).get(metric.name, DETECT) if document.stop is not None else None
+        smallest = (
+            (document.detect or {}).get(metric.name, DETECT) if document.stop is not None else None
+        )
         return effect(metric, pairs, seed=document.seed, smallest=smallest)
 
 
-def _described(plan: ExperimentPlan, metric: Metric, head: str, claim: Claim | None) -> MetricEffect:
+def _described(
+    plan: ExperimentPlan, metric: Metric, head: str, claim: Claim | None
+) -> MetricEffect:
     of = claim.effect if claim is not None else None
     return MetricEffect(
         arm=head,
@@ -260,13 +296,17 @@ def _rounded(value: float) -> float | None:
 def _verdict(effects: Sequence[MetricEffect]) -> tuple[ExperimentVerdict, list[str]]:
     """Return the verdict of all effects, and the sentences that it follows from.
 
-    One metric of one arm that is worse decides. Otherwise the primary metric of every arm must be decided, and every
-    other metric with a margin must not be worse by it.
+    One metric of one arm that is worse decides. Otherwise the primary metric of every arm must be
+    decided, and every other metric with a margin must not be worse by it.
     """
     worse = [each for each in effects if each.verdict == "worse"]
     if worse:
         return "worse", [f"{each.metric} of '{each.arm}' is worse" for each in worse]
-    undecided = [each for each in effects if each.verdict == "undecided" and (each.primary or each.margin is not None)]
+    undecided = [
+        each
+        for each in effects
+        if each.verdict == "undecided" and (each.primary or each.margin is not None)
+    ]
     if undecided:
         return "undecided", [f"{each.metric} of '{each.arm}' is undecided" for each in undecided]
     primary = [each for each in effects if each.primary]
@@ -308,10 +348,15 @@ def _unjudged(effects: Iterable[MetricEffect]) -> Iterator[str]:
             yield f"{pairs} of '{each.arm}' not judged by '{each.metric}', and not compared"
 
 
-def _arm(name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: Counted) -> ArmFigures:
+def _arm(
+    name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: Counted
+) -> ArmFigures:
     ran = trials.among(name, among)
     graded = sum(each.is_graded for each in ran)
-    values = {each.name: [trial.values[each.name] for trial in ran if each.name in trial.values] for each in metrics}
+    values = {
+        each.name: [trial.values[each.name] for trial in ran if each.name in trial.values]
+        for each in metrics
+    }
     return ArmFigures(
         name=name,
         targets=tuple(sorted({each.target for each in ran})),
@@ -323,7 +368,9 @@ def _arm(name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: 
     )
 
 
-def _changed_cases(plan: ExperimentPlan, trials: ExperimentTrials, among: Counted) -> Iterator[CaseEffect]:
+def _changed_cases(
+    plan: ExperimentPlan, trials: ExperimentTrials, among: Counted
+) -> Iterator[CaseEffect]:
     """Yield the cases whose primary metric changed, those that are called changes first."""
     found = [
         each
@@ -333,11 +380,18 @@ def _changed_cases(plan: ExperimentPlan, trials: ExperimentTrials, among: Counte
     ]
     tested = [each.p_value for each in found if each.p_value is not None]
     called = iter(discoveries(tested, plan.document.alpha))
-    rows = [each.model_copy(update={"called": each.p_value is not None and next(called)}) for each in found]
-    yield from sorted(rows, key=lambda each: (not each.called, -abs(each.head - each.base)))[:MAX_CASES]
+    rows = [
+        each.model_copy(update={"called": each.p_value is not None and next(called)})
+        for each in found
+    ]
+    yield from sorted(rows, key=lambda each: (not each.called, -abs(each.head - each.base)))[
+        :MAX_CASES
+    ]
 
 
-def _changed_case(plan: ExperimentPlan, trials: ExperimentTrials, case: Counted, head: str) -> CaseEffect | None:
+def _changed_case(
+    plan: ExperimentPlan, trials: ExperimentTrials, case: Counted, head: str
+) -> CaseEffect | None:
     metric, *_ = plan.metrics
     pairs = [*trials.pairs(metric.name, plan.document.base_name, head, case)]
     base, now = (_mean(getattr(each, side) for each in pairs) for side in ("base", "head"))
@@ -347,7 +401,9 @@ def _changed_case(plan: ExperimentPlan, trials: ExperimentTrials, case: Counted,
     alone = effect(metric, [replace(each, cluster=str(each.trial)) for each in pairs])
     p_value = alone.p_value if alone is not None else None
     ((suite, name),) = case
-    return CaseEffect(suite=suite, id=name, arm=head, base=base, head=now, p_value=p_value, called=False)
+    return CaseEffect(
+        suite=suite, id=name, arm=head, base=base, head=now, p_value=p_value, called=False
+    )
 
 
 def _mean_of_cases(pairs: Iterable[Pair], side: Literal["base", "head"]) -> float:

@@ -1,8 +1,8 @@
 """Looks at an experiment while it runs: each when the next trials are complete in all arms.
 
-Trials run in rounds, and the cases of a round in the order of the plan. What a look shows depends on the plan and the
-rows alone: neither on the order in which trials end nor on the number of workers. Later trials do not count at a look;
-those after the last look are not used.
+Trials run in rounds, and the cases of a round in the order of the plan. What a look shows depends
+on the plan and the rows alone: neither on the order in which trials end nor on the number of
+workers. Later trials do not count at a look; those after the last look are not used.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def in_rounds(cases: Sequence[ComparedCase]) -> Iterator[tuple[ComparedCase, int
 def look_ends(plan: ExperimentPlan) -> list[int]:
     """Return the numbers of trials after which there is a look: with whole clusters, and at last with all trials."""
     rule = plan.document.stop
-    every = (rule.look_every if rule is not None else None) or -(-len(plan.cases) // LOOKS_A_ROUND) or 1
+    every = (
+        (rule.look_every if rule is not None else None) or -(-len(plan.cases) // LOOKS_A_ROUND) or 1
+    )
     coming = [*in_rounds(plan.cases)]
     ends, last = list[int](), 0
     for end in range(1, len(coming) + 1):

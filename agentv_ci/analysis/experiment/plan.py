@@ -85,8 +85,15 @@ def experiment_plan(document: ExperimentDocument, name: str, plan: Plan) -> Expe
 
 
 def _model(target: Target) -> str | None:
-    """Return the model that must answer; None if it is not known: a deployment, an agent and an alias have others."""
-    model = model_name(target) if isinstance(target, HttpTarget) and not isinstance(target, AzureOpenAITarget) else None
+    """Return the model that must answer.
+
+    None if it is not known: a deployment, an agent and an alias have others.
+    """
+    model = (
+        model_name(target)
+        if isinstance(target, HttpTarget) and not isinstance(target, AzureOpenAITarget)
+        else None
+    )
     return None if model is None or LATEST in model else model
 
 
@@ -108,10 +115,20 @@ def _scoring(case: PlanCase, plan: Plan) -> object:
     evaluators = [each.model_dump(mode="json") for each in case.evaluators]
     return [
         evaluators,
-        [plan.targets[key].model_dump(mode="json", exclude={"name"}, exclude_none=True) for key in case.judges],
+        [
+            plan.targets[key].model_dump(mode="json", exclude={"name"}, exclude_none=True)
+            for key in case.judges
+        ],
     ]
 
 
 def _expectations(case: PlanCase, _: Plan) -> object:
-    fields = {"expected_messages", "expected_outcome", "reference_answer", "threshold", "trials", "seeds"}
+    fields = {
+        "expected_messages",
+        "expected_outcome",
+        "reference_answer",
+        "threshold",
+        "trials",
+        "seeds",
+    }
     return case.model_dump(mode="json", include=fields)

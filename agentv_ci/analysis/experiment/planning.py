@@ -1,8 +1,9 @@
 """How many trials show which change: what to know before an experiment.
 
-The variance of the mean change is (between + within / trials) / cases: trials shrink only the second part, so an effect
-that differs a lot from case to case needs more cases, not more trials. The two parts are those of a one-way analysis of
-variance: S. R. Searle, G. Casella and C. E. McCulloch (1992), Variance components, chapter 3.
+The variance of the mean change is (between + within / trials) / cases: trials shrink only the
+second part, so an effect that differs a lot from case to case needs more cases, not more trials.
+The two parts are those of a one-way analysis of variance: S. R. Searle, G. Casella and C. E.
+McCulloch (1992), Variance components, chapter 3.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class Spread(Struct, frozen=True):
     within: float
     """Variance from trial to trial of the same case."""
     between: float | None = None
-    """Variance from case to case; None where it is not known: then half of the cases are taken to change."""
+    """Variance from case to case; None where it is not known: then half of the cases are taken to
+    change.
+    """
     largest: float = 1.0
     """The largest change of one trial."""
 
@@ -60,11 +63,16 @@ def spread_of_trials(trials: Iterable[tuple[str, float]]) -> Spread | None:
     within = _within(by_case)
     if within is None:
         return None
-    return Spread(within=2 * within, largest=max(max(each) - min(each) for each in by_case.values()))
+    return Spread(
+        within=2 * within, largest=max(max(each) - min(each) for each in by_case.values())
+    )
 
 
 def spread_of_pairs(metric: Metric, pairs: Iterable[Pair]) -> Spread | None:
-    """Return the spread of an earlier experiment; None without two cases, one of which has two trials."""
+    """Return the spread of an earlier experiment.
+
+    None without two cases, one of which has two trials.
+    """
     changes = ((each.case, metric.change(each)) for each in pairs)
     by_case = _by_case((case, change) for case, change in changes if change is not None)
     within = _within(by_case)
@@ -73,7 +81,11 @@ def spread_of_pairs(metric: Metric, pairs: Iterable[Pair]) -> Spread | None:
     means = [math.fsum(each) / len(each) for each in by_case.values()]
     from_trials = within * math.fsum(1 / len(each) for each in by_case.values()) / len(by_case)
     between = max(0.0, _squares(means) / (len(means) - 1) - from_trials)
-    return Spread(within=within, between=between, largest=max(abs(x) for each in by_case.values() for x in each))
+    return Spread(
+        within=within,
+        between=between,
+        largest=max(abs(x) for each in by_case.values() for x in each),
+    )
 
 
 def detectable(spread: Spread, design: Design, trials: int) -> float | None:
@@ -93,7 +105,10 @@ def detectable(spread: Spread, design: Design, trials: int) -> float | None:
 
 
 def trials_needed(spread: Spread, design: Design, change: float) -> int | None:
-    """Return how many trials of each case find a mean change; None: more than MOST_TRIALS, or no number of them."""
+    """Return how many trials of each case find a mean change.
+
+    None: more than MOST_TRIALS, or no number of them.
+    """
     if 2.0 ** (1 - design.cases) > design.alpha:
         return None
     candidates = range(1, MOST_TRIALS + 1)
@@ -106,7 +121,9 @@ def _finds(spread: Spread, design: Design, trials: int, change: float) -> bool:
     noise = spread.within / trials / design.cases
     unseen = spread.largest**2 / trials / design.cases / (design.cases - 1)
     # Half of the cases change by 2x, the others not: the variance between them is that of x.
-    between = change**2 / (design.cases - 1) if spread.between is None else spread.between / design.cases
+    between = (
+        change**2 / (design.cases - 1) if spread.between is None else spread.between / design.cases
+    )
     error = max(math.sqrt(between + noise + unseen), LEAST_ERROR)
     beyond = NormalDist().inv_cdf(design.power) * math.sqrt(noise)
     return change >= _errors_needed(design, change / error) * error + beyond

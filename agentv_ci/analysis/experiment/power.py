@@ -27,7 +27,9 @@ ASSUMED_VARIATION = 0.3
 ASSUMED_SCORES = "assumed: each case passes half of its trials, and half of the cases change"
 ASSUMED_PREFERENCES = "assumed: half of the pairs have a winner, and half of the cases change"
 """The variance is that of pass or fail."""
-ASSUMED_RATIOS = "assumed: values of a case vary by 30% from trial to trial, and half of the cases change"
+ASSUMED_RATIOS = (
+    "assumed: values of a case vary by 30% from trial to trial, and half of the cases change"
+)
 
 
 class Plan(Struct, frozen=True):
@@ -46,7 +48,10 @@ class Plan(Struct, frozen=True):
 
 
 def spread_of(metric: Metric, trials: ExperimentTrials, base: str | None) -> tuple[Spread, str]:
-    """Return how a metric varies, and what that is taken from; `base` is the base of an earlier experiment."""
+    """Return how a metric varies, and what that is taken from.
+
+    `base` is the base of an earlier experiment.
+    """
     heads = [arm for arm in trials.by_arm if arm != base] if base in trials.by_arm else []
     for head in heads:
         cases = {case: max(of_case) for case, of_case in trials.by_arm[head].items()}
@@ -99,7 +104,9 @@ def _row(plan: Plan, spread: Spread, trials: int) -> PlannedTrials:
     return PlannedTrials(
         trials_per_case=trials,
         trials=trials * plan.cases * plan.arms,
-        detectable=found if found is None or plan.metric.scale == "difference" else math.expm1(found),
+        detectable=found
+        if found is None or plan.metric.scale == "difference"
+        else math.expm1(found),
         cost_usd=plan.cost_usd * trials if plan.cost_usd is not None else None,
         seconds=plan.seconds * trials if plan.seconds is not None else None,
     )

@@ -9,13 +9,23 @@ from agentv_ci.contracts.experiment_report import PreferenceCounts
 from agentv_ci.contracts.results import Outcome, Preference
 
 MIRRORED: dict[Outcome, Outcome] = {"win": "loss", "tie": "tie", "loss": "win"}
-CHOSEN: dict[Outcome, tuple[float, float]] = {"win": (0.0, 1.0), "tie": (0.0, 0.0), "loss": (1.0, 0.0)}
-"""Outcome for an arm → whether the base and the arm are preferred. The means over many pairs are shares, and their
-difference is the share of wins less that of losses, so what holds of scores holds of preferences."""
+CHOSEN: dict[Outcome, tuple[float, float]] = {
+    "win": (0.0, 1.0),
+    "tie": (0.0, 0.0),
+    "loss": (1.0, 0.0),
+}
+"""Outcome for an arm → whether the base and the arm are preferred. The means over many pairs are
+shares, and their difference is the share of wins less that of losses, so what holds of scores holds
+of preferences.
+"""
 
 
-def preference_counts(found: Iterable[tuple[Outcome, Preference | None] | None]) -> PreferenceCounts:
-    """Count preferences, in any order; each has the outcome for the arm that is compared with the base.
+def preference_counts(
+    found: Iterable[tuple[Outcome, Preference | None] | None],
+) -> PreferenceCounts:
+    """Count preferences, in any order.
+
+    Each has the outcome for the arm that is compared with the base.
 
     None stands for a pair that is not judged; nothing had to be judged where an arm crashed.
     """

@@ -27,7 +27,8 @@ class Planned(Struct, frozen=True):
 def stop(primary: Sequence[Claim], planned: Planned) -> Stop | None:
     """Return why an experiment may stop after a look; None: it goes on.
 
-    `primary`: the claims about the metrics that decide, from effects that hold at all looks; without any, it goes on.
+    `primary`: the claims about the metrics that decide, from effects that hold at all looks;
+    without any, it goes on.
     """
     if not primary:
         return None
@@ -47,17 +48,20 @@ def is_decided(of: Claim) -> bool:
 def chance_of_decision(of: Claim, planned: Planned) -> float:
     """Return the chance that all planned trials decide a metric, given what is known now.
 
-    The predictive power of D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn (1986), Monitoring clinical trials:
-    conditional or predictive power?, Controlled Clinical Trials 7. It is optimistic: it takes the error to shrink with
-    the root of the number of pairs, as if trials of one case were independent. What pairs that are not seen add to it
-    shrinks faster, and with few pairs it is most of it.
+    The predictive power of D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn (1986),
+    Monitoring clinical trials: conditional or predictive power?, Controlled Clinical Trials 7. It
+    is optimistic: it takes the error to shrink with the root of the number of pairs, as if trials
+    of one case were independent. What pairs that are not seen add to it shrinks faster, and with
+    few pairs it is most of it.
     """
     now = of.effect
     if planned.pairs <= now.pairs:
         return 0.0
     # With few clusters, no interval has bounds: those that are still to come count, too.
     clusters = max(now.clusters, planned.clusters)
-    at_end = replace(now, clusters=clusters, degrees=now.degrees * (clusters - 1) / (now.clusters - 1))
+    at_end = replace(
+        now, clusters=clusters, degrees=now.degrees * (clusters - 1) / (now.clusters - 1)
+    )
     seen = max(now.error**2 - now.unseen, 0.0)
     error = math.sqrt((seen + now.unseen * now.clusters / clusters) * now.pairs / planned.pairs)
     spread = math.sqrt(now.error**2 - error**2)

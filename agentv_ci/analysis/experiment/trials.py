@@ -101,7 +101,9 @@ class MeasuredTrial(Struct, frozen=True):
 class ExperimentTrials:
     """The trials of an experiment so far, in any order."""
 
-    def __init__(self, cluster_by: str, metrics: Sequence[Metric], preferences: Collection[str] = ()) -> None:
+    def __init__(
+        self, cluster_by: str, metrics: Sequence[Metric], preferences: Collection[str] = ()
+    ) -> None:
         """`preferences` are the metrics for which a judge compares two arms."""
         self._cluster_by = cluster_by
         self._names = [each.name for each in metrics]
@@ -112,7 +114,9 @@ class ExperimentTrials:
         """Rows of trials that already have a verdict."""
 
     def add(self, row: ResultRow) -> None:
-        """Add a row; one of a case that is skipped does not count. Without an experiment, a target is an arm.
+        """Add a row; one of a case that is skipped does not count.
+
+        Without an experiment, a target is an arm.
 
         A row without a verdict gives way to another one of the same trial.
         """
@@ -147,12 +151,20 @@ class ExperimentTrials:
         return [each for of_case in self.by_arm.get(arm, {}).values() for each in of_case.values()]
 
     def pairs(
-        self, metric: str, base: str, head: str, among: Mapping[CaseName, int], filling: Filling | None = None
+        self,
+        metric: str,
+        base: str,
+        head: str,
+        among: Mapping[CaseName, int],
+        filling: Filling | None = None,
     ) -> Iterator[Pair]:
-        """Yield the pairs of trials that measured a metric in both arms; of each case (`among`), the first so many.
+        """Yield the pairs of trials that measured a metric in both arms.
 
-        Of preferences, the values are whether the answer of the base and that of the head is preferred. With `filling`,
-        also the pairs in which an error left no value, and what stands for it.
+        Of each case (`among`), the first so many.
+
+        Of preferences, the values are whether the answer of the base and that of the head is
+        preferred. With `filling`, also the pairs in which an error left no value, and what stands
+        for it.
         """
         for case, most in among.items():
             both = self._both(case, most, base, head)
@@ -162,12 +174,19 @@ class ExperimentTrials:
                     found = _preference(metric, (base, each.base), (head, each.head))
                     values = CHOSEN[found[0]] if found is not None else filling
                 else:
-                    values = _measured_by_both(metric, each, filling if is_scored else None, is_scored=is_scored)
+                    values = _measured_by_both(
+                        metric, each, filling if is_scored else None, is_scored=is_scored
+                    )
                 if values is not None:
                     yield Pair(each.base.cluster, "/".join(case), each.number, *values)
 
-    def bounds(self, metric: str, base: str, head: str, among: Mapping[CaseName, int]) -> tuple[float, float] | None:
-        """Return the lowest and the highest value that a metric has in these pairs; None without any above 0."""
+    def bounds(
+        self, metric: str, base: str, head: str, among: Mapping[CaseName, int]
+    ) -> tuple[float, float] | None:
+        """Return the lowest and the highest value that a metric has in these pairs.
+
+        None without any above 0.
+        """
         trials = (*self.among(base, among), *self.among(head, among))
         known = [each.values[metric] for each in trials if each.values.get(metric, 0.0) > 0]
         return (min(known), max(known)) if known else None
@@ -179,7 +198,10 @@ class ExperimentTrials:
     def among(self, arm: str, among: Mapping[CaseName, int]) -> Sequence[MeasuredTrial]:
         """Return the trials of an arm; of each case, the first so many."""
         of_arm = self.by_arm.get(arm, {})
-        ran = ((most, sorted(of_arm.get(case, {}).items(), key=itemgetter(0))) for case, most in among.items())
+        ran = (
+            (most, sorted(of_arm.get(case, {}).items(), key=itemgetter(0)))
+            for case, most in among.items()
+        )
         return [trial for most, of_case in ran for number, trial in of_case if number <= most]
 
     def preferences(
@@ -207,13 +229,22 @@ def _known(both: _Both) -> set[str]:
 def _measured_by_both(
     metric: str, both: _Both, filling: Filling | None, *, is_scored: bool
 ) -> tuple[float, float] | None:
-    base = _value_of(both.base, metric, filling.base if filling is not None else None, is_scored=is_scored)
-    head = _value_of(both.head, metric, filling.head if filling is not None else None, is_scored=is_scored)
+    base = _value_of(
+        both.base, metric, filling.base if filling is not None else None, is_scored=is_scored
+    )
+    head = _value_of(
+        both.head, metric, filling.head if filling is not None else None, is_scored=is_scored
+    )
     return (base, head) if base is not None and head is not None else None
 
 
-def _value_of(trial: MeasuredTrial, metric: str, filling: float | None, *, is_scored: bool) -> float | None:
-    """Return what a trial measured; `is_scored`: whether the metric is known of any trial of the case."""
+def _value_of(
+    trial: MeasuredTrial, metric: str, filling: float | None, *, is_scored: bool
+) -> float | None:
+    """Return what a trial measured.
+
+    `is_scored`: whether the metric is known of any trial of the case.
+    """
     if metric in trial.values:
         return trial.values[metric]
     if trial.is_crash and is_scored and metric not in MORE_IS_WORSE:
@@ -224,9 +255,12 @@ def _value_of(trial: MeasuredTrial, metric: str, filling: float | None, *, is_sc
 def _preference(
     metric: str, base: tuple[str, MeasuredTrial], head: tuple[str, MeasuredTrial]
 ) -> tuple[Outcome, Preference | None] | None:
-    """Return the outcome for the head of a comparison, and the comparison; an answer is better than a crash.
+    """Return the outcome for the head of a comparison, and the comparison.
 
-    Either row may have it. In both rows, or of an earlier answer, it is from a run that was resumed.
+    An answer is better than a crash.
+
+    Either row may have it. In both rows, or of an earlier answer, it is from a run that was
+    resumed.
     """
     if not (base[1].is_graded and head[1].is_graded):
         return None
@@ -239,7 +273,11 @@ def _preference(
     return None
 
 
-OF_CRASHES: Mapping[tuple[bool, bool], Outcome] = {(True, True): "tie", (True, False): "win", (False, True): "loss"}
+OF_CRASHES: Mapping[tuple[bool, bool], Outcome] = {
+    (True, True): "tie",
+    (True, False): "win",
+    (False, True): "loss",
+}
 """Whether the base and the head crashed → the outcome for the head."""
 
 
@@ -248,7 +286,11 @@ def _preferences(row: ResultRow, answer: str) -> Iterator[tuple[str, Preference]
     for result in row.evaluator_results:
         given = (result.preferences or ()) if result.compares_arms else ()
         arms = Counter(each.arm for each in given)
-        yield from ((result.name, each) for each in given if each.own_answer == answer and arms[each.arm] == 1)
+        yield from (
+            (result.name, each)
+            for each in given
+            if each.own_answer == answer and arms[each.arm] == 1
+        )
 
 
 def _measured(row: ResultRow, names: Iterable[str]) -> Iterator[tuple[str, float]]:
@@ -258,7 +300,10 @@ def _measured(row: ResultRow, names: Iterable[str]) -> Iterator[tuple[str, float
 
 
 def _value(row: ResultRow, metric: str) -> float | None:
-    """Return what a row measured; None: nothing, as of an answer from a cache its cost and its time."""
+    """Return what a row measured.
+
+    None: nothing, as of an answer from a cache its cost and its time.
+    """
     if row.verdict in UNGRADED and not row.is_crash:
         return None
     match metric:
@@ -279,7 +324,9 @@ def _value(row: ResultRow, metric: str) -> float | None:
 def _tokens(row: ResultRow) -> float | None:
     if row.usage.total_tokens is not None:
         return float(row.usage.total_tokens)
-    parts = [tokens for tokens in (row.usage.input_tokens, row.usage.output_tokens) if tokens is not None]
+    parts = [
+        tokens for tokens in (row.usage.input_tokens, row.usage.output_tokens) if tokens is not None
+    ]
     return float(sum(parts)) if parts else None
 
 

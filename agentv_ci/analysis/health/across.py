@@ -124,7 +124,9 @@ def other_model(histories: Sequence[CaseHistory]) -> HealthFinding | None:
             changes[before, run.case.model or ""].append((run, each))
     if not changes:
         return None
-    (before, after), cases = max(changes.items(), key=lambda change: max(run.run.time for run, _ in change[1]))
+    (before, after), cases = max(
+        changes.items(), key=lambda change: max(run.run.time for run, _ in change[1])
+    )
     first, history = min(cases, key=lambda each: each[0].run.time)
     message = f"the provider reports '{after}' since {first.run.time[:10]}, and '{before}' before"
     action = "name the version of the model in the target, if results are to be compared"

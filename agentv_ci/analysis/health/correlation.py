@@ -1,8 +1,8 @@
 """How alike the trials of one run are: what more trials of a run cannot average out.
 
-The intraclass correlation of trials by run, from the analysis of variance of each case: J. L. Fleiss and J. Cuzick
-(1979), The reliability of dichotomous judgments: unequal numbers of judges per subject, Applied Psychological
-Measurement 3.
+The intraclass correlation of trials by run, from the analysis of variance of each case: J. L.
+Fleiss and J. Cuzick (1979), The reliability of dichotomous judgments: unequal numbers of judges per
+subject, Applied Psychological Measurement 3.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ LEAST_RUNS = 200
 
 
 def trial_correlation(cases: Sequence[CaseHistory]) -> float | None:
-    """Return the correlation of trials of the same case and run, from 0; None if too few runs could show it."""
+    """Return the correlation of trials of the same case and run, from 0.
+
+    None if too few runs could show it.
+    """
     between = within = weight = 0.0
     runs = degrees_within = degrees_between = 0
     for case in cases:
@@ -29,7 +32,9 @@ def trial_correlation(cases: Sequence[CaseHistory]) -> float | None:
         if len(lines) < MIN_RUNS or rate in (0.0, 1.0):
             continue
         runs += len(lines)
-        between += math.fsum(line.graded * (line.passed / line.graded - rate) ** 2 for line in lines)
+        between += math.fsum(
+            line.graded * (line.passed / line.graded - rate) ** 2 for line in lines
+        )
         within += math.fsum(line.passed * (1 - line.passed / line.graded) for line in lines)
         degrees_between += len(lines) - 1
         degrees_within += trials - len(lines)

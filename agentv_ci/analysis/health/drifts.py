@@ -10,7 +10,13 @@ from statistics import fmean
 from msgspec import Struct
 
 from agentv_ci.analysis.health.histories import CaseHistory, CaseRun
-from agentv_ci.analysis.health.shifts import Observation, Shift, latest_shift, levels, number_of_tests
+from agentv_ci.analysis.health.shifts import (
+    Observation,
+    Shift,
+    latest_shift,
+    levels,
+    number_of_tests,
+)
 from agentv_ci.analysis.health.verdicts import begin_of, finding, is_unsteady, passes_mostly
 from agentv_ci.contracts.command_output import HealthFinding
 
@@ -29,7 +35,9 @@ class Series(Struct, frozen=True):
     scores: tuple[Observation, ...]
     pass_rates: tuple[Observation, ...]
     judged: tuple[Observation, ...]
-    """Mean scores that judges gave an answer in a run, with the answer; of answers that occur in several runs."""
+    """Mean scores that judges gave an answer in a run, with the answer; of answers that occur in
+    several runs.
+    """
     judged_runs: tuple[CaseRun, ...]
     """The run of each of them."""
 
@@ -73,9 +81,16 @@ def _judged(run: CaseRun) -> Iterator[tuple[str, float]]:
 
 
 def shifts_of(series: Series, level: float) -> Shifts:
-    """Return the changes of level; `level` is the probability of a false alarm for each test of drifts."""
-    onset = latest_shift(series.pass_rates, ONSETS_BY_CHANCE / max(1, number_of_tests(len(series.pass_rates))))
-    scores, judged = (latest_shift(each, level, LEAST_SHIFT) for each in (series.scores, series.judged))
+    """Return the changes of level.
+
+    `level` is the probability of a false alarm for each test of drifts.
+    """
+    onset = latest_shift(
+        series.pass_rates, ONSETS_BY_CHANCE / max(1, number_of_tests(len(series.pass_rates)))
+    )
+    scores, judged = (
+        latest_shift(each, level, LEAST_SHIFT) for each in (series.scores, series.judged)
+    )
     return Shifts(scores, _fell_from(series, level) if scores is not None else None, onset, judged)
 
 
@@ -94,8 +109,13 @@ def drifting_judge(history: CaseHistory, series: Series, shift: Shift) -> Health
     return finding(history, "drifting-judge", message, action, **begin_of(began), **_levels(shift))
 
 
-def drifting_provider(history: CaseHistory, series: Series, shift: Shift, fell_from: float | None) -> HealthFinding:
-    """Return that answers to the same case became better or worse; `fell_from` is the level before the first fall."""
+def drifting_provider(
+    history: CaseHistory, series: Series, shift: Shift, fell_from: float | None
+) -> HealthFinding:
+    """Return that answers to the same case became better or worse.
+
+    `fell_from` is the level before the first fall.
+    """
     before, began = series.runs[shift.start - 1], series.runs[shift.start]
     models: dict[str, str | None] = {}
     reported = ""
@@ -103,16 +123,27 @@ def drifting_provider(history: CaseHistory, series: Series, shift: Shift, fell_f
         models = {"model_before": before.case.model, "model_after": began.case.model}
         reported = f"; the provider reports '{began.case.model}', and '{before.case.model}' before"
     first = (
-        f" and {fell_from:.2f} at first" if fell_from is not None and fell_from - shift.before >= LEAST_SHIFT else ""
+        f" and {fell_from:.2f} at first"
+        if fell_from is not None and fell_from - shift.before >= LEAST_SHIFT
+        else ""
     )
     message = (
         f"mean score {shift.after:.2f} since {began.run.time[:10]}, {shift.before:.2f} before{first}, "
         f"though case and target have the same digest{_commits(before, began)}{reported}"
     )
-    action = "name the version of the model in the target; see whether what the target runs was changed"
+    action = (
+        "name the version of the model in the target; see whether what the target runs was changed"
+    )
     level = {"fell_from": round(fell_from, 4) if fell_from is not None else None}
     return finding(
-        history, "drifting-provider", message, action, **begin_of(began), **_levels(shift), **level, **models
+        history,
+        "drifting-provider",
+        message,
+        action,
+        **begin_of(began),
+        **_levels(shift),
+        **level,
+        **models,
     )
 
 
@@ -131,7 +162,11 @@ def is_flakiness(series: Series, onset: Shift | None, level: float) -> bool:
     before, after = series.runs[: onset.start], series.runs[onset.start :]
     if is_unsteady(before) or not is_unsteady(after) or not passes_mostly(after):
         return False
-    passing = [score for run, score in zip(series.runs, series.scores, strict=True) if run.case.verdict == "pass"]
+    passing = [
+        score
+        for run, score in zip(series.runs, series.scores, strict=True)
+        if run.case.verdict == "pass"
+    ]
     return latest_shift(passing, level) is None
 
 

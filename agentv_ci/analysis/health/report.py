@@ -28,9 +28,14 @@ KINDS: tuple[HealthKind, ...] = get_args(HealthKind)
 
 
 def health_of(ledger: Ledger, proof: Proof | None = None) -> HealthReport:
-    """Return what a ledger says of its cases; with a proof, also whether saturated ones would notice anything."""
+    """Return what a ledger says of its cases.
+
+    With a proof, also whether saturated ones would notice anything.
+    """
     cases = histories(ledger.runs)
-    found = _findings(cases, {(each.suite, each.id): each for each in proof.cases} if proof is not None else None)
+    found = _findings(
+        cases, {(each.suite, each.id): each for each in proof.cases} if proof is not None else None
+    )
     return HealthReport(
         schema_=schema_id("health-v1"),
         source=ledger.source,

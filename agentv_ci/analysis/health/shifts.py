@@ -1,18 +1,21 @@
 """Find when the level of a series changed, with a bound on the probability of a false alarm.
 
-If nothing changed, every order of the values is equally likely (a permutation test, J. Antoch and M. Hušková (2001),
-Permutation tests in change point analysis, Statistics & Probability Letters 53). The values after a moment are then a
-sample of m of all n values without replacement, and Markov's inequality for the exponential of their sum S (H. Chernoff
-(1952), Annals of Mathematical Statistics 23) gives
+If nothing changed, every order of the values is equally likely (a permutation test, J. Antoch and
+M. Hušková (2001), Permutation tests in change point analysis, Statistics & Probability Letters 53).
+The values after a moment are then a sample of m of all n values without replacement, and Markov's
+inequality for the exponential of their sum S (H. Chernoff (1952), Annals of Mathematical Statistics
+23) gives
 
     P(S ≥ s) ≤ exp(-λs) · e(y) / C(n, m) ≤ exp(-λs) · r⁻ᵐ · Π(1 + r·yᵢ) / C(n, m),    yᵢ = exp(λxᵢ),
 
-for all λ, r > 0, where e(y) is the sum of the products of any m of the yᵢ: a coefficient of Π(1 + r·yᵢ), which has no
-negative ones. The least bound is where a logistic regression of "after the moment" on the values is most likely. It
-holds for any values, any number of them and any ties, and is exact when every value after is beyond every value before.
-All moments in both directions are tested, so the bound counts as often as there are tests (Bonferroni).
+for all λ, r > 0, where e(y) is the sum of the products of any m of the yᵢ: a coefficient of Π(1 +
+r·yᵢ), which has no negative ones. The least bound is where a logistic regression of "after the
+moment" on the values is most likely. It holds for any values, any number of them and any ties, and
+is exact when every value after is beyond every value before. All moments in both directions are
+tested, so the bound counts as often as there are tests (Bonferroni).
 
-Values may be in strata, such as the scores of one answer: then only orders within a stratum are equally likely.
+Values may be in strata, such as the scores of one answer: then only orders within a stratum are
+equally likely.
 """
 
 from __future__ import annotations
@@ -54,7 +57,8 @@ def number_of_tests(length: int) -> int:
 def latest_shift(values: Sequence[Observation], level: float, least: float = 0.0) -> Shift | None:
     """Return the last change of level, by at least `least`; None if there is none.
 
-    `level` is the accepted probability of a false alarm divided by the number of all tests, see `number_of_tests`.
+    `level` is the accepted probability of a false alarm divided by the number of all tests, see
+    `number_of_tests`.
     """
     begin, found = 0, None
     while (place := _split(values[begin:], level)) is not None:
@@ -94,7 +98,9 @@ def _series(values: Sequence[Observation]) -> _Series:
         by_stratum[stratum].append(value)
     means = {stratum: math.fsum(each) / len(each) for stratum, each in by_stratum.items()}
     differences = [value - means[stratum] for stratum, value in values]
-    deviation = math.sqrt(math.fsum(each * each for each in differences) / max(1, len(values))) or 1.0
+    deviation = (
+        math.sqrt(math.fsum(each * each for each in differences) / max(1, len(values))) or 1.0
+    )
     centred = tuple(each / deviation for each in differences)
     squares: defaultdict[Hashable, float] = defaultdict(float)
     for (stratum, _), difference in zip(values, centred, strict=True):
@@ -133,7 +139,9 @@ def _log_bound(series: _Series, place: int) -> float:
     # A stratum on one side only says nothing of the change.
     mixed = {name for name, number in late.items() if number < series.sizes[name]}
     ways = math.fsum(_log_choices(series.sizes[name], late[name]) for name in mixed)
-    start = _Regression(0.0, {name: math.log(late[name] / (series.sizes[name] - late[name])) for name in mixed})
+    start = _Regression(
+        0.0, {name: math.log(late[name] / (series.sizes[name] - late[name])) for name in mixed}
+    )
     points = _points(series, place, mixed)
     return min(0.0, _surprise(points, _fitted(points, start)) - ways)
 
@@ -142,7 +150,11 @@ def _points(series: _Series, place: int, strata: AbstractSet[Hashable]) -> list[
     """Return the different values, each with how often it occurs."""
     pairs = [*zip(series.strata, series.centred, strict=True)]
     late = Counter(pairs[place:])
-    return [_Point(*pair, number, late[pair]) for pair, number in Counter(pairs).items() if pair[0] in strata]
+    return [
+        _Point(*pair, number, late[pair])
+        for pair, number in Counter(pairs).items()
+        if pair[0] in strata
+    ]
 
 
 class _Point(NamedTuple):
@@ -158,7 +170,9 @@ class _Regression(Struct, frozen=True):
     intercepts: Mapping[Hashable, float]
 
     def moved(self, step: _Regression, size: float) -> _Regression:
-        intercepts = {name: each + size * step.intercepts[name] for name, each in self.intercepts.items()}
+        intercepts = {
+            name: each + size * step.intercepts[name] for name, each in self.intercepts.items()
+        }
         return _Regression(self.slope + size * step.slope, intercepts)
 
 
@@ -167,7 +181,11 @@ def _fitted(points: Sequence[_Point], regression: _Regression) -> _Regression:
     least = _surprise(points, regression)
     for _ in range(STEPS):
         step = _step(points, regression)
-        tries = (regression.moved(step, 0.5**halvings) for halvings in range(10)) if step is not None else ()
+        tries = (
+            (regression.moved(step, 0.5**halvings) for halvings in range(10))
+            if step is not None
+            else ()
+        )
         better = next((each for each in tries if _surprise(points, each) < least), None)
         if better is None:
             break
@@ -184,7 +202,9 @@ def _log_choices(size: int, chosen: int) -> float:
 def _surprise(points: Sequence[_Point], regression: _Regression) -> float:
     """Return the negative log-likelihood of a logistic regression."""
     slope, intercepts = regression.slope, regression.intercepts
-    scores = ((intercepts[name] + slope * value, number, late) for name, value, number, late in points)
+    scores = (
+        (intercepts[name] + slope * value, number, late) for name, value, number, late in points
+    )
     return math.fsum(number * _softplus(score) - late * score for score, number, late in scores)
 
 
@@ -195,7 +215,8 @@ def _softplus(value: float) -> float:
 def _step(points: Sequence[_Point], regression: _Regression) -> _Regression | None:
     """Return the step of Newton's method; None where the values leave nothing to improve."""
     gradient, curvature = 0.0, 0.0
-    # Of each stratum: the derivative by its intercept, the second one, and that by the intercept and the slope.
+    # Of each stratum: the derivative by its intercept, the second one, and that by the intercept
+    # and the slope.
     own = {name: [0.0, 0.0, 0.0] for name in regression.intercepts}
     for name, value, number, late in points:
         share = math.exp(-_softplus(-regression.intercepts[name] - regression.slope * value))
@@ -211,15 +232,28 @@ def _step(points: Sequence[_Point], regression: _Regression) -> _Regression | No
     rest = curvature - math.fsum(cross * cross / second for _, second, cross in own.values())
     if rest < NEGLIGIBLE**2:
         return None
-    slope = -(gradient - math.fsum(first * cross / second for first, second, cross in own.values())) / rest
-    return _Regression(slope, {name: -(first + cross * slope) / second for name, (first, second, cross) in own.items()})
+    slope = (
+        -(gradient - math.fsum(first * cross / second for first, second, cross in own.values()))
+        / rest
+    )
+    return _Regression(
+        slope,
+        {name: -(first + cross * slope) / second for name, (first, second, cross) in own.items()},
+    )
 
 
 def _shift(values: Sequence[Observation], place: int, begin: int) -> Shift:
-    """Return a change with the means before and after; a value of a stratum is compared with the stratum's mean."""
+    """Return a change with the means before and after.
+
+    A value of a stratum is compared with the stratum's mean.
+    """
     before: defaultdict[Hashable, list[float]] = defaultdict(list)
     for stratum, value in values[:place]:
         before[stratum].append(value)
-    pairs = [(math.fsum(before[name]) / len(before[name]), value) for name, value in values[place:] if name in before]
+    pairs = [
+        (math.fsum(before[name]) / len(before[name]), value)
+        for name, value in values[place:]
+        if name in before
+    ]
     means = (math.fsum(each) / len(pairs) for each in zip(*pairs, strict=True))
     return Shift(begin + place, next(means), next(means))

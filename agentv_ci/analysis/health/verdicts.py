@@ -16,7 +16,8 @@ from agentv_ci.contracts.proof import CaseProof
 STEADY = 0.05
 """Share of trials that may disagree with the others in a case that is not flaky."""
 CONFIDENCE = 0.9
-"""Of the two-sided interval of that share, whose lower bound has to be above it: 95% on that side."""
+"""Of the two-sided interval of that share, whose lower bound has to be above it: 95% on that side.
+"""
 
 
 BROKEN_RUNS = 3
@@ -26,11 +27,17 @@ Proofs = Mapping[tuple[str, str], CaseProof]
 """Suite and id of cases that are proven."""
 
 
-def finding(history: CaseHistory, kind: HealthKind, message: str, action: str, **more: object) -> HealthFinding:
+def finding(
+    history: CaseHistory, kind: HealthKind, message: str, action: str, **more: object
+) -> HealthFinding:
     """Return a finding about a case."""
     suite, case_id, target = history.key
     about = {"suite": suite, "id": case_id, "target": target, "runs": len(history.runs)}
-    severity = "info" if kind in ("saturated", "redundant", "slow", "expensive", "model-changed") else "warning"
+    severity = (
+        "info"
+        if kind in ("saturated", "redundant", "slow", "expensive", "model-changed")
+        else "warning"
+    )
     return HealthFinding.model_validate(
         {"kind": kind, "severity": severity, "message": message, "action": action, **about, **more}
     )
@@ -86,12 +93,31 @@ def saturated(history: CaseHistory, proofs: Proofs | None) -> HealthFinding | No
     proof = proofs.get(history.key[:2]) if proofs is not None else None
     if proof is not None and proof.passing:
         message += f"; null agent '{proof.passing[0].agent}', which does nothing, passes it, too"
-        return finding(history, "saturated", message, "add an evaluator that fails what `agentv-ci prove` lists")
+        return finding(
+            history,
+            "saturated",
+            message,
+            "add an evaluator that fails what `agentv-ci prove` lists",
+        )
     if proof is not None and all(each.outcome == "caught" for each in proof.null_agents):
         message += "; agents that do nothing fail it"
-        return finding(history, "saturated", message, "keep it as a guard against regressions, or make it harder")
-    known = "the proof says nothing of it" if proofs is not None else "see whether agents that do nothing pass it, too"
-    return finding(history, "saturated", message, f"{known}: run `agentv-ci prove`, and name its file with --proof")
+        return finding(
+            history,
+            "saturated",
+            message,
+            "keep it as a guard against regressions, or make it harder",
+        )
+    known = (
+        "the proof says nothing of it"
+        if proofs is not None
+        else "see whether agents that do nothing pass it, too"
+    )
+    return finding(
+        history,
+        "saturated",
+        message,
+        f"{known}: run `agentv-ci prove`, and name its file with --proof",
+    )
 
 
 def dead(history: CaseHistory) -> HealthFinding | None:
@@ -101,7 +127,12 @@ def dead(history: CaseHistory) -> HealthFinding | None:
         return None
     scores = [each.case.score for each in runs if each.case.score is not None]
     if not scores:
-        return finding(history, "dead", f"has no verdict in {len(runs)} runs", "see the errors of its newest run")
+        return finding(
+            history,
+            "dead",
+            f"has no verdict in {len(runs)} runs",
+            "see the errors of its newest run",
+        )
     if len(scores) < MIN_RUNS:
         return None
     mean = sum(scores) / len(scores)
@@ -110,15 +141,22 @@ def dead(history: CaseHistory) -> HealthFinding | None:
     return finding(history, "dead", message, action)
 
 
-def flaky(runs: Sequence[CaseRun], history: CaseHistory, onset: Shift | None) -> HealthFinding | None:
-    """Return that a case passes and misses in turn; `onset` is the last change of its pass rate, in these runs."""
+def flaky(
+    runs: Sequence[CaseRun], history: CaseHistory, onset: Shift | None
+) -> HealthFinding | None:
+    """Return that a case passes and misses in turn.
+
+    `onset` is the last change of its pass rate, in these runs.
+    """
     before, recent = (runs[: onset.start], runs[onset.start :]) if onset is not None else ((), runs)
     if len(runs) < MIN_RUNS or not is_unsteady(recent):
         return None
     passed, graded = _trials(recent)
     began = recent[0] if before else _first_exception(recent)
     day = began.run.time[:10]
-    since = f"since {day}, {_rate(before)} before" if before else f"the first exception was on {day}"
+    since = (
+        f"since {day}, {_rate(before)} before" if before else f"the first exception was on {day}"
+    )
     crashed = sum(each.case.crashed for each in recent)
     crashes = f", {crashed} crashed" if crashed else ""
     message = f"{_rate(recent)} of {counted(graded, 'trial')} passed{crashes}; {since}"
@@ -147,7 +185,9 @@ def _independent_trials(runs: Sequence[CaseRun], share: float) -> float:
     graded = [each.case.graded for each in runs]
     rates = [each.case.passed / each.case.graded for each in runs]
     spread = variance(rates) / len(rates) if len(rates) > 1 else 0.0
-    return max(len(rates), min(sum(graded), share * (1 - share) / spread)) if spread else sum(graded)
+    return (
+        max(len(rates), min(sum(graded), share * (1 - share) / spread)) if spread else sum(graded)
+    )
 
 
 def passes_mostly(runs: Iterable[CaseRun]) -> bool:
@@ -159,7 +199,9 @@ def passes_mostly(runs: Iterable[CaseRun]) -> bool:
 def _first_exception(runs: Sequence[CaseRun]) -> CaseRun:
     """Return the first run in which a trial is not like most of all."""
     usual = passes_mostly(runs)
-    return next(run for run in runs if (run.case.passed < run.case.graded if usual else run.case.passed))
+    return next(
+        run for run in runs if (run.case.passed < run.case.graded if usual else run.case.passed)
+    )
 
 
 def _trials(runs: Iterable[CaseRun]) -> tuple[int, int]:

@@ -1,10 +1,11 @@
 """What a comparison may claim about its metrics, and which cases it may call changed.
 
-A metric is worse or better when its whole interval is on one side of 0, and equivalent when it is within the
-margin. The interval at 1 − alpha decides all of these at once, because at most one of them can be wrong: J. J. Goeman,
-A. Solari and T. Stijnen (2010), Three-sided hypothesis testing, Statistics in Medicine 29. Over several metrics, the
-level is that of S. Holm (1979), A simple sequentially rejective multiple test procedure, in the form for related
-hypotheses of J. P. Shaffer (1986), Modified sequentially rejective multiple test procedures, JASA 81.
+A metric is worse or better when its whole interval is on one side of 0, and equivalent when it is
+within the margin. The interval at 1 − alpha decides all of these at once, because at most one of
+them can be wrong: J. J. Goeman, A. Solari and T. Stijnen (2010), Three-sided hypothesis testing,
+Statistics in Medicine 29. Over several metrics, the level is that of S. Holm (1979), A simple
+sequentially rejective multiple test procedure, in the form for related hypotheses of J. P. Shaffer
+(1986), Modified sequentially rejective multiple test procedures, JASA 81.
 """
 
 from __future__ import annotations
@@ -26,21 +27,28 @@ class Claim(Struct, frozen=True):
     effect: Effect
     verdict: MetricVerdict
     confidence: float
-    """Of the interval, so that the whole comparison keeps its alpha; the interval and the verdict always agree."""
+    """Of the interval, so that the whole comparison keeps its alpha; the interval and the verdict
+    always agree.
+    """
     low: float
     high: float
     """The interval on the scale of the analysis; `effect.natural` translates."""
 
 
 def claims(effects: Sequence[Effect], alpha: float) -> tuple[Claim, ...]:
-    """Return the verdict on each metric; with probability 1 − alpha or more, none of them is wrong."""
+    """Return the verdict on each metric.
+
+    With probability 1 − alpha or more, none of them is wrong.
+    """
     level = alpha / max(1, len(effects))
     settled = [False] * len(effects)
     levels = [level] * len(effects)
     while not all(settled):
         level = alpha / settled.count(False)
         levels = [old if done else level for old, done in zip(levels, settled, strict=True)]
-        now = [done or _is_settled(each, level) for each, done in zip(effects, settled, strict=True)]
+        now = [
+            done or _is_settled(each, level) for each, done in zip(effects, settled, strict=True)
+        ]
         if now == settled:
             break
         settled = now
@@ -50,7 +58,13 @@ def claims(effects: Sequence[Effect], alpha: float) -> tuple[Claim, ...]:
 def claim(effect: Effect, confidence: float) -> Claim:
     """Return what the interval of one metric says."""
     low, high = effect.interval(confidence)
-    return Claim(effect=effect, verdict=verdict_of(effect, low, high), confidence=confidence, low=low, high=high)
+    return Claim(
+        effect=effect,
+        verdict=verdict_of(effect, low, high),
+        confidence=confidence,
+        low=low,
+        high=high,
+    )
 
 
 def verdict_of(effect: Effect, low: float, high: float) -> MetricVerdict:
@@ -79,5 +93,8 @@ def discoveries(p_values: Sequence[float], rate: float) -> tuple[bool, ...]:
     """
     ranked = sorted(p_values)
     count = len(ranked)
-    last = max((rank for rank, p_value in enumerate(ranked, 1) if p_value <= rate * rank / count), default=0)
+    last = max(
+        (rank for rank, p_value in enumerate(ranked, 1) if p_value <= rate * rank / count),
+        default=0,
+    )
     return tuple(bool(last) and each <= ranked[last - 1] for each in p_values)

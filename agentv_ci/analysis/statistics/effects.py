@@ -1,11 +1,12 @@
 """The effect of a change on one metric, from pairs of the same case and trial on both sides.
 
-Cases of one cluster are alike, and so are trials of one case. The standard error therefore counts clusters, not
-trials: it is the cluster-robust one with the correction CR2, and the degrees of freedom are those of the same
-correction: R. M. Bell and D. F. McCaffrey (2002), Bias reduction in standard errors for linear regression with
-multi-stage samples, Survey Methodology 28. With clusters of one size, it is Student's t of the means of the clusters at
-clusters − 1. A quantile has no such formula; its standard error is from a bootstrap of whole clusters: A. C. Cameron,
-J. B. Gelbach and D. L. Miller (2008), Bootstrap-based improvements for inference with clustered errors, Review of
+Cases of one cluster are alike, and so are trials of one case. The standard error therefore counts
+clusters, not trials: it is the cluster-robust one with the correction CR2, and the degrees of
+freedom are those of the same correction: R. M. Bell and D. F. McCaffrey (2002), Bias reduction in
+standard errors for linear regression with multi-stage samples, Survey Methodology 28. With clusters
+of one size, it is Student's t of the means of the clusters at clusters − 1. A quantile has no such
+formula; its standard error is from a bootstrap of whole clusters: A. C. Cameron, J. B. Gelbach and
+D. L. Miller (2008), Bootstrap-based improvements for inference with clustered errors, Review of
 Economics and Statistics 90.
 """
 
@@ -23,7 +24,9 @@ from agentv_ci.analysis.statistics import sequence
 from agentv_ci.analysis.statistics.student import critical, two_sided_p
 
 Scale = Literal["difference", "ratio"]
-"""`difference`: head − base, for what has a fixed range. `ratio`: head / base, for costs, tokens and times."""
+"""`difference`: head − base, for what has a fixed range. `ratio`: head / base, for costs, tokens
+and times.
+"""
 LEAST_CLUSTERS = 2
 DRAWS = 1000
 """Of the bootstrap of a quantile."""
@@ -51,9 +54,13 @@ class Metric(Struct, frozen=True):
     scale: Scale = "difference"
     higher_is_better: bool = True
     margin: float | None = None
-    """The largest change that does not matter, above 0: a difference, or a share (0.1: 10%) on the scale `ratio`."""
+    """The largest change that does not matter, above 0: a difference, or a share (0.1: 10%) on the
+    scale `ratio`.
+    """
     quantile: float | None = None
-    """Compare this quantile over all trials (0.95: p95) instead of the mean; only on the scale `ratio`."""
+    """Compare this quantile over all trials (0.95: p95) instead of the mean; only on the scale
+    `ratio`.
+    """
     non_inferiority: bool = False
     """Whether all that is asked is that the head is not worse by the margin or more."""
 
@@ -62,7 +69,10 @@ class Metric(Struct, frozen=True):
         return math.log1p(change) if self.scale == "ratio" else change
 
     def change(self, pair: Pair) -> float | None:
-        """Return the change of a pair on the scale of the analysis; None: a ratio with a value of 0 or less."""
+        """Return the change of a pair on the scale of the analysis.
+
+        None: a ratio with a value of 0 or less.
+        """
         if self.scale == "difference":
             return pair.head - pair.base
         return math.log(pair.head / pair.base) if min(pair.base, pair.head) > 0 else None
@@ -71,8 +81,8 @@ class Metric(Struct, frozen=True):
 class Effect(Struct, frozen=True):
     """How much a metric changes, and how precisely that is known.
 
-    All values are on the scale of the analysis: differences, or natural logarithms of ratios; `natural` returns what
-    people read.
+    All values are on the scale of the analysis: differences, or natural logarithms of ratios;
+    `natural` returns what people read.
     """
 
     metric: Metric
@@ -88,9 +98,13 @@ class Effect(Struct, frozen=True):
     method: str
     """How it was computed, for people to read."""
     smallest: float | None = None
-    """The effect that the plan is made to find, when p-values and intervals hold at all looks at once."""
+    """The effect that the plan is made to find, when p-values and intervals hold at all looks at
+    once.
+    """
     unseen: float = 0.0
-    """The part of `error`² that one more pair than was seen adds; it falls with the square of the number of cases."""
+    """The part of `error`² that one more pair than was seen adds; it falls with the square of the
+    number of cases.
+    """
 
     @property
     def margin(self) -> float | None:
@@ -104,14 +118,24 @@ class Effect(Struct, frozen=True):
 
     @property
     def p_equivalent(self) -> float | None:
-        """The p-value against a change as large as the margin or larger; 1 unless the estimate is smaller."""
+        """The p-value against a change as large as the margin or larger.
+
+        1 unless the estimate is smaller.
+        """
         if self.margin is None:
             return None
-        return max(map(self.p_against, (-self.margin, self.margin))) if abs(self.estimate) < self.margin else 1.0
+        return (
+            max(map(self.p_against, (-self.margin, self.margin)))
+            if abs(self.estimate) < self.margin
+            else 1.0
+        )
 
     @property
     def p_not_worse(self) -> float | None:
-        """The p-value against a change for the worse as large as the margin; 1 unless the estimate is better."""
+        """The p-value against a change for the worse as large as the margin.
+
+        1 unless the estimate is better.
+        """
         if self.margin is None:
             return None
         limit = -self.margin if self.metric.higher_is_better else self.margin
@@ -129,10 +153,15 @@ class Effect(Struct, frozen=True):
         return max(p_value, self._least_p)
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return the interval of the change; a difference lies between −1 and 1, a ratio may have no bounds."""
+        """Return the interval of the change.
+
+        A difference lies between −1 and 1, a ratio may have no bounds.
+        """
         half = self._reach(1 - confidence) * self.error
         low, high = self.estimate - half, self.estimate + half
-        return (max(-1.0, low), min(1.0, high)) if self.metric.scale == "difference" else (low, high)
+        return (
+            (max(-1.0, low), min(1.0, high)) if self.metric.scale == "difference" else (low, high)
+        )
 
     def natural(self, value: float) -> float:
         """Return a value as people read it: a difference, or a relative change (0.08: 8% more)."""
@@ -158,13 +187,16 @@ class Effect(Struct, frozen=True):
         return self.smallest / self.error
 
 
-def effect(metric: Metric, pairs: Iterable[Pair], *, seed: int = 0, smallest: float | None = None) -> Effect | None:
+def effect(
+    metric: Metric, pairs: Iterable[Pair], *, seed: int = 0, smallest: float | None = None
+) -> Effect | None:
     """Return the effect on a metric; None with fewer than two clusters, which show no spread.
 
-    Each case weighs the same, whatever its number of trials; the order of pairs does not matter. `seed` is that of the
-    bootstrap of a quantile. With `smallest`, the effect that the plan is made to find (a difference, or a share), the
-    result holds at all looks at once: pass the pairs of all trials so far at each of them, and the same value. Raises
-    ValueError unless it is above 0: no interval of any size would ever be decided.
+    Each case weighs the same, whatever its number of trials; the order of pairs does not matter.
+    `seed` is that of the bootstrap of a quantile. With `smallest`, the effect that the plan is made
+    to find (a difference, or a share), the result holds at all looks at once: pass the pairs of all
+    trials so far at each of them, and the same value. Raises ValueError unless it is above 0: no
+    interval of any size would ever be decided.
     """
     if smallest is not None and smallest <= 0:
         raise ValueError(f"an effect of {smallest:g} cannot be found")
@@ -197,9 +229,12 @@ def _by_cluster(pairs: Sequence[Pair]) -> Mapping[str, _Cases]:
 
 def _of_mean(metric: Metric, clusters: Mapping[str, _Cases]) -> Effect:
     changes = [
-        [[metric.change(each) or 0.0 for each in case] for case in cases.values()] for cases in clusters.values()
+        [[metric.change(each) or 0.0 for each in case] for case in cases.values()]
+        for cases in clusters.values()
     ]
-    estimate, variance, degrees = _mean([[math.fsum(case) / len(case) for case in cluster] for cluster in changes])
+    estimate, variance, degrees = _mean(
+        [[math.fsum(case) / len(case) for case in cluster] for cluster in changes]
+    )
     cases = [case for cluster in changes for case in cluster]
     unseen = _unseen(metric, cases, len(clusters))
     return Effect(
@@ -225,7 +260,9 @@ def _mean(clusters: Sequence[Sequence[float]]) -> tuple[float, float, float]:
     mean = math.fsum(math.fsum(each) for each in clusters) / total
     shares = [len(each) / total for each in clusters]
     residuals = [math.fsum(value - mean for value in each) / total for each in clusters]
-    variance = math.fsum(residual**2 / (1 - share) for residual, share in zip(residuals, shares, strict=True))
+    variance = math.fsum(
+        residual**2 / (1 - share) for residual, share in zip(residuals, shares, strict=True)
+    )
     crossed = [share**2 / (1 - share) for share in shares]
     off_diagonal = math.fsum(crossed) ** 2 - math.fsum(each**2 for each in crossed)
     degrees = 1 / (math.fsum(share**2 for share in shares) + off_diagonal)
@@ -240,7 +277,9 @@ def _unseen(metric: Metric, cases: Sequence[Sequence[float]], clusters: int) -> 
     is pass or fail, the largest change is 1, also before the first is seen.
     """
     largest = max(abs(change) for case in cases for change in case)
-    if metric.scale == "difference" and all(change in (-1, 0, 1) for case in cases for change in case):
+    if metric.scale == "difference" and all(
+        change in (-1, 0, 1) for case in cases for change in case
+    ):
         largest = 1.0
     trials = math.fsum(1 / len(case) for case in cases)
     return largest**2 * trials / len(cases) ** 3 * clusters / (clusters - 1)
@@ -254,7 +293,9 @@ def _of_quantile(metric: Metric, share: float, clusters: Mapping[str, _Cases], s
     return Effect(
         metric=metric,
         estimate=_log_ratio(samples, share),
-        error=max(math.sqrt(math.fsum((each - mean) ** 2 for each in drawn) / (DRAWS - 1)), LEAST_ERROR),
+        error=max(
+            math.sqrt(math.fsum((each - mean) ** 2 for each in drawn) / (DRAWS - 1)), LEAST_ERROR
+        ),
         degrees=len(clusters) - 1,
         clusters=len(clusters),
         cases=sum(map(len, clusters.values())),
@@ -265,7 +306,10 @@ def _of_quantile(metric: Metric, share: float, clusters: Mapping[str, _Cases], s
 
 def _log_ratio(samples: Iterable[Sequence[Pair]], share: float) -> float:
     pairs = [each for sample in samples for each in sample]
-    base, head = (quantile(values, share) for values in ([each.base for each in pairs], [each.head for each in pairs]))
+    base, head = (
+        quantile(values, share)
+        for values in ([each.base for each in pairs], [each.head for each in pairs])
+    )
     return math.log(head / base)
 
 

@@ -1,10 +1,11 @@
 """Exact one-sided tests of whether trials pass less often than before.
 
-If a case is as good on both sides, chance spreads its passes over the trials of both. That gives the hypergeometric
-distribution of one case: R. A. Fisher (1935), The logic of inductive inference, Journal of the Royal Statistical
-Society 98. The passes of all cases together are a sum of such numbers: W. G. Cochran (1954), Some methods for
-strengthening the common χ² tests, Biometrics 10; N. Mantel and W. Haenszel (1959), Journal of the National Cancer
-Institute 22; in its exact form C. R. Mehta, N. R. Patel and R. Gray (1985), JASA 80.
+If a case is as good on both sides, chance spreads its passes over the trials of both. That gives
+the hypergeometric distribution of one case: R. A. Fisher (1935), The logic of inductive inference,
+Journal of the Royal Statistical Society 98. The passes of all cases together are a sum of such
+numbers: W. G. Cochran (1954), Some methods for strengthening the common χ² tests, Biometrics 10; N.
+Mantel and W. Haenszel (1959), Journal of the National Cancer Institute 22; in its exact form C. R.
+Mehta, N. R. Patel and R. Gray (1985), JASA 80.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import NamedTuple
 NEGLIGIBLE = 1e-18
 """A probability that no sum of them shows."""
 EXACT_UP_TO = 400.0
-"""The largest variance of the passes of all cases whose distribution is computed; beyond it, it is close to normal."""
+"""The largest variance of the passes of all cases whose distribution is computed; beyond it, it is
+close to normal.
+"""
 
 
 class Margins(NamedTuple):
@@ -74,7 +77,9 @@ def cochran_mantel_haenszel(cases: Sequence[Trials]) -> float:
     passed = sum(case.head_passed for case in uncertain)
     variance = math.fsum(_variance(case.margins) for case in uncertain)
     if variance > EXACT_UP_TO:
-        mean = math.fsum(case.head * case.margins.passed / (case.base + case.head) for case in uncertain)
+        mean = math.fsum(
+            case.head * case.margins.passed / (case.base + case.head) for case in uncertain
+        )
         return NormalDist(mean, math.sqrt(variance)).cdf(passed + 0.5)
     fewest, chances = 0, [1.0]
     for case in uncertain:
@@ -117,7 +122,10 @@ def _variance(margins: Margins) -> float:
 
 
 def _convolved(chances: Sequence[float], more: Sequence[float]) -> list[float]:
-    """Return the distribution of a sum; the largest values that are practically impossible are left out."""
+    """Return the distribution of a sum.
+
+    The largest values that are practically impossible are left out.
+    """
     found = [0.0] * (len(chances) + len(more) - 1)
     for number, chance in enumerate(more):
         for place, other in enumerate(chances, number):

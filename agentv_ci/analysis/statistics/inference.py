@@ -1,10 +1,11 @@
 """Infer pass rates from few trials, and whether a change is more than chance.
 
-Sources: E. B. Wilson (1927), Probable inference, JASA 22, for the interval of a rate; R. G. Newcombe (1998), Improved
-confidence intervals for the difference between binomial proportions based on paired data, Statistics in Medicine 17,
-method 10, and Interval estimation for the difference between independent proportions, ibid., method 10;
-Q. McNemar (1947), Psychometrika 12, in its exact form; F. Wilcoxon (1945), Biometrics Bulletin 1; M. Chen et al.
-(2021), Evaluating large language models trained on code, for pass@k; S. Yao et al. (2024), τ-bench, for pass^k.
+Sources: E. B. Wilson (1927), Probable inference, JASA 22, for the interval of a rate; R. G.
+Newcombe (1998), Improved confidence intervals for the difference between binomial proportions based
+on paired data, Statistics in Medicine 17, method 10, and Interval estimation for the difference
+between independent proportions, ibid., method 10; Q. McNemar (1947), Psychometrika 12, in its exact
+form; F. Wilcoxon (1945), Biometrics Bulletin 1; M. Chen et al. (2021), Evaluating large language
+models trained on code, for pass@k; S. Yao et al. (2024), τ-bench, for pass^k.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from agentv_ci.contracts.results import PRECISION
 
 NEGLIGIBLE = 1e-18
 EXACT_UP_TO = 60
-"""Most differences for which Wilcoxon's exact distribution is used; with more, it is close to normal."""
+"""Most differences for which Wilcoxon's exact distribution is used; with more, it is close to
+normal.
+"""
 
 
 def quantile(confidence: float) -> float:
@@ -48,7 +51,9 @@ def change_interval(
 
     `paired`: the n-th trials of both sides belong together, so that variation they share does not widen the interval.
     """
-    (low_0, high_0), (low_1, high_1) = (rate_interval(sum(each), len(each), confidence) for each in (base, head))
+    (low_0, high_0), (low_1, high_1) = (
+        rate_interval(sum(each), len(each), confidence) for each in (base, head)
+    )
     rate_0, rate_1 = sum(base) / len(base), sum(head) / len(head)
     phi = _correlation(base, head) if paired else 0.0
 
@@ -112,7 +117,10 @@ def mcnemar(worse: int, better: int) -> float:
 
 
 def smallest_loss(better: int, most: int, alpha: float) -> int | None:
-    """Return how many cases must become worse, while `better` improve, for p ≤ alpha; None: more than `most`."""
+    """Return how many cases must become worse, while `better` improve, for p ≤ alpha.
+
+    None: more than `most`.
+    """
     candidates = range(better + 1, most + 1)
     place = bisect_left(candidates, True, key=lambda worse: mcnemar(worse, better) <= alpha)
     return candidates[place] if place < len(candidates) else None
@@ -157,7 +165,9 @@ def _normal_tail(ranks: Sequence[int], least: int) -> float:
     return NormalDist().cdf((least + 1 - mean) / deviation)
 
 
-def detectable_mean_drop(differences: Sequence[float], confidence: float, power: float) -> float | None:
+def detectable_mean_drop(
+    differences: Sequence[float], confidence: float, power: float
+) -> float | None:
     """Return the smallest drop of the mean that a sample with this spread detects with this power."""
     if len(differences) < 2:
         return None

@@ -1,16 +1,19 @@
 """Bounds that hold at all looks at once: however often one looks, and whenever one stops.
 
-An e-process is the fortune of a bet against "the change is this large". If it is, the fortune ever grows 1 / alpha
-times with a probability of at most alpha (J. Ville, 1939), so a change may be excluded as soon as that happens. The
-changes that are not excluded are a confidence sequence. The bet is a mixture: most of it on the effect that the plan is
-made to find, up or down, the rest spread over all effects, so that smaller and larger ones are found, too. H. Robbins
-(1970), Statistical methods related to the law of the iterated logarithm, Annals of Mathematical Statistics 41, for such
-mixtures; I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy and A. Ramdas (2024), Time-uniform central limit theory
-and asymptotic confidence sequences, Annals of Statistics 52, for their use with estimated errors.
+An e-process is the fortune of a bet against "the change is this large". If it is, the fortune ever
+grows 1 / alpha times with a probability of at most alpha (J. Ville, 1939), so a change may be
+excluded as soon as that happens. The changes that are not excluded are a confidence sequence. The
+bet is a mixture: most of it on the effect that the plan is made to find, up or down, the rest
+spread over all effects, so that smaller and larger ones are found, too. H. Robbins (1970),
+Statistical methods related to the law of the iterated logarithm, Annals of Mathematical Statistics
+41, for such mixtures; I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy and A. Ramdas (2024),
+Time-uniform central limit theory and asymptotic confidence sequences, Annals of Statistics 52, for
+their use with estimated errors.
 
-The estimates of looks at growing samples behave like a Brownian motion whose time is the information, 1 / error²:
-D. O. Scharfstein, A. A. Tsiatis and J. M. Robins (1997), Semiparametric efficiency and its implication on the design
-and analysis of group-sequential studies, JASA 92. So a look may follow any number of further trials or cases.
+The estimates of looks at growing samples behave like a Brownian motion whose time is the
+information, 1 / error²: D. O. Scharfstein, A. A. Tsiatis and J. M. Robins (1997), Semiparametric
+efficiency and its implication on the design and analysis of group-sequential studies, JASA 92. So a
+look may follow any number of further trials or cases.
 """
 
 from __future__ import annotations

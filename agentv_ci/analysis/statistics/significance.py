@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from agentv_ci.analysis.statistics.inference import detectable_mean_drop, mcnemar, smallest_loss, wilcoxon
+from agentv_ci.analysis.statistics.inference import (
+    detectable_mean_drop,
+    mcnemar,
+    smallest_loss,
+    wilcoxon,
+)
 from agentv_ci.contracts.comparison import Figure
 from agentv_ci.contracts.results import PRECISION
 

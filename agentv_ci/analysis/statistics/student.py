@@ -1,7 +1,8 @@
 """Student's t distribution, for any positive number of degrees of freedom.
 
-The tail is a regularized incomplete beta function, computed by its continued fraction: W. J. Lentz (1976), Generating
-Bessel functions in Mie scattering calculations using continued fractions, Applied Optics 15; DLMF 8.17.22.
+The tail is a regularized incomplete beta function, computed by its continued fraction: W. J. Lentz
+(1976), Generating Bessel functions in Mie scattering calculations using continued fractions,
+Applied Optics 15; DLMF 8.17.22.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     # The fraction converges quickly only below the mean of the distribution.
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(1 - x, b, a)
-    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    scale = (
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
     return math.exp(scale) / (a * _continued_fraction(x, a, b))
 
 

@@ -24,10 +24,22 @@ CHUNKS_A_PROCESS = 4
 
 
 def check_files(
-    discovered: Sequence[DiscoveredFile], *, targets: str | None, cwd: Path, jobs: int, today: date | None
+    discovered: Sequence[DiscoveredFile],
+    *,
+    targets: str | None,
+    cwd: Path,
+    jobs: int,
+    today: date | None,
 ) -> Sequence[FileDiagnostics | None]:
-    """Return the diagnostics of at least one file, checked in up to `jobs` processes; None: not a document."""
-    processes = min(jobs, len(discovered), _size_bytes(discovered) // WORTH_A_PROCESS_BYTES + 1) if jobs > 1 else 1
+    """Return the diagnostics of at least one file, checked in up to `jobs` processes.
+
+    None: not a document.
+    """
+    processes = (
+        min(jobs, len(discovered), _size_bytes(discovered) // WORTH_A_PROCESS_BYTES + 1)
+        if jobs > 1
+        else 1
+    )
     if processes == 1:
         return _check(discovered, targets, cwd, today)
     return _check_in_processes(discovered, targets, cwd, today, processes)
@@ -51,7 +63,11 @@ def _check(
 
 
 def _check_in_processes(
-    discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, today: date | None, processes: int
+    discovered: Sequence[DiscoveredFile],
+    targets: str | None,
+    cwd: Path,
+    today: date | None,
+    processes: int,
 ) -> list[FileDiagnostics | None]:
     # Only large sets of files need it.
     from concurrent.futures import ProcessPoolExecutor
@@ -62,7 +78,9 @@ def _check_in_processes(
         contract.model_rebuild()
     size = -(-len(discovered) // (processes * CHUNKS_A_PROCESS))
     chunks = [discovered[start : start + size] for start in range(0, len(discovered), size)]
-    pool = ProcessPoolExecutor(processes, get_context(start_method()), initializer=_leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(
+        processes, get_context(start_method()), initializer=_leave_interrupts_to_the_parent
+    )
     try:
         parts = pool.map(_check, chunks, *([each] * len(chunks) for each in (targets, cwd, today)))
         return [each for part in parts for each in part]

@@ -27,7 +27,10 @@ class CommitTrees(AbstractContextManager["CommitTrees"]):
         """Tree → its repository."""
 
     def at(self, root: Path, ref: str) -> Path:
-        """Return the tree of a branch, a tag or a commit; raises UsageError if it cannot be checked out."""
+        """Return the tree of a branch, a tag or a commit.
+
+        Raises UsageError if it cannot be checked out.
+        """
         commit = commit_of(root, ref)
         if commit is None:
             raise UsageError(f"'{root}' has no '{ref}'")
@@ -41,7 +44,10 @@ class CommitTrees(AbstractContextManager["CommitTrees"]):
         return tree
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Remove all trees."""
         for tree, root in self._trees.items():

@@ -31,12 +31,23 @@ from agentv_ci.contracts.source import Source, locate, relative
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.load.discover import NO_EVALS_HINT, YAML_SUFFIXES, DiscoveredFile, discover, find_dotenv, find_root
+from agentv_ci.load.discover import (
+    NO_EVALS_HINT,
+    YAML_SUFFIXES,
+    DiscoveredFile,
+    discover,
+    find_dotenv,
+    find_root,
+)
 from agentv_ci.load.document import in_memory, load
 from agentv_ci.load.plan import load_plan
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.command_output import Estimate, PlanDiff, PlannedCases  # a run needs none
+    from agentv_ci.contracts.command_output import (
+        Estimate,
+        PlanDiff,
+        PlannedCases,
+    )  # a run needs none
 
 
 class Selection(Struct, frozen=True):
@@ -59,7 +70,9 @@ class Selection(Struct, frozen=True):
         """The targets of all cases, each once, or none; raises UsageError."""
         names = tuple(dict.fromkeys(self.target_names))
         if "default" in names and len(names) > 1:
-            raise UsageError("--target default means the targets of the documents, and cannot be combined with others")
+            raise UsageError(
+                "--target default means the targets of the documents, and cannot be combined with others"
+            )
         return () if names == ("default",) else names
 
     def sources(self, cwd: Path) -> tuple[Source, ...]:
@@ -67,7 +80,9 @@ class Selection(Struct, frozen=True):
         names = (cwd / f"document-{number}.yaml" for number in count(1))
         free = (each for each in names if not os.path.lexists(each))
         root = find_root(cwd / "document", cwd)
-        return tuple(in_memory(each, path, root) for each, path in zip(self.documents, free, strict=False))
+        return tuple(
+            in_memory(each, path, root) for each, path in zip(self.documents, free, strict=False)
+        )
 
 
 class Origin(Struct, frozen=True):
@@ -99,7 +114,9 @@ def places_of_targets(origin: Origin, names: Collection[str]) -> dict[str, tuple
         if path.suffix not in YAML_SUFFIXES or len(places) == len(names):
             continue
         source = load(path, origin.root, named=True)
-        for index, each in enumerate(objects_at(source.data, "targets") if source.kind == "targets" else ()):
+        for index, each in enumerate(
+            objects_at(source.data, "targets") if source.kind == "targets" else ()
+        ):
             name = text_at(each, "name")
             if name is not None and name in names and name not in places:
                 line = locate(source.mark, ("targets", index)).start[0] + 1
@@ -149,7 +166,10 @@ def write_plan(
 
 
 def plan_document(plan: Plan, scratch: BinaryIO) -> PlanDocument:
-    """Return the text of a plan in memory; it is in `scratch` until it is copied. Raises OSError."""
+    """Return the text of a plan in memory; it is in `scratch` until it is copied.
+
+    Raises OSError.
+    """
     writer = PlanWriter(schema_id("plan-v1"), scratch)
     writer.add(plan.cases, lambda _: None)
     return writer.end(plan)
@@ -158,7 +178,9 @@ def plan_document(plan: Plan, scratch: BinaryIO) -> PlanDocument:
 def _is_plan(files: Sequence[DiscoveredFile], selection: Selection) -> bool:
     named = [each.path for each in files if each.path.suffix == ".json" and each.named]
     if named and len(files) + len(selection.documents) > 1:
-        raise UsageError(f"'{named[0]}' is a plan, which cannot be combined with other paths or documents")
+        raise UsageError(
+            f"'{named[0]}' is a plan, which cannot be combined with other paths or documents"
+        )
     return len(files) == 1 and files[0].path.suffix == ".json"
 
 
@@ -206,7 +228,11 @@ class _Reading:
         _require_matches(self._selection.only, self._ids, self._templates)
         left_out = self.compilation.left_out
         if not cases:
-            hint = "'only' on another case of the file leaves it out" if left_out else self._tags_meant()
+            hint = (
+                "'only' on another case of the file leaves it out"
+                if left_out
+                else self._tags_meant()
+            )
             raise NothingToRun(f"no case matches {self._selection.only}", hint)
         if len(self._roots) > 1:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
@@ -218,11 +244,18 @@ class _Reading:
     def _tags_meant(self) -> str | None:
         """Return which tags those that no case has may mean."""
         unknown = [each for each in self._selection.only.tags if each not in self._tags]
-        meant = [f"'{each}'{close}" for each in unknown if (close := did_you_mean(each, sorted(self._tags)))]
+        meant = [
+            f"'{each}'{close}"
+            for each in unknown
+            if (close := did_you_mean(each, sorted(self._tags)))
+        ]
         return f"no case has the tag {listed(meant)}" if meant else None
 
     def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
-        """Yield eval documents up to the first invalid one; then check the rest and raise all errors."""
+        """Yield eval documents up to the first invalid one.
+
+        Then check the rest and raise all errors.
+        """
         untargeted: UsageError | None = None
         evals = failed = 0
         for each in self._files:
@@ -242,7 +275,9 @@ class _Reading:
         if failed:
             raise InvalidInput(self._diagnostics())
         if not evals:
-            raise NothingToRun(f"no eval document in {listed(self._selection.patterns)}", NO_EVALS_HINT)
+            raise NothingToRun(
+                f"no eval document in {listed(self._selection.patterns)}", NO_EVALS_HINT
+            )
         if untargeted is not None:
             raise untargeted
 
@@ -253,7 +288,11 @@ class _Reading:
             if self._selection.only.eval_ids:
                 for case in document.evalcases:
                     (self._templates if case.is_template else self._ids).add(case.id)
-            self._read += (source.resolve(case.cases_from.file) for case in document.evalcases if case.cases_from)
+            self._read += (
+                source.resolve(case.cases_from.file)
+                for case in document.evalcases
+                if case.cases_from
+            )
         self._roots[source.root] = None
         self._read.append(source.path)
         if (folder := source.path.parent) not in self._folders:
@@ -272,9 +311,13 @@ class _Reading:
         return tuple(self._beside | self._own)
 
 
-def _require_matches(only: CaseFilter, known: Collection[str], templates: Collection[str] = ()) -> None:
+def _require_matches(
+    only: CaseFilter, known: Collection[str], templates: Collection[str] = ()
+) -> None:
     """Raise NothingToRun with the options `--eval-id` that select no case, and what they may mean."""
-    unmatched = [each for each in only.eval_ids if not any(matches_id(case_id, [each]) for case_id in known)]
+    unmatched = [
+        each for each in only.eval_ids if not any(matches_id(case_id, [each]) for case_id in known)
+    ]
     if unmatched:
         named = listed(f"{each}{did_you_mean(each, sorted(known))}" for each in unmatched)
         made = (
@@ -302,12 +345,16 @@ def _missing_target(checked: CheckedDocument, context: DocumentContext) -> Usage
         return None
     named = listed(f"'{each}'{did_you_mean(each, names)}" for each in unknown)
     what = "target" if len(unknown) == 1 else "targets"
-    return UsageError(f"unknown {what} {named}; {context.targets.source.path} defines {listed(names)}")
+    return UsageError(
+        f"unknown {what} {named}; {context.targets.source.path} defines {listed(names)}"
+    )
 
 
 def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
     if selection.overriding or selection.targets is not None:
-        raise UsageError("--target and --targets cannot be combined with a plan; set them when compiling it")
+        raise UsageError(
+            "--target and --targets cannot be combined with a plan; set them when compiling it"
+        )
     plan = read_plan(path)
     if selection.only:
         _require_matches(selection.only, {case.id for case in plan.cases})
@@ -322,7 +369,10 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
 
 
 def only_changed(compiled: CompiledPlan, old: Path) -> CompiledPlan:
-    """Return the plan with only the cases that are not in an older plan; raises what `read_plan` raises."""
+    """Return the plan with only the cases that are not in an older plan.
+
+    Raises what `read_plan` raises.
+    """
     known = {case.digest for case in heads_of(read_plan(old))}
     plan = narrowed(compiled.plan, lambda case: case.digest not in known)
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
@@ -351,8 +401,13 @@ def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
         raise UsageError("the run is too large to estimate") from error
 
 
-def planned_cases(plan: Plan, left: Callable[[PlanCase], int] = lambda case: case.trials) -> PlannedCases:
-    """Return what a run of a plan would ask; `left` returns how many trials of a case are not finished."""
+def planned_cases(
+    plan: Plan, left: Callable[[PlanCase], int] = lambda case: case.trials
+) -> PlannedCases:
+    """Return what a run of a plan would ask.
+
+    `left` returns how many trials of a case are not finished.
+    """
     from agentv_ci.contracts.command_output import PlannedCase, PlannedCases
 
     cases = (

@@ -51,7 +51,10 @@ class Documents:
         today: date | None = None,
         cases: Iterable[CaseKey] = (),
     ) -> None:
-        """`is_selected` returns whether a case will run; `cases` are known cases, which need not be looked for."""
+        """`is_selected` returns whether a case will run.
+
+        `cases` are known cases, which need not be looked for.
+        """
         self._cwd = cwd
         self._is_selected = is_selected
         self._today = today
@@ -72,7 +75,9 @@ class Documents:
         """Return a document with its diagnostics; targets and configs are cached."""
         if (known := self._checked.get((path, named))) is not None:
             return known
-        return self._validated(self._given.get(path) or load(path, self.root(path), named=named), named=named)
+        return self._validated(
+            self._given.get(path) or load(path, self.root(path), named=named), named=named
+        )
 
     def _validated(self, source: Source, *, named: bool) -> CheckedDocument:
         if source.kind in NEED_TARGETS:
@@ -101,11 +106,20 @@ class Documents:
             source = load(file.path, root, named=False)
             for case in objects_at(source.data, "evalcases") if source.kind == "eval" else ():
                 case_id = text_at(case, "id") or ""
-                for name in [each.name for each in self.context(file.path).target_list] or [ANY_TARGET]:
-                    yield relative(file.path, root), ids_of_rows(case_id) if is_template(case) else case_id, name
+                for name in [each.name for each in self.context(file.path).target_list] or [
+                    ANY_TARGET
+                ]:
+                    yield (
+                        relative(file.path, root),
+                        ids_of_rows(case_id) if is_template(case) else case_id,
+                        name,
+                    )
 
     def diagnostics(self, file: DiscoveredFile) -> FileDiagnostics | None:
-        """Return the diagnostics of a file; None for a YAML file that is not a document of agentv-ci."""
+        """Return the diagnostics of a file.
+
+        None for a YAML file that is not a document of agentv-ci.
+        """
         checked = self.check(file.path, named=file.named)
         kind = checked.source.kind
         if kind is None and not checked.diagnostics:
@@ -115,7 +129,11 @@ class Documents:
             return checked_file
         context = self.context_of(checked.source)
         wrong = (other for other in context.others if other.diagnostics)
-        return replace(checked_file, without_targets=context.targets is None, beside=tuple(map(_checked_file, wrong)))
+        return replace(
+            checked_file,
+            without_targets=context.targets is None,
+            beside=tuple(map(_checked_file, wrong)),
+        )
 
     def root(self, path: Path) -> Path:
         """Return the repository of a file."""
@@ -143,7 +161,10 @@ class Documents:
         return self._contexts[folder]
 
     def context_of(self, source: Source) -> DocumentContext:
-        """Return the context of a document; that of an experiment is that of its first eval file."""
+        """Return the context of a document.
+
+        That of an experiment is that of its first eval file.
+        """
         first = text_at(source.data, "evals", 0) if source.kind == "experiment" else None
         if not first:
             return self.context(source.path)
@@ -161,7 +182,9 @@ class Documents:
         if not self._more_targets:
             return checked
         if checked is None:
-            nowhere = Source(path.with_name("targets"), self.root(path), "targets", {}, lambda: NOWHERE)
+            nowhere = Source(
+                path.with_name("targets"), self.root(path), "targets", {}, lambda: NOWHERE
+            )
             return CheckedDocument(nowhere, TargetsDocument(targets=self._more_targets), ())
         document = checked.document
         if not isinstance(document, TargetsDocument):
@@ -170,7 +193,10 @@ class Documents:
         return replace(checked, document=document.model_copy(update={"targets": both}))
 
     def _configs(self, path: Path) -> tuple[CheckedDocument, ...]:
-        configs = (self._beside(config, "config", named=True) for config in find_configs(path, self.root(path)))
+        configs = (
+            self._beside(config, "config", named=True)
+            for config in find_configs(path, self.root(path))
+        )
         return tuple(config for config in configs if config is not None)
 
     def _targets_at(self, path: Path) -> CheckedDocument | None:
@@ -178,7 +204,11 @@ class Documents:
         checked = self._beside(path, "targets", named=named)
         if named and (checked is None or not checked.source.readable):
             source = load(path, self.root(path), named=True)
-            reason = source.diagnostics[0].message if source.diagnostics else f"its kind is '{source.kind}'"
+            reason = (
+                source.diagnostics[0].message
+                if source.diagnostics
+                else f"its kind is '{source.kind}'"
+            )
             raise UsageError(f"'{path}' is not a targets file: {reason}")
         return checked
 
@@ -194,7 +224,9 @@ class Documents:
 
 def _checked_file(checked: CheckedDocument) -> FileDiagnostics:
     source = checked.source
-    return FileDiagnostics(source.path, source.root, source.kind, checked.diagnostics, without_targets=False)
+    return FileDiagnostics(
+        source.path, source.root, source.kind, checked.diagnostics, without_targets=False
+    )
 
 
 def require_valid(documents: Sequence[CheckedDocument]) -> None:

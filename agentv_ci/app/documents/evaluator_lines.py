@@ -21,8 +21,8 @@ MAX_SUITES = 9
 class EvaluatorLines:
     """Finds the lines of evaluators in eval files, reading each file once.
 
-    Rows and the record of the run are untrusted: only a few files are read, only those of a moderate size inside the
-    workspace; without a workspace none.
+    Rows and the record of the run are untrusted: only a few files are read, only those of a
+    moderate size inside the workspace; without a workspace none.
     """
 
     def __init__(self, root: Path, workspace: Path | None, most: float = MAX_SUITES) -> None:
@@ -36,10 +36,17 @@ class EvaluatorLines:
         """Return the line of an evaluator defined in a case or in its template, or None."""
         place = self._place(suite, case)
         pointer = _in_case(*place, evaluator) if place is not None else None
-        return locate(place[0].mark, pointer).start[0] + 1 if place is not None and pointer is not None else None
+        return (
+            locate(place[0].mark, pointer).start[0] + 1
+            if place is not None and pointer is not None
+            else None
+        )
 
     def setting(self, suite: str, case: str | None, *names: str) -> int | None:
-        """Return the line of a setting of a case, or else of its eval file; None if neither has it."""
+        """Return the line of a setting of a case, or else of its eval file.
+
+        None if neither has it.
+        """
         if not self._may_load(suite):
             return None
         source, _ = self._suite(suite)
@@ -48,7 +55,9 @@ class EvaluatorLines:
         if place is not None:
             folders = [("evalcases", place[1]), ("evalcases", place[1], "execution"), *folders]
         for pointer in ((*folder, *names) for folder in folders):
-            if (mark := locate(source.mark, pointer, key=True)) != locate(source.mark, pointer[:-1]):
+            if (mark := locate(source.mark, pointer, key=True)) != locate(
+                source.mark, pointer[:-1]
+            ):
                 return mark.start[0] + 1
         return None
 
@@ -64,18 +73,24 @@ class EvaluatorLines:
         if not self._may_load(suite):
             return None
         source, cases = self._suite(suite)
-        templates = (index for known, index in cases.items() if "{{" in known and _is_filled(known, case))
+        templates = (
+            index for known, index in cases.items() if "{{" in known and _is_filled(known, case)
+        )
         index = cases.get(case, cases.get(case[: -ID_DIGITS - 1]))
         index = index if index is not None else next(templates, None)
         return None if index is None else (source, index)
 
     def _may_load(self, suite: str) -> bool:
-        return suite in self._suites or (len(self._suites) < self._most and self._may_read(self._root / suite))
+        return suite in self._suites or (
+            len(self._suites) < self._most and self._may_read(self._root / suite)
+        )
 
     def _may_read(self, path: Path) -> bool:
         try:
             actual = path.resolve(strict=True)
-            is_inside = self._workspace is not None and actual.is_relative_to(self._workspace.resolve())
+            is_inside = self._workspace is not None and actual.is_relative_to(
+                self._workspace.resolve()
+            )
             return is_inside and actual.is_file() and actual.stat().st_size <= MAX_SUITE_BYTES
         except (OSError, ValueError):
             return False
@@ -85,7 +100,11 @@ class EvaluatorLines:
             source = load(self._root / path, self._root, named=True)
             listed = value_at(source.data, "evalcases")
             cases = enumerate(listed if isinstance(listed, list) else ())
-            indexes = {case_id: index for index, case in cases if (case_id := text_at(case, "id")) is not None}
+            indexes = {
+                case_id: index
+                for index, case in cases
+                if (case_id := text_at(case, "id")) is not None
+            }
             self._suites[path] = source, indexes
         return self._suites[path]
 
@@ -113,7 +132,11 @@ def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:
         if evaluator in names:
             return (*pointer, names.index(evaluator))
     rubrics: Pointer = ("evalcases", index, "rubrics")
-    return rubrics if evaluator == RUBRICS_NAME and value_at(source.data, *rubrics) is not None else None
+    return (
+        rubrics
+        if evaluator == RUBRICS_NAME and value_at(source.data, *rubrics) is not None
+        else None
+    )
 
 
 def _items(source: Source, pointer: Pointer) -> list[JsonValue]:

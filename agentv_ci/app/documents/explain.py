@@ -45,7 +45,9 @@ def explain(rule_id: str) -> RuleExplanation:
 
 def _section(page: str, rule_id: str) -> str:
     """Return the text below the heading of a rule."""
-    found = re.search(rf"^(#+) {rule_id} .*\n(?P<text>(?:(?!\1 |## ).*\n?)*)", _page(page), re.MULTILINE)
+    found = re.search(
+        rf"^(#+) {rule_id} .*\n(?P<text>(?:(?!\1 |## ).*\n?)*)", _page(page), re.MULTILINE
+    )
     return found["text"].strip() if found is not None else ""
 
 

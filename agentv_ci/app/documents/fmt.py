@@ -47,7 +47,10 @@ class FormattedFile(Struct, frozen=True):
 
 
 def format_paths(patterns: Sequence[str], *, cwd: Path) -> Iterator[FormattedFile]:
-    """Yield every document that matches `patterns`; raises UsageError for a path that does not exist."""
+    """Yield every document that matches `patterns`.
+
+    Raises UsageError for a path that does not exist.
+    """
     for each in discover(patterns, cwd):
         source = load(each.path, find_root(each.path, cwd), named=each.named)
         errors = tuple(found for found in source.diagnostics if found.severity == "error")
@@ -78,7 +81,9 @@ def _formatted(source: Source, kind: Kind) -> FormattedFile:
     except CannotBeLaidOut as error:
         place = Mark((error.line, 0), (error.line, 0), None)
     message = "the document cannot be formatted without changing its data"
-    return FormattedFile(source.path, text, text, (diagnostic_at(place, "AV101", message, source.path),))
+    return FormattedFile(
+        source.path, text, text, (diagnostic_at(place, "AV101", message, source.path),)
+    )
 
 
 def _is_valid(kind: Kind, data: JsonValue) -> bool:

@@ -54,30 +54,45 @@ class Written:
 
 
 def imported(wish: ImportWish, *, cwd: Path) -> Written:
-    """Write what files of other tools become; raises UsageError when one cannot be read, or before overwriting any."""
+    """Write what files of other tools become.
+
+    Raises UsageError when one cannot be read, or before overwriting any.
+    """
     out = normal(cwd / wish.out)
     sources = [_source(each.path, wish.kind, cwd) for each in discover(wish.paths, cwd)]
     named = [(kind, source) for kind, source in sources if kind is not None]
     if unknown := [source.path.name for kind, source in sources if kind is None]:
-        raise UsageError(f"cannot tell which tool {listed(unknown)} is from", hint=f"add --from {'|'.join(KINDS)}")
+        raise UsageError(
+            f"cannot tell which tool {listed(unknown)} is from",
+            hint=f"add --from {'|'.join(KINDS)}",
+        )
     if not named:
         raise UsageError("no file to import")
     root = find_root(out / "x", cwd)
     files = converted(
-        named, reads=_Reads(cwd, [source.path for _, source in named]), out=out, root=root, columns=wish.columns
+        named,
+        reads=_Reads(cwd, [source.path for _, source in named]),
+        out=out,
+        root=root,
+        columns=wish.columns,
     )
     there = [name for name in (*files.texts, REPORT, CONFIG) if (out / name).exists()]
     if there and not wish.overwrite:
         raise UsageError(
-            f"'{out / there[0]}' exists" + (f", and {counted(len(there) - 1, 'more file')}" if len(there) > 1 else ""),
+            f"'{out / there[0]}' exists"
+            + (f", and {counted(len(there) - 1, 'more file')}" if len(there) > 1 else ""),
             hint="choose another --out, or add --overwrite",
         )
     _write(out, files.texts)
-    found = check_paths([str(out / name) for name in files.texts if name.endswith(".yaml")], targets=None, cwd=cwd)
+    found = check_paths(
+        [str(out / name) for name in files.texts if name.endswith(".yaml")], targets=None, cwd=cwd
+    )
     diagnostics = [each for file in found.files for each in file.diagnostics]
     more = {REPORT: migration_report(files.notes, files.texts, diagnostics, root, wish.command)}
     if quiet := sorted({each.rule for each in diagnostics if each.severity == "warning"}):
-        more[CONFIG] = yaml_text({"$schema": CONFIG_SCHEMA, "rules": dict.fromkeys(quiet, "off")}, (OLD_WARNINGS,))
+        more[CONFIG] = yaml_text(
+            {"$schema": CONFIG_SCHEMA, "rules": dict.fromkeys(quiet, "off")}, (OLD_WARNINGS,)
+        )
     _write(out, more)
     errors = sum(each.severity == "error" for each in diagnostics)
     return Written(ImportedFiles({**files.texts, **more}, files.notes), errors)
@@ -126,7 +141,9 @@ class _Reads:
     def text(self, path: Path) -> str | None:
         """Return a text; None if it cannot be read."""
         try:
-            return read_regular(path, MAX_BYTES).decode("utf-8-sig") if self._is_inside(path) else None
+            return (
+                read_regular(path, MAX_BYTES).decode("utf-8-sig") if self._is_inside(path) else None
+            )
         except (OSError, UnicodeDecodeError):
             return None
 

@@ -75,22 +75,29 @@ def write_start(start: Start) -> None:
             written.append(step.path)
     except OSError as error:
         name = error.filename or start.folder
-        raise UsageError(f"cannot write '{name}': {error.strerror}", hint=_so_far(written)) from error
+        raise UsageError(
+            f"cannot write '{name}': {error.strerror}", hint=_so_far(written)
+        ) from error
     except KeyboardInterrupt as error:
         raise Interrupted("interrupted", hint=_so_far(written)) from error
 
 
-def _steps(folder: Path, targets: Path | None, choices: Choices, *, wished: Choices) -> Iterator[Step]:
+def _steps(
+    folder: Path, targets: Path | None, choices: Choices, *, wished: Choices
+) -> Iterator[Step]:
     if targets is not None:
         is_other = wished.is_chosen and wished.provider != choices.provider
         note = (
-            f"its target '{choices.target}' does not use {wished.provider}; add or change a target" if is_other else ""
+            f"its target '{choices.target}' does not use {wished.provider}; add or change a target"
+            if is_other
+            else ""
         )
         yield Step("kept", targets, "", note=note)
     root = find_root(folder / "evals", folder)
     subfolder = folder.relative_to(root).as_posix() if root != folder else None
     for draft in drafts(choices, subfolder=subfolder):
-        # GitHub reads workflows only at the root of a repository, and nothing is written outside of the folder.
+        # GitHub reads workflows only at the root of a repository, and nothing is written outside of
+        # the folder.
         is_above = draft.path.startswith(WORKFLOWS) and subfolder is not None
         yield _to_paste(root / draft.path, draft) if is_above else _step(folder, draft)
 

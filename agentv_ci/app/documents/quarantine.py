@@ -56,7 +56,8 @@ def find_quarantine(root: Path) -> Path | None:
 def read_quarantine(path: Path, plan: Plan, *, cwd: Path, today: date) -> ReadQuarantine:
     """Return the quarantine in a file of the work tree.
 
-    Raises UsageError if it is something else, InvalidInput for errors in it, such as entries that have expired.
+    Raises UsageError if it is something else, InvalidInput for errors in it, such as entries that
+    have expired.
     """
     cases = {plan.key_of(case) for case in heads_of(plan)}
     checked, document = _checked(path, cases, cwd, today)
@@ -67,15 +68,27 @@ def read_quarantine(path: Path, plan: Plan, *, cwd: Path, today: date) -> ReadQu
 def read_base_quarantine(path: Path, plan: Plan, *, cwd: Path, today: date) -> ReadQuarantine:
     """Return the quarantine of a base branch; raises UsageError if it cannot be used.
 
-    The change that is tested cannot correct it: entries that have expired or match nothing count for nothing.
+    The change that is tested cannot correct it: entries that have expired or match nothing count
+    for nothing.
     """
-    return ReadQuarantine(entries_of(path, {plan.key_of(case) for case in heads_of(plan)}, cwd=cwd, today=today))
+    return ReadQuarantine(
+        entries_of(path, {plan.key_of(case) for case in heads_of(plan)}, cwd=cwd, today=today)
+    )
 
 
-def entries_of(path: Path, cases: Collection[CaseKey], *, cwd: Path, today: date) -> tuple[Quarantine, ...]:
-    """Return the entries of a file that have any of these cases; raises UsageError if it cannot be used."""
+def entries_of(
+    path: Path, cases: Collection[CaseKey], *, cwd: Path, today: date
+) -> tuple[Quarantine, ...]:
+    """Return the entries of a file that have any of these cases.
+
+    Raises UsageError if it cannot be used.
+    """
     checked, document = _checked(path, cases, cwd, today)
-    errors = [each for each in checked.diagnostics if each.severity == "error" and each.rule not in OF_ENTRIES]
+    errors = [
+        each
+        for each in checked.diagnostics
+        if each.severity == "error" and each.rule not in OF_ENTRIES
+    ]
     if errors:
         raise UsageError(f"line {errors[0].line}: {errors[0].message}")
     return _of(document.quarantine, cases, today)
@@ -88,11 +101,17 @@ def _checked(
         raise UsageError(f"quarantine '{path}' does not exist")
     checked = Documents(cwd, None, today=today, cases=cases).check(path, named=True)
     if checked.source.kind not in ("quarantine", None):
-        raise UsageError(f"'{path}' is not a quarantine", hint="a quarantine has $schema: agentv-quarantine-v1")
+        raise UsageError(
+            f"'{path}' is not a quarantine", hint="a quarantine has $schema: agentv-quarantine-v1"
+        )
     document = checked.document
-    return checked, document if isinstance(document, QuarantineDocument) else QuarantineDocument(quarantine=())
+    return checked, document if isinstance(document, QuarantineDocument) else QuarantineDocument(
+        quarantine=()
+    )
 
 
-def _of(entries: Collection[QuarantineEntry], cases: Collection[CaseKey], today: date) -> tuple[Quarantine, ...]:
+def _of(
+    entries: Collection[QuarantineEntry], cases: Collection[CaseKey], today: date
+) -> tuple[Quarantine, ...]:
     about = (each for each in entries if any(map(each.covers, cases)))
     return tuple(Quarantine.of(each, today) for each in about)

@@ -7,7 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentv_ci.base.installed_plugins import Plugin, PluginKind, error_line, find_plugin, plugin_names
+from agentv_ci.base.installed_plugins import (
+    Plugin,
+    PluginKind,
+    error_line,
+    find_plugin,
+    plugin_names,
+)
 from agentv_ci.contracts.base import PLUGIN_NAME, JsonObject
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.jsonschema.schemas import SchemaName, text
@@ -34,7 +40,9 @@ def schema_with_plugins(name: SchemaName) -> tuple[str, Sequence[str]]:
         try:
             own, definitions = _model_schema(plugin)
         except Exception as error:  # noqa: BLE001  # models of a package may raise anything
-            problems.append(f"{plugin.label} has settings without a JSON Schema: {error_line(error)}")
+            problems.append(
+                f"{plugin.label} has settings without a JSON Schema: {error_line(error)}"
+            )
             continue
         schema["$defs"] |= definitions
         title = _definition(each)
@@ -67,7 +75,12 @@ def _branch(common: JsonObject, own: dict[str, Any], plugin: Plugin, key: str) -
     branch["properties"] = {**branch["properties"], **fields}
     branch["properties"][key] = {"description": _about(plugin), "const": plugin.name}
     choices = [
-        {"anyOf": [{"required": [each]}, {"required": ["settings"], "properties": {"settings": {"required": [each]}}}]}
+        {
+            "anyOf": [
+                {"required": [each]},
+                {"required": ["settings"], "properties": {"settings": {"required": [each]}}},
+            ]
+        }
         for each in own.get("required", ())
     ]
     return {
@@ -82,9 +95,14 @@ def _branch(common: JsonObject, own: dict[str, Any], plugin: Plugin, key: str) -
 def _or_reference(field: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a setting that may also be an environment reference."""
     shown: dict[str, Any] = {
-        word: field[word] for word in ("title", "description", "default", "examples") if word in field
+        word: field[word]
+        for word in ("title", "description", "default", "examples")
+        if word in field
     }
-    return {**shown, "anyOf": [{word: each for word, each in field.items() if word not in shown}, REFERENCE]}
+    return {
+        **shown,
+        "anyOf": [{word: each for word, each in field.items() if word not in shown}, REFERENCE],
+    }
 
 
 def _about(plugin: Plugin) -> str:
@@ -102,9 +120,17 @@ def _add(part: Any, plugin: Plugin, reference: str, key: str) -> None:  # noqa: 
         others = [each for each in part.get("allOf", []) if each.get("then") == {"$ref": reference}]
         for each in others:
             # Otherwise editors would offer the common fields twice.
-            each["if"]["properties"][key].setdefault("not", {"enum": []})["enum"].append(plugin.name)
-            named = {"type": "object", "required": [key], "properties": {key: {"const": plugin.name}}}
-            part["allOf"].append({"if": named, "then": {"$ref": f"#/$defs/{_definition(plugin.name)}"}})
+            each["if"]["properties"][key].setdefault("not", {"enum": []})["enum"].append(
+                plugin.name
+            )
+            named = {
+                "type": "object",
+                "required": [key],
+                "properties": {key: {"const": plugin.name}},
+            }
+            part["allOf"].append(
+                {"if": named, "then": {"$ref": f"#/$defs/{_definition(plugin.name)}"}}
+            )
     inner = part.values() if isinstance(part, dict) else part
     if isinstance(part, (dict, list)):
         for value in inner:

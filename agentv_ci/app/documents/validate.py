@@ -22,12 +22,17 @@ class Checks(Struct, frozen=True):
 
 
 def check_paths(
-    patterns: Sequence[str], *, targets: str | None, cwd: Path, today: date | None = None, jobs: int = 1
+    patterns: Sequence[str],
+    *,
+    targets: str | None,
+    cwd: Path,
+    today: date | None = None,
+    jobs: int = 1,
 ) -> Checks:
     """Check every document that matches `patterns`, in up to `jobs` processes.
 
-    `today` is the day on which quarantines have expired or not. Keeps only the diagnostics in memory. Raises UsageError
-    for a path that does not exist.
+    `today` is the day on which quarantines have expired or not. Keeps only the diagnostics in
+    memory. Raises UsageError for a path that does not exist.
     """
     discovered = discover(patterns, cwd)
     if not discovered:

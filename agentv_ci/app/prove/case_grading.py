@@ -59,7 +59,9 @@ class CaseGrading:
     ) -> None:
         self._case = case
         self._judged = tuple(map(needs_judge, case.evaluators))
-        self._tried = tuple(each for each in case.evaluators if asks_judges or not needs_judge(each))
+        self._tried = tuple(
+            each for each in case.evaluators if asks_judges or not needs_judge(each)
+        )
         self._files = plan.files
         self._services = services
         self._workspaces = workspaces
@@ -73,7 +75,9 @@ class CaseGrading:
         """What evaluators of outcomes say of changes, whatever the answer."""
         self._known: dict[tuple[object, ...], tuple[Outcome, tuple[Outcome, ...]]] = {}
 
-    async def all_grades(self, others: Neighbours, seed: int, accepted: Mapping[WrongAnswer, str]) -> CaseGrades:
+    async def all_grades(
+        self, others: Neighbours, seed: int, accepted: Mapping[WrongAnswer, str]
+    ) -> CaseGrades:
         """Return the grades of null agents, of the reference answer and, if it passes, of its mutants.
 
         `accepted` are null agents and operators that are not tried, each with the reason.
@@ -93,7 +97,11 @@ class CaseGrading:
             left_out.append(LeftOut(name="change-dropped", reason="there is no golden patch"))
         grades = CaseGrades(case, nulls, reference, damaged, left_out=[*accepting, *left_out])
         states = states_of(grades)
-        probes = self._like(probes_of(case), answer) if "redundant" in states and self._reads_answers else []
+        probes = (
+            self._like(probes_of(case), answer)
+            if "redundant" in states and self._reads_answers
+            else []
+        )
         unusual = UNUSUAL if "vacuous" in states else ()
         return replace(
             grades,
@@ -121,7 +129,9 @@ class CaseGrading:
             return None
         try:
             base = await self._workspaces.base_of(case.workspace)
-            return await changes_by(self._files[evaluator.golden.sha256].content, base, self._services.environ)
+            return await changes_by(
+                self._files[evaluator.golden.sha256].content, base, self._services.environ
+            )
         except (OSError, UnusableWorkspace):
             return ()  # the evaluator says why it cannot score
 
@@ -131,15 +141,21 @@ class CaseGrading:
         found: list[Mutant] = []
         if self._reads_answers:
             texts = mutants_of(self._case, self._request.prompt, key, others, accepted)
-            found += (replace(each, answer=replace(each.answer, changes=answer.changes)) for each in texts)
+            found += (
+                replace(each, answer=replace(each.answer, changes=answer.changes)) for each in texts
+            )
         if answer.changes and self._case.workspace is not None:
             work = await self._workspaces.work_of(self._case.workspace, ())
             found += change_mutants(answer, work.file, key, accepted)
         return found
 
-    def _like(self, answers: Iterable[WrittenAnswer], reference: WrittenAnswer | None) -> list[WrittenAnswer]:
+    def _like(
+        self, answers: Iterable[WrittenAnswer], reference: WrittenAnswer | None
+    ) -> list[WrittenAnswer]:
         """Return answers that leave behind what the reference answer does."""
-        return [replace(each, changes=reference.changes) for each in answers if reference is not None]
+        return [
+            replace(each, changes=reference.changes) for each in answers if reference is not None
+        ]
 
     async def _graded(self, answer: WrittenAnswer, least_tokens: int = 0) -> Graded:
         """Return the grade of an answer; the same answer is scored once."""
@@ -147,7 +163,10 @@ class CaseGrading:
         if key not in self._grades:
             assessments = self._in_place(await self._assessed(answer, least_tokens))
             outcome, without = self._outcomes([*map(_decided, assessments, self._judged)])
-            results = tuple(self._without_machine(each.result) if each is not None else None for each in assessments)
+            results = tuple(
+                self._without_machine(each.result) if each is not None else None
+                for each in assessments
+            )
             self._grades[key] = Graded(outcome, without, results)
         return self._grades[key]
 
@@ -157,7 +176,11 @@ class CaseGrading:
         work = await work_of(self._case, changes, self._workspaces)
         response = response_of(answer, least_tokens=least_tokens)
         submission = Submission(self._case, self._request, response, self._files, work)
-        tried = [each for each in self._tried if changes is not None or each.name not in self._outcome_names]
+        tried = [
+            each
+            for each in self._tried
+            if changes is not None or each.name not in self._outcome_names
+        ]
         if changes not in self._assessed_changes:
             alone = [each for each in tried if each.needs_workspace]
             self._assessed_changes[changes] = await assess(alone, submission, self._services)
@@ -168,21 +191,31 @@ class CaseGrading:
         """Return a result whose error does not name the folder of the repository."""
         if result.status != "error":
             return result
-        return result.model_copy(update={"reasoning": result.reasoning.replace(f"{self._services.root}/", "")})
+        return result.model_copy(
+            update={"reasoning": result.reasoning.replace(f"{self._services.root}/", "")}
+        )
 
     def _in_place(self, assessments: Sequence[Assessment]) -> list[Assessment | None]:
         """Return an assessment for each evaluator of the case; None where a judge is left out."""
         by_name = {each.result.name: each for each in assessments}
         return [by_name.get(each.name) for each in self._case.evaluators]
 
-    def _outcomes(self, assessments: Sequence[Assessment | None]) -> tuple[Outcome, tuple[Outcome, ...]]:
-        """Return the outcome, and those without each evaluator in turn; most answers get the same few scores."""
+    def _outcomes(
+        self, assessments: Sequence[Assessment | None]
+    ) -> tuple[Outcome, tuple[Outcome, ...]]:
+        """Return the outcome, and those without each evaluator in turn.
+
+        Most answers get the same few scores.
+        """
         key = tuple(
-            None if each is None else (each.result.verdict, each.result.score, each.fails_case) for each in assessments
+            None if each is None else (each.result.verdict, each.result.score, each.fails_case)
+            for each in assessments
         )
         if key not in self._known:
             pairs = list(zip(self._case.evaluators, assessments, strict=True))
-            without = tuple(self._outcome(pairs[:place] + pairs[place + 1 :]) for place in range(len(pairs)))
+            without = tuple(
+                self._outcome(pairs[:place] + pairs[place + 1 :]) for place in range(len(pairs))
+            )
             self._known[key] = self._outcome(pairs), without
         return self._known[key]
 
@@ -191,23 +224,36 @@ class CaseGrading:
             return "passes"
         if self._verdict(pairs, best=True) != "pass":
             return "caught"
-        return "passes" if all(each for _, each in pairs) or self._verdict(pairs, best=False) == "pass" else "undecided"
+        return (
+            "passes"
+            if all(each for _, each in pairs) or self._verdict(pairs, best=False) == "pass"
+            else "undecided"
+        )
 
-    def _verdict(self, pairs: Sequence[tuple[PlanEvaluator, Assessment | None]], *, best: bool) -> Verdict:
+    def _verdict(
+        self, pairs: Sequence[tuple[PlanEvaluator, Assessment | None]], *, best: bool
+    ) -> Verdict:
         """Return the verdict of an answer, with the best or the worst that evaluators may say that did not score."""
         threshold = self._case.threshold
         return combine(
-            [each or _judged(evaluator, threshold, best=best) for evaluator, each in pairs], threshold
+            [each or _judged(evaluator, threshold, best=best) for evaluator, each in pairs],
+            threshold,
         ).verdict
 
 
 def _decided(assessment: Assessment | None, is_judged: bool) -> Assessment | None:
     """Return an assessment; None where a judge is needed and did not score."""
-    return None if assessment is not None and is_judged and assessment.result.status == "error" else assessment
+    return (
+        None
+        if assessment is not None and is_judged and assessment.result.status == "error"
+        else assessment
+    )
 
 
 def _judged(evaluator: PlanEvaluator, threshold: float, *, best: bool) -> Assessment:
     """Return the best or the worst assessment that an evaluator that did not score may lead to."""
-    only_scores = evaluator.needs_workspace or (isinstance(evaluator, PlanLlmJudgeEvaluator) and not evaluator.rubrics)
+    only_scores = evaluator.needs_workspace or (
+        isinstance(evaluator, PlanLlmJudgeEvaluator) and not evaluator.rubrics
+    )
     score = Score(float(best != evaluator.negate), misses_required=not best and not only_scores)
     return assessment_of(evaluator, score, threshold)

@@ -35,6 +35,8 @@ def read_proof(path: Path) -> Proof:
     except ValidationError as error:
         raise UsageError(f"{unreadable}: {sentence(error)}") from error
     except OSError as error:
-        raise UsageError(f"cannot read '{path}': {error.strerror}", hint="write it with `agentv-ci prove`") from error
+        raise UsageError(
+            f"cannot read '{path}': {error.strerror}", hint="write it with `agentv-ci prove`"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{unreadable}: {error}") from error

@@ -22,7 +22,9 @@ from agentv_ci.results.rows import Trial
 class ProofJudges:
     """Asks the judges of a plan, within the budget, or replays what they said."""
 
-    def __init__(self, plan: Plan, targets: Mapping[str, Target], options: RunOptions, services: RunServices) -> None:
+    def __init__(
+        self, plan: Plan, targets: Mapping[str, Target], options: RunOptions, services: RunServices
+    ) -> None:
         """`targets` are the plan's, resolved."""
         self._plan = plan
         self._options = options
@@ -32,7 +34,13 @@ class ProofJudges:
         self._limits = Limits(options.workers, targets, asked, services.environment, services.log)
         self._budget = Budget(options.max_cost_usd, self._suites, 1, services.warn)
         self._targets = OpenTargets(
-            plan, targets, options, services, limits=self._limits, budget=self._budget, progress=Progress(0)
+            plan,
+            targets,
+            options,
+            services,
+            limits=self._limits,
+            budget=self._budget,
+            progress=Progress(0),
         )
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -42,14 +50,19 @@ class ProofJudges:
             await self._targets.open(key, stack)
 
     def of(self, case: PlanCase) -> Ask:
-        """Return how the judges of a case are asked; a question beyond the budget raises ProviderError."""
+        """Return how the judges of a case are asked.
+
+        A question beyond the budget raises ProviderError.
+        """
         trial = self._trial(case)
         cwd = (self._options.root / case.suite).parent
 
         async def ask(target: str, question: JudgeQuestion) -> Response:
             if self._budget.is_exhausted(case.suite):
                 raise ProviderError("request", "the budget is used up", requests=0)
-            response = await self._targets.ask(target, judge_request(question, case, cwd=cwd), trial)
+            response = await self._targets.ask(
+                target, judge_request(question, case, cwd=cwd), trial
+            )
             return replace(response, cost_usd=0.0) if response.cached else response
 
         return ask
@@ -59,4 +72,11 @@ class ProofJudges:
         self._targets.forget(self._trial(case))
 
     def _trial(self, case: PlanCase) -> Trial:
-        return Trial(case, self._suites[case.suite], self._plan.targets[case.target], 1, seed=None, dry_run=False)
+        return Trial(
+            case,
+            self._suites[case.suite],
+            self._plan.targets[case.target],
+            1,
+            seed=None,
+            dry_run=False,
+        )

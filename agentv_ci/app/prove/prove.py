@@ -31,7 +31,14 @@ from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices, ignore
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.prove.answers import ALONE, Neighbours, WrittenAnswer, reference_of, structure_of, texts_of
+from agentv_ci.prove.answers import (
+    ALONE,
+    Neighbours,
+    WrittenAnswer,
+    reference_of,
+    structure_of,
+    texts_of,
+)
 from agentv_ci.prove.case_proof import case_proof
 from agentv_ci.prove.findings import CaseFindings, by_template
 from agentv_ci.prove.gate import gate_of, summary_of
@@ -57,14 +64,21 @@ class ProofOptions(Struct, frozen=True):
     def of_judges(self, root: Path) -> RunOptions:
         """Return the options with which judges are asked."""
         cost = self.max_cost_usd
-        return RunOptions(root, workers=self.workers, max_cost_usd=cost, record=self.record, replay=self.replay)
+        return RunOptions(
+            root, workers=self.workers, max_cost_usd=cost, record=self.record, replay=self.replay
+        )
 
 
-async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions, services: RunServices) -> Proof:
-    """Grade wrong answers to every case with its own evaluators; no target is asked but judges, if they are wanted.
+async def prove(
+    compiled: CompiledPlan, neighbours: Plan, options: ProofOptions, services: RunServices
+) -> Proof:
+    """Grade wrong answers to every case with its own evaluators.
 
-    `neighbours` is a plan with more cases of the same suites, whose reference answers are wrong elsewhere. Raises
-    UsageError when an evaluator cannot run at all, OSError when a file of the plan cannot be written.
+    No target is asked but judges, if they are wanted.
+
+    `neighbours` is a plan with more cases of the same suites, whose reference answers are wrong
+    elsewhere. Raises UsageError when an evaluator cannot run at all, OSError when a file of the
+    plan cannot be written.
     """
     plan, root = compiled.plan, compiled.origin.root
     cases = [*_once(plan.cases)]
@@ -72,12 +86,16 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
     needs = needs_of(plan, answering=False)
     require_folders(needs.suites, root)
     others = _references(neighbours)
-    accepted = {suite.path: dict.fromkeys(suite.gate.accept or (), "accepted") for suite in plan.suites}
+    accepted = {
+        suite.path: dict.fromkeys(suite.gate.accept or (), "accepted") for suite in plan.suites
+    }
     lines = EvaluatorLines(root, root, math.inf)
     async with AsyncExitStack() as stack:
         materials = stack.enter_context(Materials(plan.files, root))
         clean, judges = await _judges(compiled, options, services, stack)
-        clean = replace(clean, warn=ignore, log=ignore)  # the proof says what scripts do with wrong answers
+        clean = replace(
+            clean, warn=ignore, log=ignore
+        )  # the proof says what scripts do with wrong answers
         variables = services.environment.variables
         workspaces = stack.enter_context(Workspaces(plan.files, root, variables, services.log))
         await workspaces.require(needs.of_graders)
@@ -85,7 +103,9 @@ async def prove(compiled: CompiledPlan, neighbours: Plan, options: ProofOptions,
         async def graded(case: PlanCase) -> CaseProof:
             ask = judges.of(case) if judges is not None else no_judge
             scoring = scoring_services(ask, root, materials, clean)
-            grading = CaseGrading(case, plan, root, scoring, workspaces, asks_judges=judges is not None)
+            grading = CaseGrading(
+                case, plan, root, scoring, workspaces, asks_judges=judges is not None
+            )
             of_case = {name: f"accepted: {reason}" for name, reason in (case.accept or {}).items()}
             without = accepted[case.suite] | of_case
             grades = await grading.all_grades(others.get(case.suite, ALONE), options.seed, without)
@@ -124,10 +144,14 @@ async def _judges(
     if options.judges != "skip":
         require_recordings(how)
         try:
-            targets = resolve_plan(plan, how, NO_EARLIER_RUN, variables, ignored.append, only_judges=True)
+            targets = resolve_plan(
+                plan, how, NO_EARLIER_RUN, variables, ignored.append, only_judges=True
+            )
         except MissingVariables as error:
             raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
-    secrets = secrets_of(plan.targets, targets, variables) | await credentials(compiled.origin.root, variables)
+    secrets = secrets_of(plan.targets, targets, variables) | await credentials(
+        compiled.origin.root, variables
+    )
     clean = services.without_secrets(Redactor(secrets))
     for sentence in ignored:
         clean.warn(sentence)
@@ -166,7 +190,10 @@ def _neighbours(answers: Sequence[WrittenAnswer]) -> Neighbours:
 
 
 async def _in_order(
-    cases: Sequence[PlanCase], grade: Callable[[PlanCase], Awaitable[CaseProof]], workers: int, progress: Progress
+    cases: Sequence[PlanCase],
+    grade: Callable[[PlanCase], Awaitable[CaseProof]],
+    workers: int,
+    progress: Progress,
 ) -> list[CaseProof]:
     """Return the proofs of cases in their order, of which `workers` are made at the same time."""
     done: dict[int, CaseProof] = {}

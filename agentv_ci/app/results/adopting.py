@@ -52,7 +52,9 @@ def adopted(
     """
     out = normal(cwd / wish.out)
     paths = [normal(cwd / each) for each in wish.paths]
-    if twice := [name for name, path in zip(wish.paths, paths, strict=True) if paths.count(path) > 1]:
+    if twice := [
+        name for name, path in zip(wish.paths, paths, strict=True) if paths.count(path) > 1
+    ]:
         raise UsageError(f"{twice[0]} is named twice")
     files = RunFiles(out, form_named(out), reports)
     files.require_writable([*paths, *filter(None, [baseline])])
@@ -64,9 +66,14 @@ def adopted(
         scores |= read.scores
         columns |= read.columns
         found += ((name, result) for result in read.results)
-        lost += (f"{name}: {sentence}" for sentence in read.lost or ([] if read.results else ["it has no results"]))
+        lost += (
+            f"{name}: {sentence}"
+            for sentence in read.lost or ([] if read.results else ["it has no results"])
+        )
     if not found:
-        raise NothingToRun(f"no result of {wish.kind} in {', '.join(wish.paths)}", hint="; ".join(lost))
+        raise NothingToRun(
+            f"no result of {wish.kind} in {', '.join(wish.paths)}", hint="; ".join(lost)
+        )
     _require_names(wish.how, scores, columns)
     rows = list(adopted_rows(found, tool=wish.kind, now=now))
     with tempfile.TemporaryDirectory() as folder:
@@ -74,24 +81,42 @@ def adopted(
         encode = form(form_named(out)).encode
         unreported.write_text("".join(map(encode, rows)), encoding="utf-8", newline="\n")
         report = _report(rows, lost, 1.0 if wish.min_pass_rate is None else wish.min_pass_rate)
-        report_path(unreported).write_text(json.dumps(report.model_dump(by_alias=True)), encoding="utf-8")
+        report_path(unreported).write_text(
+            json.dumps(report.model_dump(by_alias=True)), encoding="utf-8"
+        )
         against = Against(baseline, now) if baseline is not None else None
-        outcome = report_results([str(unreported)], files, reports, cwd=cwd, expected_shards=None, against=against)
+        outcome = report_results(
+            [str(unreported)], files, reports, cwd=cwd, expected_shards=None, against=against
+        )
     return outcome, files
 
 
 def _require_names(how: HowToRead, scores: AbstractSet[str], columns: AbstractSet[str]) -> None:
-    """Raise UsageError for a name that no result has; where no result has scores, names cannot be wrong."""
-    for flag, names, known in (("--scale", how.scales, scores), ("--ignore", how.ignored, scores | columns)):
+    """Raise UsageError for a name that no result has.
+
+    Where no result has scores, names cannot be wrong.
+    """
+    for flag, names, known in (
+        ("--scale", how.scales, scores),
+        ("--ignore", how.ignored, scores | columns),
+    ):
         if unknown := sorted({*names} - known - {""}) if scores else []:
             hint = f"scores: {listed(sorted(scores))}"
-            raise UsageError(f"{flag} {unknown[0]}: no result has it{did_you_mean(unknown[0], known)}", hint=hint)
+            raise UsageError(
+                f"{flag} {unknown[0]}: no result has it{did_you_mean(unknown[0], known)}", hint=hint
+            )
 
 
 def _names(paths: Sequence[Path], cwd: Path) -> list[str]:
-    """Return the path of each file from its repository; from here, if files of two repositories have the same."""
+    """Return the path of each file from its repository.
+
+    From here, if files of two repositories have the same.
+    """
     names = [relative(path, find_root(path, cwd)) for path in paths]
-    return [name if names.count(name) == 1 else relative(path, cwd) for name, path in zip(names, paths, strict=True)]
+    return [
+        name if names.count(name) == 1 else relative(path, cwd)
+        for name, path in zip(names, paths, strict=True)
+    ]
 
 
 def _report(rows: Sequence[ResultRow], lost: Sequence[str], min_pass_rate: float) -> RunReport:
@@ -101,9 +126,14 @@ def _report(rows: Sequence[ResultRow], lost: Sequence[str], min_pass_rate: float
         tally.add(row)
     outcomes = tally.outcomes()
     cases = Counter(each.case.suite for each in outcomes)
-    settings = [GateSettings(suite=suite, cases=n, min_pass_rate=min_pass_rate) for suite, n in sorted(cases.items())]
+    settings = [
+        GateSettings(suite=suite, cases=n, min_pass_rate=min_pass_rate)
+        for suite, n in sorted(cases.items())
+    ]
     ending = Ending(incomplete=tuple(lost))
-    return run_report_of(tally, outcomes, settings, ending, plan_digest=None, scenarios=(), comparison=None)
+    return run_report_of(
+        tally, outcomes, settings, ending, plan_digest=None, scenarios=(), comparison=None
+    )
 
 
 def _read(path: Path, wish: AdoptWish) -> AdoptedFile:

@@ -21,19 +21,24 @@ from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.results.files import holds_rows
 
 
-def compare_files(base: Path, head: Path, terms: Terms, *, names: tuple[str, str], now: datetime) -> Comparison:
+def compare_files(
+    base: Path, head: Path, terms: Terms, *, names: tuple[str, str], now: datetime
+) -> Comparison:
     """Compare two files, each of them results or a baseline; `names` are shown in messages.
 
     The terms replace the settings of the newer side's gate, limits metric by metric.
 
-    Raises UsageError for files that cannot be read or compared, NothingToRun when no case is on both sides.
+    Raises UsageError for files that cannot be read or compared, NothingToRun when no case is on
+    both sides.
     """
     older, newer = side_of(base, names[0]), side_of(head, names[1])
     report = read_run_report(head) if holds_rows(head) else None
     settings = report.gate.settings if report is not None else ()
     given = {limit.metric for limit in terms.limits}
     limits = (*terms.limits, *(limit for limit in limits_of(settings) if limit.metric not in given))
-    terms = replace(terms, limits=limits, when_undecided=terms.when_undecided or when_undecided(settings))
+    terms = replace(
+        terms, limits=limits, when_undecided=terms.when_undecided or when_undecided(settings)
+    )
     comparison = compare_sides(older, newer, terms, now=now)
     if not comparison.shares_cases:
         raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
@@ -43,20 +48,27 @@ def compare_files(base: Path, head: Path, terms: Terms, *, names: tuple[str, str
 def compare_by_target(
     results: Path, base: str | None, terms: Terms, *, name: str, now: datetime
 ) -> tuple[Comparison, ...]:
-    """Compare the targets of results with one of them, by default the first one; `name` is shown in messages.
+    """Compare the targets of results with one of them, by default the first one.
 
-    Raises UsageError for results that cannot be read or compared, NothingToRun when no case has several targets.
+    `name` is shown in messages.
+
+    Raises UsageError for results that cannot be read or compared, NothingToRun when no case has
+    several targets.
     """
     if not holds_rows(results):
         raise UsageError(f"'{name}' is not a results file: expected .jsonl or .yaml")
     outcomes, _, report = read_outcomes(results, name)
     known = report.targets if report is not None else ()
-    targets = [*dict.fromkeys((*(each.name for each in known), *(each.target for each in outcomes)))]
+    targets = [
+        *dict.fromkeys((*(each.name for each in known), *(each.target for each in outcomes)))
+    ]
     if len(targets) < 2:
         hint = "ask several targets in one run: eval --target A --target B"
         raise UsageError(f"'{name}' has answers of only one target, '{targets[0]}'", hint=hint)
     if base is not None and base not in targets:
-        raise UsageError(f"no answers of target '{base}' in '{name}'{did_you_mean(base, targets)}: {listed(targets)}")
+        raise UsageError(
+            f"no answers of target '{base}' in '{name}'{did_you_mean(base, targets)}: {listed(targets)}"
+        )
     first = base if base is not None else targets[0]
     others = (each for each in targets if each != first)
     found = (compare_targets(outcomes, first, each, terms, now=now) for each in others)
@@ -69,7 +81,8 @@ def compare_by_target(
 def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[str]]:
     """Write the baseline of results; return it with warnings about it.
 
-    Raises UsageError for results that cannot be a baseline, NothingToRun when no case was graded, OSError.
+    Raises UsageError for results that cannot be a baseline, NothingToRun when no case was graded,
+    OSError.
     """
     if not holds_rows(results):
         raise UsageError(f"'{results}' is not a results file: expected .jsonl or .yaml")
@@ -91,7 +104,9 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     if left_out := len(counting) - len(document.cases):
         warnings.append(f"{counted(left_out, 'case')} without a verdict skipped")
     if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
-        warnings.append("one trial per case: noise cannot be distinguished from change; use --repeat")
+        warnings.append(
+            "one trial per case: noise cannot be distinguished from change; use --repeat"
+        )
     return document, warnings
 
 

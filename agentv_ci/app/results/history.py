@@ -36,7 +36,9 @@ def results_named(patterns: Sequence[str], cwd: Path) -> list[Path]:
     """
     found: dict[Path, None] = {}
     for pattern in patterns:
-        names = sorted(glob(str(cwd / pattern), recursive=True)) if has_magic(pattern) else [str(cwd / pattern)]  # noqa: PTH207  # of any path
+        names = [str(cwd / pattern)]
+        if has_magic(pattern):
+            names = sorted(glob(names[0], recursive=True))  # noqa: PTH207  # of any path
         files = [path for each in names if (path := Path(each)).is_file()]
         if not files:
             raise UsageError(f"no results file '{pattern}'")
@@ -59,19 +61,26 @@ class Added(Struct, frozen=True):
     """Why results were left out."""
 
 
-async def health(place: LedgerPlace, proof: Path | None, environment: Environment, *, since: date) -> HealthReport:
+async def health(
+    place: LedgerPlace, proof: Path | None, environment: Environment, *, since: date
+) -> HealthReport:
     """Return what a ledger says of its cases since a day.
 
-    Raises LedgerUnavailable, NothingToRun if there is no run since then, and UsageError for a file that is not a proof.
+    Raises LedgerUnavailable, NothingToRun if there is no run since then, and UsageError for a file
+    that is not a proof.
     """
     proven = read_proof(proof) if proof is not None else None
     ledger = await read_ledger(place, environment, since)
     if not ledger.runs and not ledger.damaged:
-        raise NothingToRun(f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`")
+        raise NothingToRun(
+            f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`"
+        )
     return health_of(ledger, proven)
 
 
-async def correlation_in(place: LedgerPlace, environment: Environment, *, since: date) -> float | None:
+async def correlation_in(
+    place: LedgerPlace, environment: Environment, *, since: date
+) -> float | None:
     """Return the correlation of the trials of one run in a ledger; None if too few runs show it.
 
     Raises LedgerUnavailable.
@@ -86,17 +95,26 @@ class _Run(Struct, frozen=True):
 
 
 async def add_results(
-    results: Sequence[Path], place: LedgerPlace, environment: Environment, *, run_url: str | None = None
+    results: Sequence[Path],
+    place: LedgerPlace,
+    environment: Environment,
+    *,
+    run_url: str | None = None,
 ) -> Added:
     """Add each of these results files to a ledger as a run.
 
-    Raises UsageError for results that cannot be a run, NothingToRun for empty ones, LedgerUnavailable.
+    Raises UsageError for results that cannot be a run, NothingToRun for empty ones,
+    LedgerUnavailable.
     """
     return await _add([_run_of(path, run_url, environment) for path in results], place, environment)
 
 
-async def import_results(results: Sequence[Path], place: LedgerPlace, environment: Environment) -> Added:
-    """Add older results files to a ledger; those that cannot be a run are left out, with the reason.
+async def import_results(
+    results: Sequence[Path], place: LedgerPlace, environment: Environment
+) -> Added:
+    """Add older results files to a ledger.
+
+    Those that cannot be a run are left out, with the reason.
 
     Raises NothingToRun if none can, LedgerUnavailable.
     """
@@ -107,7 +125,9 @@ async def import_results(results: Sequence[Path], place: LedgerPlace, environmen
         except CannotGoOn as error:
             refused.append(f"{error.message}; {error.hint}" if error.hint else error.message)
     if not runs:
-        raise NothingToRun("none of these files can be added to the ledger", hint="\n".join(refused[:5]))
+        raise NothingToRun(
+            "none of these files can be added to the ledger", hint="\n".join(refused[:5])
+        )
     return await _add(runs, place, environment, refused)
 
 
@@ -120,10 +140,15 @@ async def _add(
 
 
 def _run_of(path: Path, run_url: str | None, environment: Environment) -> _Run:
-    """Return results as the file of a run; raises UsageError, and NothingToRun if no case ran to its end."""
+    """Return results as the file of a run.
+
+    Raises UsageError, and NothingToRun if no case ran to its end.
+    """
     report = read_run_report(path)
     if report is not None and report.shard is not None:
-        raise UsageError(f"'{path}' is shard {report.shard.index} of {report.shard.total}", hint=MERGE)
+        raise UsageError(
+            f"'{path}' is shard {report.shard.index} of {report.shard.total}", hint=MERGE
+        )
     recording, seen = Recording(), set[tuple[CaseKey, int]]()
     for row in scan_rows(path, allow_torn=report is None):
         if row.dry_run:
@@ -137,14 +162,23 @@ def _run_of(path: Path, run_url: str | None, environment: Environment) -> _Run:
     if not cases:
         raise NothingToRun(f"no case of '{path}' ran to its end")
     commit = report.origin.commit if report is not None and report.origin is not None else None
-    run = _Run(*file_of(cases, time=_time(path, recording.ended, environment), commit=commit, run_url=run_url))
+    run = _Run(
+        *file_of(
+            cases, time=_time(path, recording.ended, environment), commit=commit, run_url=run_url
+        )
+    )
     if damaged := why_refused(run.path, run.content):
-        raise UsageError(f"'{path}' cannot be a run of a ledger: {_what(damaged, cases)} {damaged.reason}")
+        raise UsageError(
+            f"'{path}' cannot be a run of a ledger: {_what(damaged, cases)} {damaged.reason}"
+        )
     return run
 
 
 def _what(damaged: Damage, cases: Sequence[CaseLine]) -> str:
-    """Return what the line is about whose number is in the place of a damage; the first describes the run."""
+    """Return what the line is about whose number is in the place of a damage.
+
+    The first describes the run.
+    """
     number = damaged.place.rpartition(":")[2]
     return f"case '{cases[int(number) - 2].id}'" if number.isdecimal() and number != "1" else "it"
 

@@ -43,7 +43,9 @@ class JudgeCheck(Struct, frozen=True):
     judge: Target
 
 
-def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | None, cwd: Path) -> JudgeCheck:
+def prepare_judge_check(
+    path: str, *, targets: str | None, judge_target: str | None, cwd: Path
+) -> JudgeCheck:
     """Read a judge set and compile it; `judge_target` overrides its own judge.
 
     Raises InvalidInput with all diagnostics, or UsageError.
@@ -57,11 +59,17 @@ def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | N
     documents = Documents(cwd, targets)
     checked = documents.check(found.path, named=True)
     if checked.source.kind not in ("judge-set", None):
-        raise UsageError(f"'{path}' is not a judge set", hint="a judge set has $schema: agentv-judge-set-v1")
+        raise UsageError(
+            f"'{path}' is not a judge set", hint="a judge set has $schema: agentv-judge-set-v1"
+        )
     context = documents.context(found.path)
     document = checked.document
-    if not all(each.valid for each in (checked, *context.others)) or not isinstance(document, JudgeSetDocument):
-        raise InvalidInput([found for each in (*context.others, checked) for found in each.diagnostics])
+    if not all(each.valid for each in (checked, *context.others)) or not isinstance(
+        document, JudgeSetDocument
+    ):
+        raise InvalidInput(
+            [found for each in (*context.others, checked) for found in each.diagnostics]
+        )
     if context.targets is None:
         raise no_targets(found.path)
     judge = _judge(context, document.judge_target if judge_target is None else judge_target)
@@ -71,16 +79,24 @@ def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | N
 def _judge(context: DocumentContext, name: str) -> Target:
     known = {target.name: target for target in context.target_list}
     if name not in known:
-        raise UsageError(f"unknown judge target '{name}'{did_you_mean(name, known)}; available: {listed(known)}")
+        raise UsageError(
+            f"unknown judge target '{name}'{did_you_mean(name, known)}; available: {listed(known)}"
+        )
     return known[name]
 
 
 def _compiled(
-    checked: CheckedDocument, document: JudgeSetDocument, context: DocumentContext, judge: Target, cwd: Path
+    checked: CheckedDocument,
+    document: JudgeSetDocument,
+    context: DocumentContext,
+    judge: Target,
+    cwd: Path,
 ) -> CompiledPlan:
     assert context.targets is not None, "checked by the caller"
     names = {target.name for target in context.target_list}
-    name = next(each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names)
+    name = next(
+        each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names
+    )
     answers = MockTarget(name=name, provider="mock")
     source = checked.source
     evals = replace(
@@ -88,7 +104,9 @@ def _compiled(
         source=replace(source, find_items=lambda _: source.items("items")),
         document=_as_evals(document, judge.name),
     )
-    targets = replace(context.targets, document=TargetsDocument(targets=(*context.target_list, answers)))
+    targets = replace(
+        context.targets, document=TargetsDocument(targets=(*context.target_list, answers))
+    )
     compilation = Compilation(
         [(evals, replace(context, targets=targets, target_names=(name,)))],
         read_bytes=Path.read_bytes,
@@ -108,7 +126,10 @@ def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:
     if document.scale is not None:
         evaluator["scale"] = list(document.scale)
     return EvalDocument.model_validate(
-        {"execution": {"evaluators": [evaluator]}, "evalcases": [_as_case(item) for item in document.items]}
+        {
+            "execution": {"evaluators": [evaluator]},
+            "evalcases": [_as_case(item) for item in document.items],
+        }
     )
 
 
@@ -123,23 +144,38 @@ def _as_case(item: LabelledAnswer) -> JsonObject:
 
 
 async def check_judge(
-    check: JudgeCheck, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
+    check: JudgeCheck,
+    overrides: Overrides,
+    options: RunOptions,
+    files: RunFiles,
+    services: RunServices,
 ) -> Agreement:
-    """Run the judge over every answer, keep the rows, and return its agreement; raises what `run_plan` raises."""
+    """Run the judge over every answer, keep the rows, and return its agreement.
+
+    Raises what `run_plan` raises.
+    """
     files.require_writable(check.compiled.origin.sources)
     plan = override(check.compiled.plan, overrides)
     labels = {item.id: item for item in check.items}
     now = services.environment.now()
-    answers = StoredAnswers(lambda: _answers(plan, labels, now), sum(case.trials for case in plan.cases))
+    answers = StoredAnswers(
+        lambda: _answers(plan, labels, now), sum(case.trials for case in plan.cases)
+    )
     ending = await run_trials(plan, options, files, services, stored=answers)
     if ending.stopped is not None:
         raise Interrupted("interrupted; finished rows are kept")
-    return measure(labels, plan.cases, read_rows(files.results, files.form), write_error=ending.write_error)
+    return measure(
+        labels, plan.cases, read_rows(files.results, files.form), write_error=ending.write_error
+    )
 
 
-def _answers(plan: Plan, labels: Mapping[str, LabelledAnswer], now: datetime) -> Iterator[ResultRow]:
+def _answers(
+    plan: Plan, labels: Mapping[str, LabelledAnswer], now: datetime
+) -> Iterator[ResultRow]:
     """Yield the set's answers as if a target had given them."""
     for case in plan.cases:
         for number in range(1, case.trials + 1):
-            trial = Trial(case, plan.suites[0], plan.targets[case.target], number, seed=None, dry_run=False)
+            trial = Trial(
+                case, plan.suites[0], plan.targets[case.target], number, seed=None, dry_run=False
+            )
             yield unscored_row(trial, labels[case.id].answer, duration_ms=0, now=now)

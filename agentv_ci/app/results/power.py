@@ -9,7 +9,13 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.experiment.plan import experiment_plan
 from agentv_ci.analysis.experiment.planning import Design
-from agentv_ci.analysis.experiment.power import ASSUMED_PREFERENCES, ASSUMED_SCORES, Plan, power_table, spread_of
+from agentv_ci.analysis.experiment.power import (
+    ASSUMED_PREFERENCES,
+    ASSUMED_SCORES,
+    Plan,
+    power_table,
+    spread_of,
+)
 from agentv_ci.analysis.experiment.trials import ExperimentTrials
 from agentv_ci.analysis.statistics.effects import Metric
 from agentv_ci.app.documents.compile import estimate_run
@@ -24,7 +30,9 @@ ALPHA, POWER, ARMS = 0.05, 0.8, 2
 """Of a comparison of two runs without an experiment."""
 
 
-def power_of_experiment(experiment: CompiledExperiment, results: Sequence[Path], *, workers: int | None) -> PowerTable:
+def power_of_experiment(
+    experiment: CompiledExperiment, results: Sequence[Path], *, workers: int | None
+) -> PowerTable:
     """Return what an experiment can find, with the variance of earlier results, if there are any.
 
     Raises UsageError for results that cannot be read.
@@ -32,7 +40,9 @@ def power_of_experiment(experiment: CompiledExperiment, results: Sequence[Path],
     document, compiled = experiment.document, experiment.compiled
     planned = experiment_plan(document, experiment.name, compiled.plan)
     metric = planned.metrics[0]
-    once = estimate_run(replace(compiled, plan=override(compiled.plan, Overrides(repeat=1))), workers=workers)
+    once = estimate_run(
+        replace(compiled, plan=override(compiled.plan, Overrides(repeat=1))), workers=workers
+    )
     plan = Plan(
         metric=metric,
         design=Design(

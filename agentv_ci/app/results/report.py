@@ -70,8 +70,9 @@ def report_results(
 ) -> RunOutcome:
     """Report on these results files as one run; all rows go to `out`, with a run report beside it.
 
-    With `expected_shards` they must be that many shards of one plan, each named once. `judge` is that of an experiment.
-    Raises UsageError for files that cannot be read, NothingToRun when all are empty, OSError.
+    With `expected_shards` they must be that many shards of one plan, each named once. `judge` is
+    that of an experiment. Raises UsageError for files that cannot be read, NothingToRun when all
+    are empty, OSError.
     """
     results = [cwd / name for name in names]
     again = named_again(results)
@@ -79,13 +80,19 @@ def report_results(
         require_distinct(results)
     head = out.results.name if out is not None else "these results"
     comparison = against.comparison(head) if against is not None else None
-    inputs = [*results, *map(report_path, results), *([against.baseline] if against is not None else [])]
+    inputs = [
+        *results,
+        *map(report_path, results),
+        *([against.baseline] if against is not None else []),
+    ]
     if out is not None:
         out.require_writable(inputs)
     else:
         require_writable(reports.files.values(), inputs)
     distinct = [index for index in range(len(names)) if index not in again]
-    parts = {Part(names[index], read_run_report(results[index])): results[index] for index in distinct}
+    parts = {
+        Part(names[index], read_run_report(results[index])): results[index] for index in distinct
+    }
 
     quarantine = quarantine_in(part.report for part in parts if part.report is not None)
 
@@ -122,7 +129,9 @@ def report_results(
         raise NothingToRun("the results are empty")
     outcome = decide()
     written = out.written if out is not None else reports.named
-    refuse_to_overwrite(written.values(), _documents(results[0], {each.suite for each in outcome.cases}))
+    refuse_to_overwrite(
+        written.values(), _documents(results[0], {each.suite for each in outcome.cases})
+    )
     if out is not None:
         encode = form(out.form).encode
         lines = (encode(row).encode("utf-8", "replace") for row in rows())

@@ -57,8 +57,9 @@ class Rescoring(Struct, frozen=True):
 def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Rescoring:
     """Read results and compile the paths of `selection`, else the eval files named in the rows.
 
-    They are compiled for the target that answered, unless `selection` names one. Raises UsageError for results that
-    cannot be read or contain a trial twice, NothingToRun, and what `compile_paths` raises.
+    They are compiled for the target that answered, unless `selection` names one. Raises UsageError
+    for results that cannot be read or contain a trial twice, NothingToRun, and what `compile_paths`
+    raises.
     """
     contents = _contents(results)
     if not contents.trials:
@@ -68,24 +69,37 @@ def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Resc
     is_plan = any(pattern.endswith(".json") for pattern in patterns)
     if contents.has_arms and not is_plan:
         hint = "compile the experiment with `agentv-ci compile experiment.yaml --out plan.json`, and name the plan"
-        raise UsageError(f"'{results}' has answers of the arms of an experiment", hint=f"{hint} after the results")
+        raise UsageError(
+            f"'{results}' has answers of the arms of an experiment",
+            hint=f"{hint} after the results",
+        )
     names = selection.target_names or (() if is_plan else _targets_of_all(contents))
     compiled = compile_paths(replace(selection, patterns=patterns, target_names=names), cwd=cwd)
     return _matched(compiled, contents, results)
 
 
 def _targets_of_all(contents: _Contents) -> Sequence[str]:
-    """Return the targets that answered if each answered every case; not `default`, which only documents can name."""
+    """Return the targets that answered if each answered every case.
+
+    Not `default`, which only documents can name.
+    """
     targets = tuple(dict.fromkeys(target for _, _, target in contents.trials))
     cases = {key[:2] for key in contents.trials}
-    return targets if "default" not in targets and len(targets) * len(cases) == len(contents.trials) else ()
+    return (
+        targets
+        if "default" not in targets and len(targets) * len(cases) == len(contents.trials)
+        else ()
+    )
 
 
 def _suites(contents: _Contents, root: Path) -> Sequence[str]:
     suites = list(dict.fromkeys(suite for suite, *_ in contents.trials))
     gone = [suite for suite in suites if not (root / suite).is_file()]
     if gone:
-        raise UsageError(f"cannot find {listed(gone)} in '{root}'", hint="name eval files or a plan after the results")
+        raise UsageError(
+            f"cannot find {listed(gone)} in '{root}'",
+            hint="name eval files or a plan after the results",
+        )
     return [str(root / suite) for suite in suites]
 
 
@@ -95,13 +109,21 @@ def _matched(compiled: CompiledPlan, contents: _Contents, results: Path) -> Resc
     scored = [case for case in plan.cases if plan.key_of(case) in contents.trials]
     left_out = tuple(_left_out(plan, scored, contents))
     if not scored:
-        raise NothingToRun(f"no row of '{results}' matches a case", hint="; ".join(left_out) or None)
+        raise NothingToRun(
+            f"no row of '{results}' matches a case", hint="; ".join(left_out) or None
+        )
     trials = {
-        (key := plan.key_of(case)): max((*contents.trials[key], case.trials if case.stop_when is not None else 1))
+        (key := plan.key_of(case)): max(
+            (*contents.trials[key], case.trials if case.stop_when is not None else 1)
+        )
         for case in scored
     }
     # A skipped case has one row, whatever is stored.
-    skipped = {(key := plan.key_of(case)): min(contents.trials[key]) for case in scored if case.skip is not None}
+    skipped = {
+        (key := plan.key_of(case)): min(contents.trials[key])
+        for case in scored
+        if case.skip is not None
+    }
 
     def is_scored(row: ResultRow) -> bool:
         return row.case_key in trials and skipped.get(row.case_key, row.trial) == row.trial
@@ -122,15 +144,22 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
     if unknown := [name for case, name in stored.items() if case not in planned]:
         yield f"skipped, no longer a case: {listed(unknown)}"
     keys = {plan.key_of(case) for case in scored}
-    if others := dict.fromkeys(key[1] for key in contents.trials if key not in keys and key[:2] in planned):
+    if others := dict.fromkeys(
+        key[1] for key in contents.trials if key not in keys and key[:2] in planned
+    ):
         yield f"skipped, answered by another target: {listed(others)}"
     if missing := [name for case, name in planned.items() if case not in stored]:
         yield f"skipped, no stored answer: {listed(missing)}"
-    # A case that stops when it is decided may have fewer; whether they still suffice shows when they are scored.
+    # A case that stops when it is decided may have fewer; whether they still suffice shows when
+    # they are scored.
     whole = [case for case in scored if case.stop_when is None]
-    if fewer := [case.id for case in whole if len(contents.trials[plan.key_of(case)]) < case.trials]:
+    if fewer := [
+        case.id for case in whole if len(contents.trials[plan.key_of(case)]) < case.trials
+    ]:
         yield f"fewer stored trials than the case requires: {listed(fewer)}"
-    if contents.without_messages and any(each.reads_trace for case in scored for each in flat(case.evaluators)):
+    if contents.without_messages and any(
+        each.reads_trace for case in scored for each in flat(case.evaluators)
+    ):
         rows = counted(contents.without_messages, "row")
         yield f"tool calls are unknown in {rows} without messages; run the targets without --no-trace"
     if contents.without_changes and any(map(outcomes_of, scored)):
@@ -139,7 +168,11 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
 
 
 async def rescore(
-    rescoring: Rescoring, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
+    rescoring: Rescoring,
+    overrides: Overrides,
+    options: RunOptions,
+    files: RunFiles,
+    services: RunServices,
 ) -> RunOutcome:
     """Score stored answers with the plan's evaluators, and write results and reports like a run.
 
@@ -156,11 +189,16 @@ def _contents(results: Path) -> _Contents:
     for row in read_rows(results):
         trials = contents.trials.setdefault(row.case_key, set())
         if row.trial in trials:
-            raise UsageError(f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice", hint=ONE_RUN)
+            raise UsageError(
+                f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice",
+                hint=ONE_RUN,
+            )
         trials.add(row.trial)
         contents.is_dry_run |= row.dry_run
         contents.has_arms |= row.arm is not None
         contents.without_messages += row.trace_summary is not None and not tool_calls_are_known(row)
         has_answer = row.workspace is not None and row.error_kind in (None, "evaluator")
-        contents.without_changes += has_answer and row.workspace is not None and row.workspace.changes is None
+        contents.without_changes += (
+            has_answer and row.workspace is not None and row.workspace.changes is None
+        )
     return contents

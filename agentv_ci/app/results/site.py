@@ -21,7 +21,13 @@ BEGINNING = 4_096
 
 
 async def write_site(
-    place: LedgerPlace, root: Path, out: Path, proof: Path | None, environment: Environment, *, since: date
+    place: LedgerPlace,
+    root: Path,
+    out: Path,
+    proof: Path | None,
+    environment: Environment,
+    *,
+    since: date,
 ) -> list[Path]:
     """Write the pages of a ledger's runs since a day into a folder, over older ones, and return their paths.
 
@@ -32,16 +38,25 @@ async def write_site(
     proven = read_proof(proof) if proof is not None else None
     ledger = await read_ledger(place, environment, since)
     if not ledger.runs and not ledger.damaged:
-        raise NothingToRun(f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`")
+        raise NothingToRun(
+            f"no run since {since} in {ledger.source}", hint="add one with `agentv-ci history add`"
+        )
     _refuse_foreign(out)
-    files = render(SiteView(ledger, health_of(ledger, proven), _quarantine(ledger, root, environment.now().date())))
+    files = render(
+        SiteView(
+            ledger, health_of(ledger, proven), _quarantine(ledger, root, environment.now().date())
+        )
+    )
     for name, content in files.items():
         write_whole(out / name, lambda file, content=content: file.write(content))  # type: ignore[misc]  # bound
     return [out / name for name in files]
 
 
 def _quarantine(ledger: Ledger, root: Path, today: date) -> tuple[Quarantine, ...]:
-    """Return the entries of the repository's quarantine that have cases in the ledger; raises UsageError."""
+    """Return the entries of the repository's quarantine that have cases in the ledger.
+
+    Raises UsageError.
+    """
     path = find_quarantine(root)
     if path is None:
         return ()
@@ -61,4 +76,6 @@ def _refuse_foreign(out: Path) -> None:
     else:
         foreign = [path for name in ("badge.svg", "status.json") if (path := out / name).exists()]
     if foreign:
-        raise UsageError(f"'{foreign[0]}' is not a file of agentv-ci", hint="choose another folder with --out")
+        raise UsageError(
+            f"'{foreign[0]}' is not a file of agentv-ci", hint="choose another folder with --out"
+        )

@@ -36,11 +36,19 @@ def baseline_comparison(
     allows_changes: bool = False,
     when_undecided: WhenUndecided | None = None,
 ) -> BaselineComparison:
-    """Return the comparison for a run to add to; raises UsageError for a file that cannot be read."""
+    """Return the comparison for a run to add to.
+
+    Raises UsageError for a file that cannot be read.
+    """
     try:
         base = side_of(path, path.name)
         return BaselineComparison(
-            base, head, now, is_part=is_part, allows_changes=allows_changes, when_undecided=when_undecided
+            base,
+            head,
+            now,
+            is_part=is_part,
+            allows_changes=allows_changes,
+            when_undecided=when_undecided,
         )
     except NothingToRun as error:
         raise UsageError(error.message) from error
@@ -67,7 +75,9 @@ def side_of(path: Path, name: str) -> Side:
     return Side(name, outcomes, measured)
 
 
-def read_outcomes(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], str, RunReport | None]:
+def read_outcomes(
+    results: Path, name: str
+) -> tuple[tuple[CaseOutcome, ...], str, RunReport | None]:
     """Return the outcomes of whole results, the time of the newest row, and their run report.
 
     Raises UsageError for results that are not whole, and NothingToRun for empty ones.
@@ -75,12 +85,19 @@ def read_outcomes(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], st
     report = read_run_report(results)
     if report is not None and (reason := _incomplete(report)):
         raise UsageError(f"cannot compare an incomplete run: '{name}' {reason}")
-    tally, measured = Tally((each.name for each in (report.targets if report is not None else ())), compares=True), ""
+    tally, measured = (
+        Tally(
+            (each.name for each in (report.targets if report is not None else ())), compares=True
+        ),
+        "",
+    )
     seen: set[tuple[CaseKey, int]] = set()
     for row in scan_rows(results):
         key = row.case_key, row.trial
         if key in seen:
-            raise UsageError(f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice")
+            raise UsageError(
+                f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice"
+            )
         if row.dry_run:
             raise UsageError(f"cannot compare a dry run: '{results}' contains answers of the mock")
         seen.add(key)
@@ -90,8 +107,14 @@ def read_outcomes(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], st
         raise NothingToRun(f"'{results}' is empty")
     if report is not None and report.counts.rows != tally.rows:
         expected = report.counts.rows
-        raise UsageError(f"'{name}' has {counted(tally.rows, 'row')}; its run report expects {expected}")
-    return in_quarantine(tally.outcomes(), report.quarantine if report is not None else ()), measured, report
+        raise UsageError(
+            f"'{name}' has {counted(tally.rows, 'row')}; its run report expects {expected}"
+        )
+    return (
+        in_quarantine(tally.outcomes(), report.quarantine if report is not None else ()),
+        measured,
+        report,
+    )
 
 
 def read_baseline(path: Path) -> BaselineDocument:

@@ -27,7 +27,9 @@ MOST_TOGETHER = 50
 MOST_UNDER_WAY = 1_000
 """Trials that wait for workers, unless there are more threads."""
 UNIT_S = 0.1
-"""How long a unit of several short trials takes: round trips to the scheduler count less, and rows still come soon."""
+"""How long a unit of several short trials takes: round trips to the scheduler count less, and rows
+still come soon.
+"""
 GATHERING_S = 0.002
 FOLLOW_S = 2.0
 """How often the workers of the cluster are counted."""
@@ -47,7 +49,12 @@ class ClusterTrials:
     """Why recordings could not be written."""
 
     def __init__(
-        self, plan: Plan, options: RunOptions, services: RunServices, cluster: Cluster, state: RunState
+        self,
+        plan: Plan,
+        options: RunOptions,
+        services: RunServices,
+        cluster: Cluster,
+        state: RunState,
     ) -> None:
         self._plan = plan
         self._options = options
@@ -88,7 +95,13 @@ class ClusterTrials:
             __version__,
             needing_packages(self._plan).model_copy(update={"files": {}}),
             asked,
-            tuple({case.workspace.isolation for case in self._plan.cases if case.workspace is not None}),
+            tuple(
+                {
+                    case.workspace.isolation
+                    for case in self._plan.cases
+                    if case.workspace is not None
+                }
+            ),
             RunOptions(
                 root=self._options.root,
                 dry_run=self._options.dry_run,
@@ -100,7 +113,9 @@ class ClusterTrials:
         )
         begin = partial(cluster_worker.begin, head)
         limited = [key for key in asked if self._plan.targets[key].workers is not None]
-        session = self._cluster.session(self._name, begin, on_event=self._take_refusal, shared=limited)
+        session = self._cluster.session(
+            self._name, begin, on_event=self._take_refusal, shared=limited
+        )
         await stack.enter_async_context(session)
         stack.push_async_callback(self._cancel)
         self._begin(self._follow_cluster())
@@ -163,7 +178,10 @@ class ClusterTrials:
                 return
             ((trial, row),) = waiting
             now = self._services.environment.now()
-            _hand(row, failed_row(trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now))
+            _hand(
+                row,
+                failed_row(trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now),
+            )
         except Exception as error:  # noqa: BLE001  # those who wait for the rows raise it
             for _, row in waiting:
                 if not row.done():
@@ -176,18 +194,24 @@ class ClusterTrials:
 
     async def _on_worker(self, trials: Sequence[Trial]) -> Answered:
         digests = sorted({file.sha256 for trial in trials for file in files_of(trial.case)})
-        files = [self._cluster.keep(f"file-{digest}", self._plan.files[digest]) for digest in digests]
+        files = [
+            self._cluster.keep(f"file-{digest}", self._plan.files[digest]) for digest in digests
+        ]
         units = [Unit(trial.case, trial.number, trial.used, trial.earlier) for trial in trials]
         name = f"{self._name}-{next(self._numbers)}"
         resources = self._plan.targets[trials[0].case.target].resources
         work = cluster_worker.answer, units, digests, files
-        answered: Answered = await self._cluster.result(name, self._name, *work, resources=resources)
+        answered: Answered = await self._cluster.result(
+            name, self._name, *work, resources=resources
+        )
         return answered
 
     def _gather_more(self, target: str, seconds: float) -> None:
         """Submit as many trials at once as take UNIT_S; `seconds` is what one took."""
         if self._plan.targets[target].workers is None and target not in self._alone:
-            self._set_together(target, max(1, min(self._most_together, int(UNIT_S / max(seconds, 1e-6)))))
+            self._set_together(
+                target, max(1, min(self._most_together, int(UNIT_S / max(seconds, 1e-6))))
+            )
 
     def _set_together(self, target: str, number: int) -> None:
         if number != self._together[target]:
@@ -197,7 +221,9 @@ class ClusterTrials:
     def _allow(self, target: str) -> None:
         """Let as many trials of a target wait for workers as all threads take."""
         if self._options.workers is None and self._plan.targets[target].workers is None:
-            self._state.limits.of(target).allow(max(1, self._cluster.threads) * self._together[target])
+            self._state.limits.of(target).allow(
+                max(1, self._cluster.threads) * self._together[target]
+            )
 
     def _take_refusal(self, event: Sequence[str | float]) -> None:
         """Take in that a target refused a question for its rate, and let all workers know."""
@@ -230,15 +256,21 @@ class ClusterTrials:
                 recordings.put(key, content)
         except OSError as error:
             self.write_error = self.write_error or f"{recordings.folder}: {error.strerror}"
-            self._services.warn(f"cannot write an answer to '{recordings.folder}': {error.strerror}")
+            self._services.warn(
+                f"cannot write an answer to '{recordings.folder}': {error.strerror}"
+            )
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """See TrialRunner."""
-        raise NotImplementedError(f"{trial.key}: a cluster does not score the stored answer of {row.timestamp}")
+        raise NotImplementedError(
+            f"{trial.key}: a cluster does not score the stored answer of {row.timestamp}"
+        )
 
 
 def _has_budget(plan: Plan, options: RunOptions) -> bool:
-    return options.max_cost_usd is not None or any(suite.gate.max_cost_usd is not None for suite in plan.suites)
+    return options.max_cost_usd is not None or any(
+        suite.gate.max_cost_usd is not None for suite in plan.suites
+    )
 
 
 def _hand(row: asyncio.Future[ResultRow], found: ResultRow) -> None:

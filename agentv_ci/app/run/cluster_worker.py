@@ -91,7 +91,9 @@ class Answered(Struct, frozen=True):
 class WorkerRun:
     """A run, as far as one worker does it."""
 
-    def __init__(self, head: Head, place: Place, options: RunOptions, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, head: Head, place: Place, options: RunOptions, variables: Mapping[str, str]
+    ) -> None:
         """`options` are the head's, with the folders of this worker.
 
         Raises UsageError for missing variables and packages, and for another code of agents.
@@ -108,7 +110,9 @@ class WorkerRun:
         targets = dict(plan.targets)
         if not head.options.dry_run:
             _require_unchanged(plan, head.asked, root)
-            targets |= resolve_targets({key: plan.targets[key] for key in head.asked}, variables, self._warn)
+            targets |= resolve_targets(
+                {key: plan.targets[key] for key in head.asked}, variables, self._warn
+            )
         self._targets = targets
         for suite in plan.suites:
             (root / suite.path).parent.mkdir(parents=True, exist_ok=True)
@@ -120,14 +124,18 @@ class WorkerRun:
         self._monotonic = services.environment.monotonic
         self._suites = {suite.path: suite for suite in plan.suites}
         self._progress = Progress(total=0)
-        self._limits = Limits(None, with_workers(targets, place.threads), (), services.environment, services.log)
+        self._limits = Limits(
+            None, with_workers(targets, place.threads), (), services.environment, services.log
+        )
         for key in targets:
             limit = self._limits.of(key)
             limit.on_refused = partial(self._report_refusal, key)
             if isinstance(workers := targets[key].workers, int):
                 limit.shared = place.slots(key, at_most(targets[key], workers))
         materials = self._stack.enter_context(Materials(plan.files, root))
-        self._workspaces = self._stack.enter_context(Workspaces(plan.files, root, variables, services.log))
+        self._workspaces = self._stack.enter_context(
+            Workspaces(plan.files, root, variables, services.log)
+        )
         self._runner = LocalTrials(
             plan,
             targets,
@@ -161,7 +169,16 @@ class WorkerRun:
         case, dry_run = unit.case, self._head.options.dry_run
         load_evaluators(case)
         suite, target = self._suites[case.suite], self._targets[case.target]
-        trial = Trial(case, suite, target, unit.number, seed_of(case, unit.number), dry_run, unit.used, unit.earlier)
+        trial = Trial(
+            case,
+            suite,
+            target,
+            unit.number,
+            seed_of(case, unit.number),
+            dry_run,
+            unit.used,
+            unit.earlier,
+        )
         row = await self._runner.run(trial)
         return row.model_copy(update={"worker": self._place.name})
 
@@ -219,11 +236,17 @@ class _Spending(Budget):
 async def begin(head: Head, place: Place) -> AsyncIterator[WorkerRun]:
     """Begin a run on this worker: where it was started, if the eval files are there, else in an empty folder."""
     if head.version != version.__version__:
-        raise UsageError(f"it has agentv-ci {version.__version__}, and the machine that submits the run {head.version}")
+        raise UsageError(
+            f"it has agentv-ci {version.__version__}, and the machine that submits the run {head.version}"
+        )
     variables = os.environ  # noqa: TID251  # a worker is a process of its own, like a command
     with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
         here = Path.cwd()
-        root = here if all((here / suite.path).is_file() for suite in head.plan.suites) else Path(scratch)
+        root = (
+            here
+            if all((here / suite.path).is_file() for suite in head.plan.suites)
+            else Path(scratch)
+        )
         recordings = Path(scratch, "recordings") if head.options.record is not None else None
         options = replace(head.options, root=root, record=recordings)
         run = WorkerRun(head, place, options, dict(variables))
@@ -239,7 +262,9 @@ def hold(run: WorkerRun, worker: str, target: str, held_s: float) -> None:
     run.hold(worker, target, held_s)
 
 
-async def answer(run: WorkerRun, units: Sequence[Unit], digests: Sequence[str], files: Sequence[PlanFile]) -> Answered:
+async def answer(
+    run: WorkerRun, units: Sequence[Unit], digests: Sequence[str], files: Sequence[PlanFile]
+) -> Answered:
     """Run trials on this worker."""
     return await run.answer(units, dict(zip(digests, files, strict=True)))
 
@@ -247,7 +272,9 @@ async def answer(run: WorkerRun, units: Sequence[Unit], digests: Sequence[str], 
 def with_workers(targets: Mapping[str, Target], workers: int) -> dict[str, Target]:
     """Return targets of which those that set no `workers` have so many."""
     return {
-        key: target if target.workers is not None else target.model_copy(update={"workers": workers})
+        key: target
+        if target.workers is not None
+        else target.model_copy(update={"workers": workers})
         for key, target in targets.items()
     }
 

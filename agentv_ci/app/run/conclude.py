@@ -32,7 +32,9 @@ def conclude(
     against: BaselineComparison | None = None,
     judge: Callable[[Iterable[ResultRow]], ExperimentReport] | None = None,
 ) -> RunOutcome:
-    """Write the reports of a run from the rows in its results file, or from `rows`; `judge` is that of an experiment.
+    """Write the reports of a run from the rows in its results file, or from `rows`.
+
+    `judge` is that of an experiment.
 
     Raises OSError.
     """

@@ -26,7 +26,11 @@ def suspects_of(outcome: RunOutcome) -> frozenset[CaseKey]:
     """Return the cases that passed in all trials of the baseline and pass in none now, which may be chance."""
     comparison = outcome.report.comparison
     statement = comparison.statement if comparison is not None else None
-    return frozenset(case.key for case in statement.maybe_worse_cases) if statement is not None else frozenset()
+    return (
+        frozenset(case.key for case in statement.maybe_worse_cases)
+        if statement is not None
+        else frozenset()
+    )
 
 
 def announce(outcome: RunOutcome, suspects: int, more: int, services: RunServices) -> None:
@@ -50,11 +54,16 @@ async def confirm(
 ) -> RunOutcome:
     """Run more trials of some cases, and conclude again with all trials."""
     more = options.confirm or 0
-    trials = {plan.key_of(case): case.trials + more * (plan.key_of(case) in suspects) for case in plan.cases}
+    trials = {
+        plan.key_of(case): case.trials + more * (plan.key_of(case) in suspects)
+        for case in plan.cases
+    }
     plan = with_trials(plan, trials)
     # Crashes of the agent count as failed trials: asked again, they would be erased.
     dry_run = options.dry_run
-    results = ResumedResults(files.results, files.form, plan, options.root, dry_run=dry_run, keeps_crashes=True)
+    results = ResumedResults(
+        files.results, files.form, plan, options.root, dry_run=dry_run, keeps_crashes=True
+    )
     earlier = results.read_earlier(files.results, is_part=options.is_part)
     ending = await run_trials(plan, options, files, services, earlier=earlier)
     seconds = (ending.duration_s or 0.0) + (ended.duration_s or 0.0)

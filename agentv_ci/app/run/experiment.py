@@ -39,14 +39,22 @@ class CompiledExperiment(Struct, frozen=True):
     compiled: CompiledPlan
 
     def judgement(self, plan: Plan, *, regardless: bool) -> Judgement:
-        """Return what judges the rows of this plan; `regardless`: even if more than the arms differs."""
+        """Return what judges the rows of this plan.
+
+        `regardless`: even if more than the arms differs.
+        """
         return Judgement(experiment_plan(self.document, self.name, plan), regardless)
 
 
-def compile_experiment(path: str, selection: Selection, *, cwd: Path, trees: CommitTrees) -> CompiledExperiment:
-    """Compile an experiment; `selection` has the targets file and the filters, `trees` the commits of arms.
+def compile_experiment(
+    path: str, selection: Selection, *, cwd: Path, trees: CommitTrees
+) -> CompiledExperiment:
+    """Compile an experiment.
 
-    Raises InvalidInput with all diagnostics of a document, UsageError, or NothingToRun when no case is selected.
+    `selection` has the targets file and the filters, `trees` the commits of arms.
+
+    Raises InvalidInput with all diagnostics of a document, UsageError, or NothingToRun when no case
+    is selected.
     """
     checked, finder = _checked(cwd / path, selection, cwd)
     document, source = checked.document, checked.source
@@ -56,7 +64,10 @@ def compile_experiment(path: str, selection: Selection, *, cwd: Path, trees: Com
     arms = [compiler.compile(index, arm) for index, arm in enumerate(document.arms)]
     plan = interleaved([each.plan for each in arms], document, finder.context)
     plan = override(plan, Overrides(repeat=document.repeat))
-    found = [*experiments.check_metrics(document, _evaluators(arms), finder), *_equal(document, plan, finder)]
+    found = [
+        *experiments.check_metrics(document, _evaluators(arms), finder),
+        *_equal(document, plan, finder),
+    ]
     if found:
         raise InvalidInput(found)
     compiled = CompiledPlan(plan, _origin(source, checked.diagnostics, arms))
@@ -92,7 +103,9 @@ class _ArmCompiler:
         """Return the cases of an arm; raises InvalidInput if a setting of it changes nothing."""
         files, source = Files(Path.read_bytes), self._source
         names = (arm.target,) if arm.target is not None else ()
-        selection = replace(self._selection, target_names=names, replaced=self._replaced(arm, source))
+        selection = replace(
+            self._selection, target_names=names, replaced=self._replaced(arm, source)
+        )
         compiled = compile_paths(selection, cwd=self._cwd)
         if arm.ref is not None:
             compiled = replace(compiled, plan=self._at_commit(arm, compiled.plan, selection))
@@ -100,7 +113,9 @@ class _ArmCompiler:
         path = arm.system_prompt_file
         changes = ArmChanges(
             arm.name,
-            system_prompt=files.read(source.resolve(path)) if path is not None else arm.system_prompt,
+            system_prompt=files.read(source.resolve(path))
+            if path is not None
+            else arm.system_prompt,
             guidelines=[files.add(source, each) for each in arm.guidelines or ()],
             replaced={
                 relative(source.resolve(path), source.root): files.add(source, content)
@@ -109,7 +124,10 @@ class _ArmCompiler:
             env=arm.env or {},
             files=files.compiled,
         )
-        targets = [compiled.plan.targets[key] for key in dict.fromkeys(case.target for case in compiled.plan.cases)]
+        targets = [
+            compiled.plan.targets[key]
+            for key in dict.fromkeys(case.target for case in compiled.plan.cases)
+        ]
         unused = self._unused(arm, compiled, changes) if arm.ref is None else []
         if found := [*experiments.check_settings(index, arm, targets, unused, self._finder)]:
             raise InvalidInput(found)
@@ -127,7 +145,10 @@ class _ArmCompiler:
 
     def _replaced(self, arm: Arm, at: Source) -> Mapping[Path, Path]:
         """Return the files that an arm replaces in a tree, and those in their place, which are today's."""
-        return {at.resolve(path): self._source.resolve(content) for path, content in (arm.files or {}).items()}
+        return {
+            at.resolve(path): self._source.resolve(content)
+            for path, content in (arm.files or {}).items()
+        }
 
     def _at_commit(self, arm: Arm, today: Plan, selection: Selection) -> Plan:
         """Compile today's eval files among the files of a commit."""
@@ -144,7 +165,9 @@ class _ArmCompiler:
         if given is not None and (self._cwd / given).is_relative_to(root):
             given = str(tree / relative(self._cwd / given, root))
         patterns = [str(tree / suite) for suite in suites]
-        chosen = replace(selection, patterns=patterns, targets=given, replaced=self._replaced(arm, there))
+        chosen = replace(
+            selection, patterns=patterns, targets=given, replaced=self._replaced(arm, there)
+        )
         then = compile_paths(chosen, cwd=tree)
         return at_commit(today, then.plan, relative(tree, root), arm.ref)
 
@@ -167,14 +190,23 @@ def _equal(document: ExperimentDocument, plan: Plan, find: Finder) -> Iterator[D
     for pair in equal_arms(plan):
         first, second = sorted(pair, key=lambda name: places[name])
         hint = "no case uses what the arm changes; see the paths in `compile`"
-        yield find.at("AV383", experiments.equal_arms(first, second), ("arms", places[second]), hint=hint)
+        yield find.at(
+            "AV383", experiments.equal_arms(first, second), ("arms", places[second]), hint=hint
+        )
 
 
 def _origin(source: Source, own: Sequence[Diagnostic], arms: Sequence[CompiledPlan]) -> Origin:
     first = arms[0].origin
     return replace(
         first,
-        warnings=tuple(dict.fromkeys((*own, *(found for each in arms for found in each.origin.warnings)))),
-        sources=(source.path, *dict.fromkeys(path for each in arms for path in each.origin.sources)),
-        dotenv_files=tuple(dict.fromkeys(path for each in arms for path in each.origin.dotenv_files)),
+        warnings=tuple(
+            dict.fromkeys((*own, *(found for each in arms for found in each.origin.warnings)))
+        ),
+        sources=(
+            source.path,
+            *dict.fromkeys(path for each in arms for path in each.origin.sources),
+        ),
+        dotenv_files=tuple(
+            dict.fromkeys(path for each in arms for path in each.origin.dotenv_files)
+        ),
     )

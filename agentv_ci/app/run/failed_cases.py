@@ -22,7 +22,9 @@ def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, se
     Cases that a stopped run did not begin did not pass either. Raises UsageError for unreadable results.
     """
     if results.is_dir():
-        raise UsageError(f"--failed: '{results}' is a directory", hint="put --failed last, or name a file")
+        raise UsageError(
+            f"--failed: '{results}' is a directory", hint="put --failed last, or name a file"
+        )
     tally = Tally()
     for row in scan_rows(results, allow_torn=True):
         tally.add(row)
@@ -34,5 +36,9 @@ def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, se
     plan = narrowed(plan, lambda case: not passed.get(match(plan.key_of(case)), not otherwise))
     asked = set(map(plan.key_of, heads_of(plan)))
     matched = set(map(match, asked))
-    elsewhere = {each.key[2] for each in known if each.key not in asked and match(each.key) in matched}
-    return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, results))), elsewhere
+    elsewhere = {
+        each.key[2] for each in known if each.key not in asked and match(each.key) in matched
+    }
+    return CompiledPlan(
+        plan, replace(compiled.origin, sources=(*compiled.origin.sources, results))
+    ), elsewhere

@@ -64,7 +64,9 @@ def reports_of_plugins(named: Iterable[str], cwd: Path) -> dict[str, Path]:
         if not is_plugin(name) or not file.strip():
             raise UsageError(f"--report: '{each}' is not NAME=FILE, such as acme/csv=rows.csv")
         if file == "-":
-            raise UsageError(f"--report {name} requires a file name; the summary is on standard output")
+            raise UsageError(
+                f"--report {name} requires a file name; the summary is on standard output"
+            )
         if name in found:
             raise UsageError(f"--report {name} is given twice")
         if isinstance(reporter := find_plugin("reporter", name), UnusablePlugin):
@@ -113,7 +115,11 @@ class RunOutcome(Struct, frozen=True):
 def report_path(results: Path) -> Path:
     """Return the path of the run report of a results file."""
     known = results.suffix in (".jsonl", ".yaml", ".yml")
-    return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
+    return (
+        results.with_suffix(".report.json")
+        if known
+        else results.with_name(f"{results.name}.report.json")
+    )
 
 
 def read_run_report(results: Path) -> RunReport | None:
@@ -171,23 +177,30 @@ def write_reports(
 ) -> RunOutcome:
     """Write the reports of a run, and return its outcome then; raises what reading the rows raises.
 
-    A report that cannot be written changes the verdict: `decide` returns the new one, and all files are written again.
-    A file that cannot be rewritten is removed, since its verdict is out of date. Streams, which cannot be written
-    twice, come last.
+    A report that cannot be written changes the verdict: `decide` returns the new one, and all files
+    are written again. A file that cannot be rewritten is removed, since its verdict is out of date.
+    Streams, which cannot be written twice, come last.
     """
     writers: dict[Path, Writer] = {report: _write_report} if report is not None else {}
     writers |= {path: partial(_render, name) for name, path in reports.files.items()}
     writers |= {path: partial(plugin.write, name) for name, path in reports.plugins.items()}
     files = [path for path in writers if path not in reports.appended and not _is_special(path)]
     # Pipes last: devices may fail, and then pipes get the new outcome.
-    once = sorted(writers.keys() - set(files), key=lambda path: (path in reports.appended or path.is_fifo(), path))
+    once = sorted(
+        writers.keys() - set(files),
+        key=lambda path: (path in reports.appended or path.is_fifo(), path),
+    )
     lost: dict[Path, str] = {}
 
     def write(paths: Iterable[Path]) -> dict[Path, str]:
         """Write the current outcome; returns the reports that failed, and why."""
         known = partial(_counted, rows, outcome.cases)
         run = RunView(outcome.report, outcome.cases, known, reports.links, reports.proof)
-        return {path: reason for path in paths if (reason := _write(path, writers[path], run, reports)) is not None}
+        return {
+            path: reason
+            for path in paths
+            if (reason := _write(path, writers[path], run, reports)) is not None
+        }
 
     for group in (files, *([path] for path in once)):
         failed = write(group)
@@ -225,7 +238,9 @@ def _render(name: ReportFormat, run: RunView, file: IO[bytes]) -> None:
     file.writelines(renderer(name)(run))
 
 
-def _counted(read: Callable[[], Iterable[ResultRow]], outcomes: Iterable[CaseOutcome]) -> Iterator[ResultRow]:
+def _counted(
+    read: Callable[[], Iterable[ResultRow]], outcomes: Iterable[CaseOutcome]
+) -> Iterator[ResultRow]:
     """Yield the rows that count for the verdict: those of known cases, the first of each trial."""
     ran = {each.key: each.ran for each in outcomes}
     seen: set[tuple[CaseKey, int]] = set()

@@ -29,7 +29,8 @@ def grader(
 ) -> GradeAnswer:
     """Return what grades the answers to a plan's cases, whose evaluators are loaded.
 
-    `other_arms` returns the answers of other arms to compare one with, or why it cannot be compared.
+    `other_arms` returns the answers of other arms to compare one with, or why it cannot be
+    compared.
     """
     # Now: in the middle of a run, no file descriptor may be free.
     load_prices()
@@ -42,13 +43,20 @@ def grader(
         scoring = scoring_services(ask, options.root, materials, services)
         work = None if options.dry_run else await work_of(case, response.changes, workspaces)
         compared = other_arms(trial, response.answer)
-        return await evaluate(Submission(case, request, response, plan.files, work, compared), scoring)
+        return await evaluate(
+            Submission(case, request, response, plan.files, work, compared), scoring
+        )
 
     return grade
 
 
-async def work_of(case: PlanCase, changes: tuple[Change, ...] | None, workspaces: Workspaces) -> Work | str | None:
-    """Return what the agent has left behind, or why it cannot be graded; None for a case that does not grade it."""
+async def work_of(
+    case: PlanCase, changes: tuple[Change, ...] | None, workspaces: Workspaces
+) -> Work | str | None:
+    """Return what the agent has left behind, or why it cannot be graded.
+
+    None for a case that does not grade it.
+    """
     if not outcomes_of(case):
         return None
     if case.workspace is None:
@@ -63,7 +71,9 @@ async def work_of(case: PlanCase, changes: tuple[Change, ...] | None, workspaces
         return f"the workspace cannot be made: {error}"
 
 
-def scoring_services(ask: Ask, root: Path, materials: Materials, services: RunServices) -> EvaluatorServices:
+def scoring_services(
+    ask: Ask, root: Path, materials: Materials, services: RunServices
+) -> EvaluatorServices:
     """Return the services of the evaluators of one answer."""
     return EvaluatorServices(
         ask=ask,

@@ -26,7 +26,9 @@ def latest_results(root: Path) -> Path | None:
     return None
 
 
-def new_results(root: Path, now: datetime, *, kind: str = "eval", form: ResultsFormat = "jsonl") -> Path:
+def new_results(
+    root: Path, now: datetime, *, kind: str = "eval", form: ResultsFormat = "jsonl"
+) -> Path:
     """Return the path of new results in a repository; `now` is UTC, to the microsecond."""
     stamp = now.strftime("%Y%m%dT%H%M%S.%fZ").replace(".", "_")
     return root / RESULTS / f"{kind}_{stamp}.{form}"

@@ -18,8 +18,14 @@ CaseName = tuple[str, str]
 
 
 def base_of(case: PlanCase) -> str | None:
-    """Return the arm that others are compared with; None if no evaluator of the case compares arms."""
-    return next((each.base for each in case.evaluators if isinstance(each, PlanPairwiseJudgeEvaluator)), None)
+    """Return the arm that others are compared with.
+
+    None if no evaluator of the case compares arms.
+    """
+    return next(
+        (each.base for each in case.evaluators if isinstance(each, PlanPairwiseJudgeEvaluator)),
+        None,
+    )
 
 
 class ArmAnswers:
@@ -33,7 +39,10 @@ class ArmAnswers:
         materials: Materials,
         rows: Iterable[ResultRow],
     ) -> None:
-        """`bases` are the cases of the base; `rows` are those of an earlier run that do not run again."""
+        """`bases` are the cases of the base.
+
+        `rows` are those of an earlier run that do not run again.
+        """
         self._plan = plan
         self._bases = bases
         self._root = root
@@ -55,13 +64,19 @@ class ArmAnswers:
         if base is None or base.arm is None or case.arm is None:
             return None
         known = self._of(name, trial.number)
-        earlier = {arm: text for arm, text in known.items() if base.arm in (arm, case.arm) and arm != case.arm}
+        earlier = {
+            arm: text
+            for arm, text in known.items()
+            if base.arm in (arm, case.arm) and arm != case.arm
+        }
         known[case.arm] = answer
         if not earlier:
             return None
         cwd = (self._root / case.suite).parent
         try:
-            request = build_request(base, self._plan.files, self._materials.locate, cwd=cwd, seed=trial.seed)
+            request = build_request(
+                base, self._plan.files, self._materials.locate, cwd=cwd, seed=trial.seed
+            )
         except OSError as error:
             return f"the files of the base's question cannot be written: {error.strerror}"
         return OtherArms(request.prompt, earlier)

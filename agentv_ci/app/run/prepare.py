@@ -36,7 +36,9 @@ class Prepared(Struct, frozen=True):
     services: RunServices
     """Mask the secrets of the run."""
     targets: Mapping[str, Target]
-    """The plan's, with the values of variables; as they are written if the workers of a cluster have the variables."""
+    """The plan's, with the values of variables; as they are written if the workers of a cluster
+    have the variables.
+    """
     needs: Needs
     origin: RunOrigin | None
     earlier: EarlierRun
@@ -80,7 +82,11 @@ def needs_of(plan: Plan, *, answering: bool) -> Needs:
 
 
 async def prepare(
-    plan: Plan, options: RunOptions, services: RunServices, earlier: EarlierRun, stored: StoredAnswers | None
+    plan: Plan,
+    options: RunOptions,
+    services: RunServices,
+    earlier: EarlierRun,
+    stored: StoredAnswers | None,
 ) -> Prepared:
     """Return a run that can begin.
 
@@ -89,7 +95,9 @@ async def prepare(
     answering = stored is None and not options.dry_run and options.replay is None
     needs = needs_of(plan, answering=answering)
     if options.cluster is not None and needs.bases:
-        raise UsageError("--engine dask does not support 'pairwise_judge': two answers may be on different workers")
+        raise UsageError(
+            "--engine dask does not support 'pairwise_judge': two answers may be on different workers"
+        )
     if options.cluster is None:
         require_folders(needs.suites, options.root)
         if answering:
@@ -97,8 +105,12 @@ async def prepare(
     variables, left_out = services.environment.variables, list[str]()
     targets: Mapping[str, Target] = plan.targets
     if options.cluster is None:
-        targets = resolve_plan(plan, options, earlier, variables, left_out.append, only_judges=stored is not None)
-    secrets = secrets_of(plan.targets, targets, variables) | await credentials(options.root, variables)
+        targets = resolve_plan(
+            plan, options, earlier, variables, left_out.append, only_judges=stored is not None
+        )
+    secrets = secrets_of(plan.targets, targets, variables) | await credentials(
+        options.root, variables
+    )
     clean = services.without_secrets(Redactor(secrets))
     for sentence in left_out:
         clean.warn(sentence)
@@ -134,7 +146,9 @@ def require_recordings(options: RunOptions) -> None:
         try:
             options.record.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"--record: cannot create '{options.record}': {error.strerror}") from error
+            raise UsageError(
+                f"--record: cannot create '{options.record}': {error.strerror}"
+            ) from error
         if not os.access(options.record, os.W_OK | os.X_OK):
             raise UsageError(f"--record: '{options.record}' is not writable")
 
@@ -144,4 +158,6 @@ async def _origin(options: RunOptions, services: RunServices) -> RunOrigin | Non
     if options.command is None:
         return None
     commit = await commit_of(options.root, services.environment.variables)
-    return RunOrigin(command=services.redactor.text(options.command), version=__version__, commit=commit)
+    return RunOrigin(
+        command=services.redactor.text(options.command), version=__version__, commit=commit
+    )

@@ -48,8 +48,8 @@ async def run_plan(
 ) -> RunOutcome:
     """Run a plan and write its results and reports; `experiment` judges the arms of its plan.
 
-    Raises UsageError for missing environment variables, TargetUnavailable before the first case, OSError when results
-    cannot be written.
+    Raises UsageError for missing environment variables, TargetUnavailable before the first case,
+    OSError when results cannot be written.
     """
     resumed = options.resume if options.resume != files.results else None
     read = tuple(path for path in (options.balance, options.baseline, resumed) if path is not None)
@@ -72,12 +72,18 @@ async def run_plan(
             when_undecided=options.when_undecided,
         )
     results = _resumed(plan, files, options, services.environment.variables)
-    earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
+    earlier = (
+        results.read_earlier(options.resume, is_part=options.is_part)
+        if options.resume is not None
+        else None
+    )
     if options.dry_run:
         _note_predefined_answers(plan, services)
     try:
         watch = judged.watch(kept_rows(earlier or NO_EARLIER_RUN)) if judged is not None else None
-        ending = await run_trials(plan, options, files, services, earlier=earlier, is_decided=watch or never)
+        ending = await run_trials(
+            plan, options, files, services, earlier=earlier, is_decided=watch or never
+        )
     except MissingVariables as error:
         raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
     quarantine = () if ending.dry_run else options.quarantine
@@ -87,7 +93,11 @@ async def run_plan(
         outcome = conclude(plan, files, ending, against=against, judge=judge)
     else:
         outcome = conclude_resumed(plan, files, ending, results, against, judge)
-    suspects = suspects_of(outcome) if options.confirm is not None and ending.stopped is None else frozenset()
+    suspects = (
+        suspects_of(outcome)
+        if options.confirm is not None and ending.stopped is None
+        else frozenset()
+    )
     if not suspects:
         return outcome
     announce(outcome, len(suspects), options.confirm or 0, services)
@@ -100,12 +110,18 @@ def _note_predefined_answers(plan: Plan, services: RunServices) -> None:
     if cases:
         names = first_few([shortened(on_one_line(name), MAX_NAME) for name in dict.fromkeys(cases)])
         scored = "the predefined answer of the mock is scored"
-        services.note(f"{counted(len(cases), 'case')} without a reference answer: {scored} ({names})")
+        services.note(
+            f"{counted(len(cases), 'case')} without a reference answer: {scored} ({names})"
+        )
 
 
-def _resumed(plan: Plan, files: RunFiles, options: RunOptions, variables: Mapping[str, str]) -> ResumedResults:
+def _resumed(
+    plan: Plan, files: RunFiles, options: RunOptions, variables: Mapping[str, str]
+) -> ResumedResults:
     """Return the results file of a run."""
-    results = partial(ResumedResults, files.results, files.form, plan, options.root, dry_run=options.dry_run)
+    results = partial(
+        ResumedResults, files.results, files.form, plan, options.root, dry_run=options.dry_run
+    )
     if options.dry_run or options.replay is not None or options.cluster is not None:
         # Nothing is asked, or the workers have the environment.
         return results()
@@ -133,5 +149,7 @@ def _part(plan: Plan, options: RunOptions) -> tuple[Plan, ShardRecord | None]:
     shard = options.shard
     if shard is None:
         return plan, None
-    part = part_of(plan, shard, durations_of(options.balance) if options.balance is not None else {})
+    part = part_of(
+        plan, shard, durations_of(options.balance) if options.balance is not None else {}
+    )
     return part, ShardRecord(index=shard.index, total=shard.total, cases=len(plan.cases))

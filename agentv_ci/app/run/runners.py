@@ -29,23 +29,34 @@ Message = JsonObject
 Answer = str | JsonObject
 AnswerFunction = Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
 """Given a conversation and a configuration, returns an answer."""
-AskRunner = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response | None]]]
-"""Asks a runner, with a text or a conversation and a seed; returns its answer, and the response of a target."""
+AskRunner = Callable[
+    [str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response | None]]
+]
+"""Asks a runner, with a text or a conversation and a seed; returns its answer, and the response of
+a target.
+"""
 
 
 def target_of(spec: RunnerSpec, known: Sequence[Target]) -> Target:
-    """Return the target named by a runner, with the runner's configuration; else one of the provider it names."""
+    """Return the target named by a runner, with the runner's configuration.
+
+    Else one of the provider it names.
+    """
     named = {target.name: target for target in known}
     if spec.key in named and not spec.config:
         return named[spec.key]
     if spec.key in named:
         authored = named[spec.key].model_dump(mode="json", exclude_none=True)
-        return _configured({**authored, **spec.config, "name": f"{spec.key} (configured)"}, spec.key, named)
+        return _configured(
+            {**authored, **spec.config, "name": f"{spec.key} (configured)"}, spec.key, named
+        )
     kinds = members_of(Target, "provider")
     if spec.key not in kinds and not is_plugin(spec.key):
         choices = [*named, *kinds]
         close = did_you_mean(spec.key, choices)
-        raise UsageError(f"unknown runner '{spec.key}'{close}; available targets and providers: {listed(choices)}")
+        raise UsageError(
+            f"unknown runner '{spec.key}'{close}; available targets and providers: {listed(choices)}"
+        )
     return _configured({"name": spec.key, "provider": spec.key, **spec.config}, spec.key, named)
 
 
@@ -58,15 +69,22 @@ def _configured(data: JsonObject, key: str, known: Collection[str]) -> Target:
         raise UsageError(f"runner '{key}': {field}: {first.message}") from error
     judge = target.judge_target
     if judge is not None and judge not in known:
-        raise UsageError(f"runner '{key}': unknown judge target '{judge}'{did_you_mean(judge, known)}")
+        raise UsageError(
+            f"runner '{key}': unknown judge target '{judge}'{did_you_mean(judge, known)}"
+        )
     return target
 
 
 async def call(function: AnswerFunction, messages: list[Message], config: JsonObject) -> Answer:
-    """Return the answer of a function; raises ProviderError for its exceptions and for invalid answers."""
+    """Return the answer of a function.
+
+    Raises ProviderError for its exceptions and for invalid answers.
+    """
     try:
         # The function may block, and may return an awaitable.
-        answer = await in_a_thread(function, [dict(each) for each in messages], private_copy(config))
+        answer = await in_a_thread(
+            function, [dict(each) for each in messages], private_copy(config)
+        )
         if inspect.isawaitable(answer):
             answer = await answer
     except ProviderError:
@@ -77,11 +95,15 @@ async def call(function: AnswerFunction, messages: list[Message], config: JsonOb
     if isinstance(answer, str):
         return well_formed_text(answer)
     if not isinstance(answer, Mapping):
-        raise ProviderError("malformed", f"the runner must return a text or a mapping, not {type(answer).__name__}")
+        raise ProviderError(
+            "malformed", f"the runner must return a text or a mapping, not {type(answer).__name__}"
+        )
     try:
         return json_copy(answer)
     except ValueError as error:
-        raise ProviderError("malformed", f"the runner returned a value that is not JSON: {error}") from error
+        raise ProviderError(
+            "malformed", f"the runner returned a value that is not JSON: {error}"
+        ) from error
 
 
 class FunctionEnded(Exception):
@@ -112,7 +134,10 @@ def error_text(error: BaseException) -> str:
 
 
 def json_copy(value: Mapping[str, object]) -> JsonObject:
-    """Return a copy of a mapping as JSON, NaN as null; raises ValueError for values that are not JSON."""
+    """Return a copy of a mapping as JSON, NaN as null.
+
+    Raises ValueError for values that are not JSON.
+    """
     try:
         copied = read_json(json.dumps(dict(value), default=_unmapped))
     except (TypeError, RecursionError) as error:
@@ -141,7 +166,10 @@ def text_of(answer: Answer) -> str:
 
 
 def messages_of(question: str | Sequence[Message]) -> list[PlanMessage]:
-    """Return a text or a conversation as messages of a plan; raises ValueError for an invalid one."""
+    """Return a text or a conversation as messages of a plan.
+
+    Raises ValueError for an invalid one.
+    """
 
     def made(role: JsonValue, content: JsonValue) -> PlanMessage:
         if role not in ROLES or not isinstance(content, str):

@@ -30,7 +30,9 @@ class Sharding(Struct, frozen=True):
     most: int
     """Most parts."""
     target_minutes: float | None = None
-    """Take no more parts than needed for each to take at most this long; None: as many as there are cases for."""
+    """Take no more parts than needed for each to take at most this long; None: as many as there are
+    cases for.
+    """
     balance: Path | None = None
     """Results with durations."""
     workers: int | None = None
@@ -46,7 +48,10 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
 
     plan = override(compiled.plan, overrides)
     durations_s = durations_of(sharding.balance) if sharding.balance is not None else {}
-    seconds, are_known = efforts(plan, durations_s), any(plan.key_of(case) in durations_s for case in heads_of(plan))
+    seconds, are_known = (
+        efforts(plan, durations_s),
+        any(plan.key_of(case) in durations_s for case in heads_of(plan)),
+    )
     if not are_known and (questions := sum(seconds)):
         estimated = estimate_run(CompiledPlan(plan, compiled.origin), workers=sharding.workers)
         a_question_s = sum(each.seconds for each in estimated.targets) / questions
@@ -57,16 +62,23 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
         PlannedShard(
             shard=f"{index}/{len(parts)}",
             cases=len(places),
-            trials=sum(plan.cases[place].trials for place in places if plan.cases[place].skip is None),
+            trials=sum(
+                plan.cases[place].trials for place in places if plan.cases[place].skip is None
+            ),
             minutes=each,
         )
         for index, (places, each) in enumerate(zip(parts, minutes, strict=True), 1)
     )
-    return PlannedShards(shards=tuple(shards), minutes=max(minutes), basis="durations" if are_known else "sizes")
+    return PlannedShards(
+        shards=tuple(shards), minutes=max(minutes), basis="durations" if are_known else "sizes"
+    )
 
 
 def durations_of(results: Path) -> Mapping[CaseKey, float]:
-    """Return the mean duration of a trial of each case, in seconds; raises UsageError for unreadable results."""
+    """Return the mean duration of a trial of each case, in seconds.
+
+    Raises UsageError for unreadable results.
+    """
     durations_ms: dict[CaseKey, list[int]] = {}
     try:
         for row in scan_rows(results, allow_torn=True):
@@ -87,7 +99,9 @@ def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[lis
         return max(_seconds(plan, seconds, places, sharding.workers) for places in parts)
 
     # No part can be shorter than its longest case.
-    target_s = max(sharding.target_minutes * 60, longest_s([place] for place in range(len(seconds))))
+    target_s = max(
+        sharding.target_minutes * 60, longest_s([place] for place in range(len(seconds)))
+    )
     fewest = math.ceil(longest_s([range(len(seconds))]) / target_s) if target_s else 1
     for total in range(max(1, min(fewest, most)), most):
         if longest_s(parts := parts_of(plan, seconds, total)) <= target_s:
@@ -95,7 +109,9 @@ def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[lis
     return parts_of(plan, seconds, most)
 
 
-def _seconds(plan: Plan, seconds: Sequence[float], places: Sequence[int], workers: int | None) -> float:
+def _seconds(
+    plan: Plan, seconds: Sequence[float], places: Sequence[int], workers: int | None
+) -> float:
     """Return the time of a part: of all its cases at full width, of its busiest target, or of its longest trial."""
     by_target: Counter[str] = Counter()
     heads = heads_of(plan)

@@ -31,7 +31,9 @@ async def run_trials(
     stored: StoredAnswers | None = None,
     is_decided: IsDecided = never,
 ) -> Ending:
-    """Run a plan and write its rows, after those of an earlier run; with stored answers, ask only the judges.
+    """Run a plan and write its rows, after those of an earlier run.
+
+    With stored answers, ask only the judges.
 
     Returns how the run ended, even if it was interrupted. Raises what `run_plan` raises.
     """
@@ -41,7 +43,15 @@ async def run_trials(
     journal = _journal(run, files)
     async with wired(run) as (runner, targets):
         with journal:
-            engine = Engine(plan, targets, options, run.services, runner=runner, journal=journal, finished=run.earlier)
+            engine = Engine(
+                plan,
+                targets,
+                options,
+                run.services,
+                runner=runner,
+                journal=journal,
+                finished=run.earlier,
+            )
             engine.is_decided = is_decided
             is_interrupted = await _run_until_interrupted(engine, stored)
             if is_interrupted and earlier is None and not journal.has_begun:

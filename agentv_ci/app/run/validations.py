@@ -27,7 +27,9 @@ MAX_ISSUES = 1_000
 """How many issues of a validator a report keeps, the worst first."""
 
 
-def validate_runs(settings: Iterable[GateSettings], rows: Iterable[LocatedRow]) -> tuple[ScenarioReport, ...]:
+def validate_runs(
+    settings: Iterable[GateSettings], rows: Iterable[LocatedRow]
+) -> tuple[ScenarioReport, ...]:
     """Return what the validators of suites say of their rows, each row with the digest of its plan.
 
     The rows are looked at only when a suite has validators, and only its own are held.
@@ -53,7 +55,9 @@ def _validated(suite: GateSettings, rows: Sequence[LocatedRow]) -> ScenarioRepor
     return apply_validators(uses, scenario, context_of(scenario, seeds))
 
 
-def context_of(scenario: JsonObject, seeds: Sequence[int], params: JsonObject | None = None) -> JsonObject:
+def context_of(
+    scenario: JsonObject, seeds: Sequence[int], params: JsonObject | None = None
+) -> JsonObject:
     """Return the context of a scenario for every validator; settings of a document override it."""
     runs = objects_at(scenario, "runs")
     digests = {run["config_digest"] for run in runs if isinstance(run["config_digest"], str)}
@@ -73,11 +77,15 @@ def apply_validators(
     runs = objects_at(scenario, "runs")
     # Validators of plugins may modify their input.
     opinions = (
-        apply_validator(key, scenario if key in BUILT_IN else deepcopy(scenario), {**context, **own})
+        apply_validator(
+            key, scenario if key in BUILT_IN else deepcopy(scenario), {**context, **own}
+        )
         for key, own in uses
     )
     validations = tuple(
-        FailedValidation.model_validate(each) if "error" in each else Validation.model_validate(_worst(each))
+        FailedValidation.model_validate(each)
+        if "error" in each
+        else Validation.model_validate(_worst(each))
         for each in opinions
     )
     aggregates = ScenarioAggregates(runs=len(runs), errors=_errors(runs), validations=validations)

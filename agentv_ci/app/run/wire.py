@@ -32,7 +32,10 @@ class Wired(NamedTuple):
 
 @asynccontextmanager
 async def wired(run: Prepared) -> AsyncIterator[Wired]:
-    """Open what answers and grades the trials of a run; raises UsageError for an isolation that does not work here."""
+    """Open what answers and grades the trials of a run.
+
+    Raises UsageError for an isolation that does not work here.
+    """
     cluster = run.options.cluster
     opened = _on_this_machine(run) if cluster is None else _on_cluster(run, cluster)
     async with opened as wired:
@@ -45,9 +48,13 @@ async def _on_this_machine(run: Prepared) -> AsyncIterator[Wired]:
     async with AsyncExitStack() as stack:
         materials = stack.enter_context(Materials(plan.files, options.root))
         variables, keep = services.environment.variables, options.keep_workspaces
-        workspaces = stack.enter_context(Workspaces(plan.files, options.root, variables, services.log, keep))
+        workspaces = stack.enter_context(
+            Workspaces(plan.files, options.root, variables, services.log, keep)
+        )
         if not options.dry_run:
-            await workspaces.require(run.needs.isolations if run.stored is None else run.needs.of_graders)
+            await workspaces.require(
+                run.needs.isolations if run.stored is None else run.needs.of_graders
+            )
         arms = ArmAnswers(plan, run.needs.bases, options.root, materials, kept_rows(run.earlier))
         grade = grader(plan, options, materials, services, workspaces, arms.others)
         runner = partial(
@@ -66,7 +73,11 @@ async def _on_this_machine(run: Prepared) -> AsyncIterator[Wired]:
 @asynccontextmanager
 async def _on_cluster(run: Prepared, where: ClusterOptions) -> AsyncIterator[Wired]:
     try:
-        from agentv_ci.app.run.cluster import ClusterTrials, open_cluster, with_workers  # needs `distributed`
+        from agentv_ci.app.run.cluster import (
+            ClusterTrials,
+            open_cluster,
+            with_workers,
+        )  # needs `distributed`
     except ModuleNotFoundError as error:
         raise UsageError(
             f"--engine dask needs the package '{error.name}'", hint="pip install 'agentv-ci[dask]'"
@@ -74,7 +85,9 @@ async def _on_cluster(run: Prepared, where: ClusterOptions) -> AsyncIterator[Wir
     services = run.services
     async with open_cluster(where, services.environment.variables, run.options.workers) as cluster:
         threads = cluster.threads
-        services.note(f"{counted(cluster.workers, 'worker')}, {counted(threads, 'thread')} at {cluster.address}")
+        services.note(
+            f"{counted(cluster.workers, 'worker')}, {counted(threads, 'thread')} at {cluster.address}"
+        )
         runner = partial(ClusterTrials, run.plan, run.options, services, cluster)
         yield Wired(runner, with_workers(run.plan.targets, threads))
 

@@ -148,7 +148,8 @@ def _scorer_of_command(evaluator: PlanCommandEvaluator | PlanJunitEvaluator) -> 
 async def evaluate(submission: Submission, services: EvaluatorServices) -> Grade:
     """Score an answer with all evaluators of its case, concurrently.
 
-    Does not raise when an evaluator fails: its error is part of the grade, and the others keep their scores.
+    Does not raise when an evaluator fails: its error is part of the grade, and the others keep
+    their scores.
     """
     assessments = await assess(submission.case.evaluators, submission, services)
     return services.with_judges(combine(assessments, submission.case.threshold))
@@ -159,14 +160,19 @@ async def assess(
 ) -> list[Assessment]:
     """Return the assessment of each evaluator, in their order.
 
-    Evaluators that do not wait share one task: a task of its own would first yield to all other cases of the run.
+    Evaluators that do not wait share one task: a task of its own would first yield to all other
+    cases of the run.
     """
     if sum(each.waits for each in evaluators) > 1:
-        return list(await asyncio.gather(*(_assess(each, submission, services) for each in evaluators)))
+        return list(
+            await asyncio.gather(*(_assess(each, submission, services) for each in evaluators))
+        )
     return [await _assess(each, submission, services) for each in evaluators]
 
 
-async def _assess(evaluator: PlanEvaluator, submission: Submission, services: EvaluatorServices) -> Assessment:
+async def _assess(
+    evaluator: PlanEvaluator, submission: Submission, services: EvaluatorServices
+) -> Assessment:
     """Return the assessment of one evaluator; does not raise when it fails."""
     try:
         score = masked_expectation(evaluator, submission, services)
@@ -180,7 +186,9 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
         outside = f"evaluator '{evaluator.name}' scored {score.score:g}, outside 0 to 1; it counts as {counted:g}"
         services.warn(about_case(outside, submission.case.id))
     if score.broken_contract is not None:
-        services.warn(about_case(f"evaluator '{evaluator.name}': {score.broken_contract}", submission.case.id))
+        services.warn(
+            about_case(f"evaluator '{evaluator.name}': {score.broken_contract}", submission.case.id)
+        )
     assessment = assessment_of(evaluator, score, submission.case.threshold)
     result, is_masked = services.clean(assessment.result)
     services.masked |= is_masked
@@ -190,7 +198,10 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
 
 
 def load_evaluators(case: PlanCase) -> None:
-    """Import what the evaluators of a case need; raises UsageError for a package or plugin that cannot be used."""
+    """Import what the evaluators of a case need.
+
+    Raises UsageError for a package or plugin that cannot be used.
+    """
     for each in flat(case.evaluators):
         package = each.package if isinstance(each, SimilarityEvaluator) else None
         if package is not None and find_spec(package) is None:

@@ -11,7 +11,9 @@ from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
 
 
-async def code(settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def code(
+    settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Run the script; a crash, a timeout or a missing score is an error, not a zero."""
     cwd = settings.cwd
     return await script_score(
@@ -24,12 +26,21 @@ async def code(settings: PlanCodeEvaluator, submission: Submission, services: Ev
     )
 
 
-def _input(settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices) -> JsonObject:
+def _input(
+    settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices
+) -> JsonObject:
     case, response = submission.case, submission.response
-    attached = [part for message in case.input_messages for part in message.content if isinstance(part, FilePart)]
+    attached = [
+        part
+        for message in case.input_messages
+        for part in message.content
+        if isinstance(part, FilePart)
+    ]
     guidelines = [part for part in attached if part.type == "guideline"]
     others = [part for part in attached if part.type == "file"]
-    inputs: list[JsonValue] = [_message(message, submission, services) for message in case.input_messages]
+    inputs: list[JsonValue] = [
+        _message(message, submission, services) for message in case.input_messages
+    ]
     guideline_files: list[JsonValue] = [str(services.locate(part)) for part in guidelines]
     segments: list[JsonValue] = [
         _part(part, submission, services) for each in case.input_messages for part in each.content
@@ -42,7 +53,9 @@ def _input(settings: PlanCodeEvaluator, submission: Submission, services: Evalua
         "reference_answer": case.reference_answer,
         "candidate_answer": response.answer,
         "input_messages": inputs,
-        "expected_messages": [_message(message, submission, services) for message in case.expected_messages],
+        "expected_messages": [
+            _message(message, submission, services) for message in case.expected_messages
+        ],
         "output_messages": [output_message(message) for message in response.messages],
         "guideline_files": guideline_files,
         "input_files": [str(services.locate(part)) for part in others],
@@ -55,7 +68,9 @@ def _input(settings: PlanCodeEvaluator, submission: Submission, services: Evalua
     }
 
 
-def _message(message: PlanMessage, submission: Submission, services: EvaluatorServices) -> JsonObject:
+def _message(
+    message: PlanMessage, submission: Submission, services: EvaluatorServices
+) -> JsonObject:
     content: JsonValue = message.value
     if content is None:
         content = [_part(part, submission, services) for part in message.content]

@@ -43,8 +43,13 @@ class _Ended(Struct, frozen=True):
         return (self.result.stderr.strip() or None) if self.result is not None else None
 
 
-async def command(settings: PlanCommandEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Return the share of the checks that the command meets; the exit code is one of them, and all need it."""
+async def command(
+    settings: PlanCommandEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
+    """Return the share of the checks that the command meets.
+
+    The exit code is one of them, and all need it.
+    """
     ended = await _run(settings, submission)
     if isinstance(ended, Score):
         return ended
@@ -55,7 +60,9 @@ async def command(settings: PlanCommandEvaluator, submission: Submission, servic
         reason = f"exit code {ended.result.status}" + (f": {said}" if said else "")
         return Score(0.0, misses=(reason,), stderr=ended.stderr)
     try:
-        findings = await asyncio.to_thread(lambda result: [*_checks(settings, result.stdout)], ended.result)
+        findings = await asyncio.to_thread(
+            lambda result: [*_checks(settings, result.stdout)], ended.result
+        )
     except TimeoutError:
         return Score(error=f"the pattern took too long: '{settings.regex}'")
     except InvalidPattern as error:
@@ -74,23 +81,35 @@ def _checks(settings: PlanCommandEvaluator, stdout: str) -> Iterator[Finding]:
         yield is_equal, f"{'prints' if is_equal else 'does not print'} the expected text"
 
 
-async def junit(settings: PlanJunitEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Return the share of the listed tests that pass, or of all tests; without a report none does."""
+async def junit(
+    settings: PlanJunitEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
+    """Return the share of the listed tests that pass, or of all tests.
+
+    Without a report none does.
+    """
     ended = await _run(settings, submission)
     if isinstance(ended, Score):
         return ended
     if ended.report is None:
-        reason = ended.problem or f"wrote no report (exit code {ended.result.status if ended.result else '?'})"
+        reason = (
+            ended.problem
+            or f"wrote no report (exit code {ended.result.status if ended.result else '?'})"
+        )
         return Score(0.0, misses=(f"the command {reason}",), stderr=ended.stderr)
     try:
         tests = _tests(ended.report)
     except ET.ParseError as error:
         return Score(0.0, misses=(f"the report is not XML: {error}",), stderr=ended.stderr)
     wanted = (*(settings.fail_to_pass or ()), *(settings.pass_to_pass or ()))
-    findings = [*_listed(tests, wanted)] if wanted else [(passed, name) for name, passed in tests.items()]
+    findings = (
+        [*_listed(tests, wanted)] if wanted else [(passed, name) for name, passed in tests.items()]
+    )
     if ended.result is None or (ended.result.status != 0 and all(tests.values())):
         # A report of success by a command that failed is not what the tests have said.
-        reason = ended.problem or f"ended with exit code {ended.result.status if ended.result else '?'}"
+        reason = (
+            ended.problem or f"ended with exit code {ended.result.status if ended.result else '?'}"
+        )
         findings.append((False, f"every test passes in the report, but the command {reason}"))
     if not findings:
         return Score(0.0, misses=("the report has no tests",), stderr=ended.stderr)
@@ -101,12 +120,17 @@ async def junit(settings: PlanJunitEvaluator, submission: Submission, services: 
 def _listed(tests: Mapping[str, bool], wanted: tuple[str, ...]) -> Iterator[Finding]:
     """Yield whether each listed test passes: all tests of its name, and at least one."""
     for each in wanted:
-        found = [passed for name, passed in tests.items() if each in (name, name.partition("::")[2])]
+        found = [
+            passed for name, passed in tests.items() if each in (name, name.partition("::")[2])
+        ]
         yield bool(found) and all(found), each if found else f"{each} did not run"
 
 
 def _tests(report: bytes) -> dict[str, bool]:
-    """Return `classname::name` → whether the test passed; a skipped one has not. Raises ParseError."""
+    """Return `classname::name` → whether the test passed; a skipped one has not.
+
+    Raises ParseError.
+    """
     tests: dict[str, bool] = {}
     # expat bounds how far entities expand, and reads no other files.
     for case in ET.fromstring(report).iter("testcase"):  # noqa: S314
@@ -116,7 +140,9 @@ def _tests(report: bytes) -> dict[str, bool]:
     return tests
 
 
-async def _run(settings: PlanCommandEvaluator | PlanJunitEvaluator, submission: Submission) -> _Ended | Score:
+async def _run(
+    settings: PlanCommandEvaluator | PlanJunitEvaluator, submission: Submission
+) -> _Ended | Score:
     """Run the command; returns a score only if it cannot be graded at all."""
     work = submission.work
     if not isinstance(work, Work):
@@ -132,7 +158,9 @@ async def _run(settings: PlanCommandEvaluator | PlanJunitEvaluator, submission: 
         return Score(error=f"the clean tree cannot be made: {error}")
 
 
-async def _in(place: TrialPlace, settings: PlanCommandEvaluator | PlanJunitEvaluator, timeout_s: float) -> _Ended:
+async def _in(
+    place: TrialPlace, settings: PlanCommandEvaluator | PlanJunitEvaluator, timeout_s: float
+) -> _Ended:
     # A name that the submitted code cannot know in advance.
     folder, name = place.scratch, f"{token_hex(8)}.xml"
     argv = [word.replace(REPORT, str(folder / name)) for word in settings.argv]
@@ -154,4 +182,6 @@ async def _in(place: TrialPlace, settings: PlanCommandEvaluator | PlanJunitEvalu
 
 
 def _last_line(text: str) -> str:
-    return shortened(next((line.strip() for line in reversed(text.splitlines()) if line.strip()), ""), MAX_SHOWN)
+    return shortened(
+        next((line.strip() for line in reversed(text.splitlines()) if line.strip()), ""), MAX_SHOWN
+    )

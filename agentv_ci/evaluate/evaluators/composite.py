@@ -29,11 +29,17 @@ JUDGE_RETRIES = 2
 AGGREGATED = {"type", "score", "weight", "verdict", "hits", "misses", "reasoning"}
 """Fields of a result that aggregators read."""
 
-Assess = Callable[[Sequence[PlanEvaluator], Submission, EvaluatorServices], Awaitable[list[Assessment]]]
+Assess = Callable[
+    [Sequence[PlanEvaluator], Submission, EvaluatorServices], Awaitable[list[Assessment]]
+]
 
 
 async def composite(
-    settings: PlanCompositeEvaluator, submission: Submission, services: EvaluatorServices, *, assess: Assess
+    settings: PlanCompositeEvaluator,
+    submission: Submission,
+    services: EvaluatorServices,
+    *,
+    assess: Assess,
 ) -> Score:
     """Score with all members concurrently, then aggregate.
 
@@ -49,12 +55,18 @@ async def composite(
         return Score(unmeasured="what the members measure", members=members)
     scored = [each for each in weighed if each.status == "ok"]
     score = await _aggregated(settings, scored, submission, services)
-    return replace(score, members=members, misses_required=any(each.fails_case for each in assessments))
+    return replace(
+        score, members=members, misses_required=any(each.fails_case for each in assessments)
+    )
 
 
 def _weight(member: EvaluatorResult, settings: PlanCompositeEvaluator) -> float:
     aggregator = settings.aggregator
-    return aggregator.weights[member.name] if isinstance(aggregator, PlanWeightedAverage) else member.weight
+    return (
+        aggregator.weights[member.name]
+        if isinstance(aggregator, PlanWeightedAverage)
+        else member.weight
+    )
 
 
 async def _aggregated(
@@ -70,7 +82,9 @@ async def _aggregated(
                 weighs_nothing=not any(each.weight for each in scored),
                 hits=tuple(f"[{each.name}] {hit}" for each in scored for hit in each.hits),
                 misses=tuple(f"[{each.name}] {miss}" for each in scored for miss in each.misses),
-                reasoning="; ".join(f"{each.name}: {each.reasoning}" for each in scored if each.reasoning),
+                reasoning="; ".join(
+                    f"{each.name}: {each.reasoning}" for each in scored if each.reasoning
+                ),
             )
         case PlanCodeAggregator() as script:
             return await script_score(

@@ -19,7 +19,9 @@ from agentv_ci.workspaces.trees import content_of
 Finding = tuple[bool, str]
 
 
-async def diff(settings: PlanDiffEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def diff(
+    settings: PlanDiffEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Return the share of the rules that the changes keep."""
     work = submission.work
     if not isinstance(work, Work):
@@ -27,7 +29,9 @@ async def diff(settings: PlanDiffEvaluator, submission: Submission, services: Ev
     findings = [*_paths(settings, [each.path for each in work.changes])]
     try:
         if settings.max_lines is not None:
-            lines = await asyncio.to_thread(lambda: sum(each.lines for each in diff_of(work.changes, work.base)))
+            lines = await asyncio.to_thread(
+                lambda: sum(each.lines for each in diff_of(work.changes, work.base))
+            )
             findings.append((lines <= settings.max_lines, f"{counted(lines, 'line')} changed"))
         if settings.golden is not None:
             patch = submission.files[settings.golden.sha256].content
@@ -63,10 +67,19 @@ async def _compared(patch: bytes, work: Work, environ: Mapping[str, str]) -> lis
     for path in sorted({*wanted, *found}):
         one, other = found.get(path), wanted.get(path)
         if one is None or other is None:
-            findings.append((False, f"{path} {'has not changed' if one is None else 'is not in the golden patch'}"))
+            findings.append(
+                (
+                    False,
+                    f"{path} {'has not changed' if one is None else 'is not in the golden patch'}",
+                )
+            )
         else:
-            is_equal = one.link == other.link and _words(content_of(one)) == _words(content_of(other))
-            findings.append((is_equal, f"{path} is {'' if is_equal else 'not '}as in the golden patch"))
+            is_equal = one.link == other.link and _words(content_of(one)) == _words(
+                content_of(other)
+            )
+            findings.append(
+                (is_equal, f"{path} is {'' if is_equal else 'not '}as in the golden patch")
+            )
     return findings
 
 

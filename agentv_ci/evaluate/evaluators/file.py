@@ -19,8 +19,13 @@ from agentv_ci.workspaces.places import Work
 Finding = tuple[bool, str]
 
 
-async def file(settings: FileEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Return the share of the checks that the file meets; without the file all of them are missed."""
+async def file(
+    settings: FileEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
+    """Return the share of the checks that the file meets.
+
+    Without the file all of them are missed.
+    """
     work = submission.work
     if not isinstance(work, Work):
         return without_work(work)
@@ -36,7 +41,9 @@ async def file(settings: FileEvaluator, submission: Submission, services: Evalua
 def _score(settings: FileEvaluator, work: Work) -> Score:
     path, content = settings.path, work.file(settings.path)
     if not settings.exists:
-        return share_met([(content is None, f"{path} {'does not exist' if content is None else 'exists'}")])
+        return share_met(
+            [(content is None, f"{path} {'does not exist' if content is None else 'exists'}")]
+        )
     if content is None:
         return Score(0.0, misses=(f"{path} does not exist",))
     checks = [*_checks(settings, content.decode("utf-8", "replace")), *_facts(settings, work)]
@@ -47,7 +54,10 @@ def _facts(settings: FileEvaluator, work: Work) -> Iterator[Finding]:
     """Yield what is checked besides the content."""
     if settings.unchanged is not None:
         is_same_file = all(each.path != settings.path for each in work.changes)
-        yield is_same_file is settings.unchanged, f"{settings.path} is {'un' if is_same_file else ''}changed"
+        yield (
+            is_same_file is settings.unchanged,
+            f"{settings.path} is {'un' if is_same_file else ''}changed",
+        )
     if settings.mode is not None:
         mode = work.mode(settings.path) or 0
         yield mode == int(settings.mode, 8), f"{settings.path} has mode {mode:03o}"
@@ -77,7 +87,10 @@ def _json_checks(settings: FileEvaluator, text: str) -> Iterator[Finding]:
         from agentv_ci.jsonschema.dialects import check  # slow to import
 
         misses = check(settings.schema_inline, value)
-        yield not misses, f"{settings.path}: {'; '.join(misses[:10])}" if misses else f"{settings.path} is valid"
+        yield (
+            not misses,
+            f"{settings.path}: {'; '.join(misses[:10])}" if misses else f"{settings.path} is valid",
+        )
     for place, expected in (settings.json_path or {}).items():
         yield _at(value, place, expected, settings.path)
 

@@ -19,7 +19,9 @@ from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 
-async def latency(settings: LatencyEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def latency(
+    settings: LatencyEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Compare the response time of the last attempt."""
     took_ms = submission.response.duration_ms
     if took_ms is None:
@@ -28,29 +30,44 @@ async def latency(settings: LatencyEvaluator, submission: Submission, services: 
     return share_met([(took_ms <= settings.max_ms, f"{took_ms:,} ms, at most {most}")])
 
 
-async def cost(settings: CostEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def cost(
+    settings: CostEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Compare the cost of the answer and of failed attempts, without judges."""
     response = submission.response
     is_partial = any(expense.cost_usd is None for expense in response.expenses)
     if response.cost_usd is None or (is_partial and response.cost_usd <= settings.max_usd):
         return Score(unmeasured="a cost, or the tokens of a model with a known price")
-    dollars, most = (Decimal(str(round(each, PRECISION))).normalize() for each in (response.cost_usd, settings.max_usd))
+    dollars, most = (
+        Decimal(str(round(each, PRECISION))).normalize()
+        for each in (response.cost_usd, settings.max_usd)
+    )
     return share_met([(dollars <= most, f"{_amount(dollars, response)}, at most ${most:f}")])
 
 
 def _amount(dollars: Decimal, response: Response) -> str:
     """Return a cost for people, with the part of failed attempts."""
-    failed_usd = total_cost(expense for expense in response.expenses if expense.error_kind is not None)
-    failed = f" (${Decimal(str(failed_usd)).normalize():f} of it in failed attempts)" if failed_usd else ""
+    failed_usd = total_cost(
+        expense for expense in response.expenses if expense.error_kind is not None
+    )
+    failed = (
+        f" (${Decimal(str(failed_usd)).normalize():f} of it in failed attempts)"
+        if failed_usd
+        else ""
+    )
     return f"${dollars:f}{failed}"
 
 
-async def tool_calls(settings: ToolCallsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def tool_calls(
+    settings: ToolCallsEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Compare the number of tool calls."""
     if not submission.response.has_trace:
         return Score(unmeasured="tool calls")
     number = len(submission.response.calls)
-    return share_met([(number <= settings.max, f"{counted(number, 'tool call')}, at most {settings.max}")])
+    return share_met(
+        [(number <= settings.max, f"{counted(number, 'tool call')}, at most {settings.max}")]
+    )
 
 
 class _Tokens(Struct, frozen=True):
@@ -65,7 +82,8 @@ class _Tokens(Struct, frozen=True):
         """Return what is known of tokens that cost so much."""
         known = usage or Usage()
         if cost_usd and not any((known.input_tokens, known.output_tokens, known.total_tokens)):
-            # An answer that costs something has tokens: agents report zeros for what they did not count.
+            # An answer that costs something has tokens: agents report zeros for what they did not
+            # count.
             known = Usage()
         total = known.total_tokens
         if total is None and known.input_tokens is not None and known.output_tokens is not None:
@@ -73,7 +91,9 @@ class _Tokens(Struct, frozen=True):
         return cls(known.input_tokens, known.output_tokens, total)
 
 
-async def token_usage(settings: TokenUsageEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def token_usage(
+    settings: TokenUsageEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Compare the tokens that the provider counted with every limit that is set.
 
     Those of failed attempts count, but not as a part of a long answer.

@@ -1,7 +1,7 @@
 """`type: pairwise_judge`: a model chooses between the answers of two arms of an experiment.
 
-It sees them in both orders, and an answer is better if it is preferred both times: L. Zheng et al. (2023), Judging
-LLM-as-a-judge with MT-Bench and Chatbot Arena.
+It sees them in both orders, and an answer is better if it is preferred both times: L. Zheng et al.
+(2023), Judging LLM-as-a-judge with MT-Bench and Chatbot Arena.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ async def pairwise_judge(
         return Score(error=other_arms)
     if other_arms is None:
         return Score(skipped=COMPARED_LATER)
-    compared = [_compared(settings, submission, other_arms, arm, services) for arm in other_arms.answers]
+    compared = [
+        _compared(settings, submission, other_arms, arm, services) for arm in other_arms.answers
+    ]
     scores = await asyncio.gather(*compared)
     return replace(
         scores[0],
@@ -60,10 +62,17 @@ async def _compared(
         if first == second:
             return Score(CHOICES["tie"], reasoning="the answers are equal")
         question = choice_question(submission, other_arms.request, first, second)
-        bounded = replace(question, temperature=settings.temperature, max_output_tokens=settings.max_output_tokens)
+        bounded = replace(
+            question, temperature=settings.temperature, max_output_tokens=settings.max_output_tokens
+        )
         label = submission.label(settings)
         return await judge_score(
-            services, settings.target, bounded, read_choice, retries=settings.judge_retries, label=label
+            services,
+            settings.target,
+            bounded,
+            read_choice,
+            retries=settings.judge_retries,
+            label=label,
         )
 
     own, other = submission.answer, other_arms.answers[arm]
@@ -93,7 +102,10 @@ async def _compared(
 
 def _broken_contracts(scores: Iterable[Score]) -> str | None:
     """Return how replies broke their contract, each way once."""
-    return " | ".join(dict.fromkeys(each.broken_contract for each in scores if each.broken_contract)) or None
+    return (
+        " | ".join(dict.fromkeys(each.broken_contract for each in scores if each.broken_contract))
+        or None
+    )
 
 
 def _choice(score: Score) -> Choice:

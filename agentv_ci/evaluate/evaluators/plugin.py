@@ -17,7 +17,14 @@ from agentv_ci.base.installed_plugins import UnusablePlugin, error_line, find_pl
 from agentv_ci.base.text import shortened, well_formed_text
 from agentv_ci.contracts.evaluators import PluginEvaluator
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, Part, PlanMessage, TextPart, part_outline
+from agentv_ci.contracts.plan_parts import (
+    AttachmentPart,
+    FilePart,
+    Part,
+    PlanMessage,
+    TextPart,
+    part_outline,
+)
 from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
@@ -31,7 +38,9 @@ async def plugin(settings: PluginEvaluator, submission: Submission, _: Evaluator
     timeout_s = submission.case.timeout_seconds
     limit = asyncio.timeout(timeout_s)
     try:
-        call = partial(score, _answered(submission), found.settings.model_validate(settings.settings))
+        call = partial(
+            score, _answered(submission), found.settings.model_validate(settings.settings)
+        )
         async with limit:
             returned = call() if inspect.iscoroutinefunction(score) else await _in_a_thread(call)
             if inspect.isawaitable(returned):
@@ -55,7 +64,10 @@ def _answered(submission: Submission) -> plugins.AnsweredCase:
                 return part_outline(part)
 
     def message(each: PlanMessage) -> OutputMessage:
-        calls = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in each.tool_calls)
+        calls = tuple(
+            ToolCall(tool=call.tool, input=call.input, output=call.output)
+            for call in each.tool_calls
+        )
         content = copy.deepcopy(each.value) if each.value is not None else each.text(text)
         return OutputMessage(role=each.role, content=content, tool_calls=calls)
 
@@ -96,7 +108,11 @@ async def _in_a_thread(call: Callable[[], Any]) -> Any:  # noqa: ANN401  # a plu
             returned = call()
         except BaseException as error:  # noqa: BLE001  # a plugin may raise anything
             # A future does not take StopIteration, and SystemExit would end the run.
-            failed = error if isinstance(error, Exception) and not isinstance(error, StopIteration) else None
+            failed = (
+                error
+                if isinstance(error, Exception) and not isinstance(error, StopIteration)
+                else None
+            )
             failed = failed or RuntimeError(error_line(error))
         with suppress(RuntimeError):  # the run has ended
             loop.call_soon_threadsafe(settle, returned, failed)
@@ -107,21 +123,29 @@ async def _in_a_thread(call: Callable[[], Any]) -> Any:  # noqa: ANN401  # a plu
 
 def _checked(returned: object) -> Score:
     if not isinstance(returned, plugins.Score):
-        return Score(error=f"the plugin returned {type(returned).__name__}, not agentv_ci.plugins.Score")
+        return Score(
+            error=f"the plugin returned {type(returned).__name__}, not agentv_ci.plugins.Score"
+        )
     score: object = returned.score
     if not isinstance(score, (int, float)) or not math.isfinite(score):
-        return Score(error=f"the plugin returned the score {shortened(repr(score), 100)}, which is not a finite number")
+        return Score(
+            error=f"the plugin returned the score {shortened(repr(score), 100)}, which is not a finite number"
+        )
     for name in ("hits", "misses"):
         if not _are_texts(getattr(returned, name)):
             return Score(error=f"the plugin returned '{name}' that are not a list of texts")
     reasoning: object = returned.reasoning
     if not isinstance(reasoning, str):
-        return Score(error=f"the plugin returned a reasoning that is {type(reasoning).__name__}, not a text")
+        return Score(
+            error=f"the plugin returned a reasoning that is {type(reasoning).__name__}, not a text"
+        )
     hits, misses = (tuple(map(well_formed_text, each)) for each in (returned.hits, returned.misses))
     return Score(float(score), hits, misses, well_formed_text(reasoning))
 
 
 def _are_texts(values: object) -> bool:
     return (
-        isinstance(values, Iterable) and not isinstance(values, str) and all(isinstance(each, str) for each in values)
+        isinstance(values, Iterable)
+        and not isinstance(values, str)
+        and all(isinstance(each, str) for each in values)
     )

@@ -24,11 +24,17 @@ PACKAGES = Path(__file__).parents[3]
 """The folder that contains this package."""
 
 
-async def schema(settings: PlanSchemaEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def schema(
+    settings: PlanSchemaEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Parse the answer without its code fence, and list violations of the schema by JSON path."""
     answer = submission.answer
     try:
-        value = services.read_yaml(unfenced(answer)) if settings.format == "yaml" else read_answer(answer)
+        value = (
+            services.read_yaml(unfenced(answer))
+            if settings.format == "yaml"
+            else read_answer(answer)
+        )
     except ValueError as error:
         return Score(0.0, misses=(f"not {settings.format.upper()}: {error}",))
     try:
@@ -44,7 +50,9 @@ async def schema(settings: PlanSchemaEvaluator, submission: Submission, services
     return Score(0.0, misses=(*misses[:MAX_MISSES], *more))
 
 
-async def _check_apart(schema: JsonObject | bool, value: JsonValue, environ: Mapping[str, str]) -> list[str]:
+async def _check_apart(
+    schema: JsonObject | bool, value: JsonValue, environ: Mapping[str, str]
+) -> list[str]:
     """Check in a process that can be killed: the `unevaluated` keywords take quadratic time."""
     try:
         finished = await run(

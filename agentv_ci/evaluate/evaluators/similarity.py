@@ -1,11 +1,14 @@
-"""`type: similarity`: how close the answer is to a reference text, from 0 to 1. A door to rapidfuzz and sacrebleu.
+"""`type: similarity`: how close the answer is to a reference text, from 0 to 1.
 
-levenshtein: 1 − edits / length of the longer text (V. Levenshtein 1966). rouge_l: F1 of the longest common
-subsequence of words (C.-Y. Lin, ROUGE, 2004). token_f1: F1 of the words both have, as SQuAD counts them
-(P. Rajpurkar et al. 2016). bleu: of one sentence, smoothed exponentially (M. Post, sacreBLEU, 2018).
+A door to rapidfuzz and sacrebleu.
 
-Each letter of a script without spaces between words is a word, as in MLQA (P. Lewis et al. 2020) and in the
-tokenizer `zh` of sacreBLEU. Punctuation of all scripts counts as that of ASCII does.
+levenshtein: 1 − edits / length of the longer text (V. Levenshtein 1966). rouge_l: F1 of the longest
+common subsequence of words (C.-Y. Lin, ROUGE, 2004). token_f1: F1 of the words both have, as SQuAD
+counts them (P. Rajpurkar et al. 2016). bleu: of one sentence, smoothed exponentially (M. Post,
+sacreBLEU, 2018).
+
+Each letter of a script without spaces between words is a word, as in MLQA (P. Lewis et al. 2020)
+and in the tokenizer `zh` of sacreBLEU. Punctuation of all scripts counts as that of ASCII does.
 """
 
 from __future__ import annotations
@@ -36,17 +39,24 @@ _TYPOGRAPHIC = {
     **dict.fromkeys(map(ord, "\u2010\u2011"), "-"),
     0x200B: " ",
 }
-"""Quotes and hyphens → those of ASCII; the zero-width space, which separates words in Thai and Khmer → a space."""
+"""Quotes and hyphens → those of ASCII; the zero-width space, which separates words in Thai and
+Khmer → a space.
+"""
 _LETTER_ALONE = r"[\p{L}&&[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Bopo}\p{LB=SA}]]"
-"""Letters of scripts without spaces between words: Chinese and Japanese, and the line-breaking class of Thai, Lao,
-Khmer, Burmese and related scripts (Unicode Standard Annex 14)."""
+"""Letters of scripts without spaces between words: Chinese and Japanese, and the line-breaking
+class of Thai, Lao, Khmer, Burmese and related scripts (Unicode Standard Annex 14).
+"""
 
 
-async def similarity(settings: SimilarityEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def similarity(
+    settings: SimilarityEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Measure the similarity; an empty reference is an error."""
     reference = settings.reference or submission.case.reference_answer
     if not reference.strip():
-        return Score(error="nothing to compare with: 'reference' is not set, and the expected answer is empty")
+        return Score(
+            error="nothing to compare with: 'reference' is not set, and the expected answer is empty"
+        )
     if len(reference) > MAX_CHARACTERS:
         return Score(error=f"the reference is longer than {MAX_CHARACTERS:,} characters")
     if len(submission.answer) > MAX_CHARACTERS:
@@ -73,7 +83,11 @@ def _measured(settings: SimilarityEvaluator, answer: str, reference: str) -> flo
             from sacrebleu.metrics.bleu import BLEU
 
             # With effective_order, texts of fewer than four words have a score too.
-            bleu: float = BLEU(effective_order=True).sentence_score(_spaced(answer), [_spaced(reference)]).score
+            bleu: float = (
+                BLEU(effective_order=True)
+                .sentence_score(_spaced(answer), [_spaced(reference)])
+                .score
+            )
             return min(1.0, bleu / 100)
 
 

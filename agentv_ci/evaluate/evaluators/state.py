@@ -24,14 +24,20 @@ TIMEOUT_S = 10.0
 MAX_ROWS = 10_000
 MAX_SHOWN = 200
 LOGS = ("-wal", "-journal")
-"""Suffixes of the files beside a database: committed transactions, and how to undo an open one. Their index, `-shm`, is
-made again from the first."""
+"""Suffixes of the files beside a database: committed transactions, and how to undo an open one.
+Their index, `-shm`, is made again from the first.
+"""
 STEPS = 10_000
 """Instructions of SQLite's machine between two looks at the clock."""
 
 
-async def state(settings: StateEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Return the share of expected rows that are there; rows that are not expected count as missed ones."""
+async def state(
+    settings: StateEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
+    """Return the share of expected rows that are there.
+
+    Rows that are not expected count as missed ones.
+    """
     work = submission.work
     if not isinstance(work, Work):
         return without_work(work)
@@ -50,18 +56,25 @@ async def state(settings: StateEvaluator, submission: Submission, services: Eval
     return _compared(found, settings)
 
 
-def _queried(content: bytes, logs: Mapping[str, bytes | None], settings: StateEvaluator) -> list[JsonValue]:
-    """Return the rows of the query; raises sqlite3.Error for a file of another kind, and for writing."""
+def _queried(
+    content: bytes, logs: Mapping[str, bytes | None], settings: StateEvaluator
+) -> list[JsonValue]:
+    """Return the rows of the query.
+
+    Raises sqlite3.Error for a file of another kind, and for writing.
+    """
     with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
         place = Path(scratch) / "copy.db"
         for suffix, part in {"": content, **logs}.items():
             if part is not None:
                 place.with_name(place.name + suffix).write_bytes(part)
-        # SQLite writes to the copy: it completes what is committed in a log, and undoes what is not.
+        # SQLite writes to the copy: it completes what is committed in a log, and undoes what is
+        # not.
         with closing(sqlite3.connect(f"{place.as_uri()}?mode=rw", uri=True)) as database:
             until = time.monotonic() + TIMEOUT_S
             database.set_progress_handler(lambda: time.monotonic() > until, STEPS)
-            # The database is the agent's: its views and triggers get no functions with side effects.
+            # The database is the agent's: its views and triggers get no functions with side
+            # effects.
             database.execute("PRAGMA trusted_schema = OFF")
             database.set_authorizer(_authorize)
             cursor = database.execute(settings.query or "")
@@ -72,9 +85,16 @@ def _queried(content: bytes, logs: Mapping[str, bytes | None], settings: StateEv
     return [row if as_lists else dict(zip(names, row, strict=True)) for row in values]
 
 
-def _authorize(action: int, _: str | None, __: str | None, ___: str | None, view: str | None) -> int:
+def _authorize(
+    action: int, _: str | None, __: str | None, ___: str | None, view: str | None
+) -> int:
     """Allow reading tables; not through views, with which an agent could answer the query instead of storing rows."""
-    is_read = action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+    is_read = action in (
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_RECURSIVE,
+    )
     return sqlite3.SQLITE_OK if is_read and view is None else sqlite3.SQLITE_DENY
 
 
@@ -97,13 +117,19 @@ def _compared(found: list[JsonValue], settings: StateEvaluator) -> Score:
     hits: list[str] = []
     misses: list[str] = []
     for place, row in enumerate(map(_text, expected)):
-        is_there = place < len(found) and _text(found[place]) == row if settings.ordered else row in left
-        (hits if is_there else misses).append(f"{'' if is_there else 'missing: '}{shortened(row, MAX_SHOWN)}")
+        is_there = (
+            place < len(found) and _text(found[place]) == row if settings.ordered else row in left
+        )
+        (hits if is_there else misses).append(
+            f"{'' if is_there else 'missing: '}{shortened(row, MAX_SHOWN)}"
+        )
         if row in left:
             left.remove(row)
     more = max(0, len(found) - len(expected))
     if more:
-        misses.append(f"{counted(more, 'row')} more than expected, such as {shortened((left or ['?'])[0], MAX_SHOWN)}")
+        misses.append(
+            f"{counted(more, 'row')} more than expected, such as {shortened((left or ['?'])[0], MAX_SHOWN)}"
+        )
     total = max(len(found), len(expected))
     if not total:
         return Score(1.0, hits=("no rows",))

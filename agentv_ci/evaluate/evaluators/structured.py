@@ -9,9 +9,21 @@ import json
 from decimal import Decimal, localcontext
 
 from agentv_ci.base.json_access import found_at, read_answer, refuse_constant
-from agentv_ci.base.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, reference_problem
+from agentv_ci.base.json_values import (
+    MAX_EXPONENT,
+    is_same,
+    is_same_moment,
+    moment_of,
+    number_of,
+    reference_problem,
+)
 from agentv_ci.base.text import shortened, unfenced
-from agentv_ci.contracts.answer_evaluators import ComparedField, FieldAccuracyEvaluator, IsJsonEvaluator, field_steps
+from agentv_ci.contracts.answer_evaluators import (
+    ComparedField,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    field_steps,
+)
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import weighted_mean
@@ -22,7 +34,9 @@ DIGITS = 2 * MAX_EXPONENT
 """Precision of differences."""
 
 
-async def is_json(settings: IsJsonEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def is_json(
+    settings: IsJsonEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Parse strictly, as a program that reads the answer would."""
     answer = submission.answer
     try:
@@ -39,12 +53,17 @@ async def is_json(settings: IsJsonEvaluator, submission: Submission, services: E
 async def field_accuracy(
     settings: FieldAccuracyEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Compare field by field; a field that is missing in the reference is an error, in the answer a miss."""
+    """Compare field by field.
+
+    A field that is missing in the reference is an error, in the answer a miss.
+    """
     try:
         reference = settings.reference or read_answer(submission.case.reference_answer)
     except ValueError as error:
         return Score(error=f"'reference' is not set, and the expected answer is not JSON: {error}")
-    if problems := [reason for each in settings.fields if (reason := reference_problem(each, reference))]:
+    if problems := [
+        reason for each in settings.fields if (reason := reference_problem(each, reference))
+    ]:
         return Score(error=f"{'; '.join(problems)} in the reference")
     try:
         answer = read_answer(submission.answer)
@@ -68,7 +87,11 @@ def _miss(field: ComparedField, answer: JsonValue, reference: JsonValue) -> str 
     (theirs,), found = found_at(reference, *steps), found_at(answer, *steps)
     if not found:
         return f"{label}: missing"
-    return None if _is_right(field, found[0], theirs) else f"{label}: {_quoted(found[0])} instead of {_quoted(theirs)}"
+    return (
+        None
+        if _is_right(field, found[0], theirs)
+        else f"{label}: {_quoted(found[0])} instead of {_quoted(theirs)}"
+    )
 
 
 def _is_right(field: ComparedField, ours: JsonValue, theirs: JsonValue) -> bool:

@@ -24,24 +24,32 @@ from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 MAX_QUOTED = 200
 
 
-async def contains(settings: ContainsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def contains(
+    settings: ContainsEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Return 1 when the answer contains the text, else 0."""
     return share_met(_findings([settings.value], submission, settings))
 
 
-async def contains_any(settings: ContainsAnyEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def contains_any(
+    settings: ContainsAnyEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Return 1 when the answer contains one of several texts, else 0."""
     if hits := share_met(_findings(settings.value, submission, settings)).hits:
         return Score(1.0, hits=hits)
     return Score(0.0, misses=(f"contains none of {', '.join(map(repr, settings.value))}",))
 
 
-async def contains_all(settings: ContainsAllEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def contains_all(
+    settings: ContainsAllEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Return the share of several texts that the answer contains."""
     return share_met(_findings(settings.value, submission, settings))
 
 
-async def equals(settings: EqualsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def equals(
+    settings: EqualsEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Return 1 when the answer is the text, apart from surrounding whitespace, else 0."""
     value, answer = settings.value, submission.answer.strip()
     if _comparable(answer, settings) == _comparable(value.strip(), settings):
@@ -49,7 +57,9 @@ async def equals(settings: EqualsEvaluator, submission: Submission, services: Ev
     return Score(0.0, misses=(f"is '{shortened(answer, MAX_QUOTED)}', not '{value}'",))
 
 
-async def starts_with(settings: StartsWithEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def starts_with(
+    settings: StartsWithEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Return 1 when the answer starts with the text, else 0."""
     value = settings.value
     if _comparable(submission.answer, settings).startswith(_comparable(value, settings)):
@@ -57,7 +67,9 @@ async def starts_with(settings: StartsWithEvaluator, submission: Submission, ser
     return Score(0.0, misses=(f"starts with '{submission.answer[: len(value)]}', not '{value}'",))
 
 
-async def ends_with(settings: EndsWithEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def ends_with(
+    settings: EndsWithEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Return 1 when the answer ends with the text, else 0."""
     value = settings.value
     if _comparable(submission.answer, settings).endswith(_comparable(value, settings)):
@@ -65,7 +77,9 @@ async def ends_with(settings: EndsWithEvaluator, submission: Submission, service
     return Score(0.0, misses=(f"ends with '{submission.answer[-len(value) :]}', not '{value}'",))
 
 
-async def regex(settings: RegexEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+async def regex(
+    settings: RegexEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
     """Search for a limited time; a pattern that takes longer is an error, not a zero."""
     value = settings.value
     try:
@@ -79,7 +93,9 @@ async def regex(settings: RegexEvaluator, submission: Submission, services: Eval
     return share_met([(found, f"matches '{value}'" if found else f"does not match '{value}'")])
 
 
-def _findings(values: Iterable[str], submission: Submission, settings: TextEvaluator) -> Iterator[tuple[bool, str]]:
+def _findings(
+    values: Iterable[str], submission: Submission, settings: TextEvaluator
+) -> Iterator[tuple[bool, str]]:
     """Yield for each text whether the answer contains it, and the finding."""
     answer = _comparable(submission.answer, settings)
     for value in values:

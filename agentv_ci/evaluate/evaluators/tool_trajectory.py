@@ -1,7 +1,8 @@
 """`type: tool_trajectory`: compare the tool calls of an agent with the expected ones.
 
-any_order: met minimums / minimums. in_order: longest common subsequence / expected. exact: positional matches /
-max(expected, actual). superset: expected calls that occur / expected. subset: actual calls that are expected / actual.
+any_order: met minimums / minimums. in_order: longest common subsequence / expected. exact:
+positional matches / max(expected, actual). superset: expected calls that occur / expected. subset:
+actual calls that are expected / actual.
 """
 
 from __future__ import annotations
@@ -49,21 +50,30 @@ async def tool_trajectory(
                 for number, (each, call) in enumerate(zip_longest(expected, calls), 1)
             )
         case "superset":
-            partners = _partners(len(expected), len(calls), lambda i, j: fits(expected[i], calls[j]))
+            partners = _partners(
+                len(expected), len(calls), lambda i, j: fits(expected[i], calls[j])
+            )
             return _matched(expected, partners, "was called", "was not called as expected")
         case "subset":
-            partners = _partners(len(calls), len(expected), lambda i, j: fits(expected[j], calls[i]))
+            partners = _partners(
+                len(calls), len(expected), lambda i, j: fits(expected[j], calls[i])
+            )
             return _matched(calls, partners, "is expected", "was called and is not expected")
 
 
-def _matched(calls: Sequence[ExpectedCall | ToolCall], matched: Container[int], hit: str, miss: str) -> Score:
+def _matched(
+    calls: Sequence[ExpectedCall | ToolCall], matched: Container[int], hit: str, miss: str
+) -> Score:
     """Return the share of matched calls; findings end with `hit` or `miss`."""
     return share_met(
-        (index in matched, f"{each.tool} {hit if index in matched else miss}") for index, each in enumerate(calls)
+        (index in matched, f"{each.tool} {hit if index in matched else miss}")
+        for index, each in enumerate(calls)
     )
 
 
-def _in_place(place: str, expected: ExpectedCall | None, made: ToolCall | None, fits: Fits) -> tuple[bool, str]:
+def _in_place(
+    place: str, expected: ExpectedCall | None, made: ToolCall | None, fits: Fits
+) -> tuple[bool, str]:
     """Return whether the call at a position is the expected one, and the finding."""
     if expected is None or made is None:
         return False, f"{place}: {_name(made)} instead of {_name(expected)}"
@@ -77,7 +87,9 @@ def _name(call: ExpectedCall | ToolCall | None) -> str:
     return call.tool if call is not None else "nothing"
 
 
-def _fits(expected: ExpectedCall, made: ToolCall, *, args_match: Literal["exact", "subset", "ignore"]) -> bool:
+def _fits(
+    expected: ExpectedCall, made: ToolCall, *, args_match: Literal["exact", "subset", "ignore"]
+) -> bool:
     if expected.tool != made.tool:
         return False
     match "ignore" if expected.input is None else args_match:
@@ -92,7 +104,9 @@ def _fits(expected: ExpectedCall, made: ToolCall, *, args_match: Literal["exact"
 def _is_part(part: JsonValue, whole: JsonValue) -> bool:
     """Whether every key of `part` is in `whole` with the same value."""
     if isinstance(part, dict):
-        return isinstance(whole, dict) and all(key in whole and _is_part(part[key], whole[key]) for key in part)
+        return isinstance(whole, dict) and all(
+            key in whole and _is_part(part[key], whole[key]) for key in part
+        )
     return is_same(part, whole)
 
 
@@ -115,9 +129,16 @@ def _partners(rows: int, columns: int, fits: Callable[[int, int], bool]) -> set[
 
 
 def _free_column(
-    row: int, fitting: Sequence[Sequence[int]], row_of: Mapping[int, int], came_from: dict[int, int], dead: set[int]
+    row: int,
+    fitting: Sequence[Sequence[int]],
+    row_of: Mapping[int, int],
+    came_from: dict[int, int],
+    dead: set[int],
 ) -> int | None:
-    """Return a free column at the end of an augmenting path from a row; fills `came_from` with the path."""
+    """Return a free column at the end of an augmenting path from a row.
+
+    Fills `came_from` with the path.
+    """
     waiting = [row]
     while waiting:
         each = waiting.pop()

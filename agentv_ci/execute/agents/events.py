@@ -62,7 +62,9 @@ Write = Callable[[int, bytes], None]
 class FinalEvent:
     """A listener that notices the event with which its answer is complete."""
 
-    def __init__(self, known: AbstractSet[str], progress: Progress, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, known: AbstractSet[str], progress: Progress, monotonic: Callable[[], float]
+    ) -> None:
         """`known` are the types of the agent's events."""
         self.done = Event()
         """See Listener."""
@@ -129,7 +131,12 @@ class Turns:
         """Id of the message that the last text is of."""
 
     def call(
-        self, tool: str | None, given: JsonValue, returned: JsonValue = None, *, call_id: str | None = None
+        self,
+        tool: str | None,
+        given: JsonValue,
+        returned: JsonValue = None,
+        *,
+        call_id: str | None = None,
     ) -> None:
         """Add a tool call; its output may come later, with the same id."""
         self._parts.append((ToolCall(tool=tool or "", input=given, output=returned), call_id))
@@ -179,7 +186,9 @@ class Turns:
                 returned = self._outputs.get(call_id or "", call.output)
                 calls.append(call.model_copy(update={"output": returned}))
             else:
-                messages.append(OutputMessage(role="assistant", content=part, tool_calls=tuple(calls)))
+                messages.append(
+                    OutputMessage(role="assistant", content=part, tool_calls=tuple(calls))
+                )
                 calls = []
         if calls:
             messages.append(OutputMessage(role="assistant", content=None, tool_calls=tuple(calls)))
@@ -199,8 +208,9 @@ class Turns:
 def read_events(text: str, known: AbstractSet[str]) -> list[JsonObject]:
     """Return the events of an output; raises NotEvents when it has none of the known types.
 
-    Other text is skipped, also before and after an event on the same line: agents print warnings too. Raises
-    AgentFailed when a part of the answer may be missing: an event of a known type is cut off, and others follow.
+    Other text is skipped, also before and after an event on the same line: agents print warnings
+    too. Raises AgentFailed when a part of the answer may be missing: an event of a known type is
+    cut off, and others follow.
     """
     events: list[JsonObject] = []
     cut: str | None = None
@@ -224,7 +234,10 @@ def all_pieces(text: str, known: AbstractSet[str]) -> Iterator[JsonObject | str]
 
 
 def pieces_of(line: str, known: AbstractSet[str]) -> Iterator[JsonObject | str]:
-    """Yield the object that is the whole line, or else the events of known types in it; what is cut off as text."""
+    """Yield the object that is the whole line, or else the events of known types in it.
+
+    What is cut off as text.
+    """
     line = line.lstrip("\ufeff")
     whole = json_or_none(line)
     if isinstance(whole, dict):

@@ -21,9 +21,22 @@ from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, ProviderError, Request, Response
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
-from agentv_ci.execute.agents.events import AgentFailed, FinalEvent, NotEvents, Progress, Spent, Write, all_pieces
+from agentv_ci.execute.agents.events import (
+    AgentFailed,
+    FinalEvent,
+    NotEvents,
+    Progress,
+    Spent,
+    Write,
+    all_pieces,
+)
 from agentv_ci.execute.agents.workspace import Workspace, prompt_document, workspace
-from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
+from agentv_ci.execute.provider_services import (
+    ProviderServices,
+    process_failure,
+    require_folder,
+    unwritable,
+)
 
 NOT_LOGGED_IN = re.compile(
     r"no authentication information|invalid auth method|set an auth method|missing environment variable|not logged in"
@@ -46,7 +59,9 @@ class Agent(Struct, frozen=True):
     Given the folder with the question's files, and whether the agent works in another one.
     """
     read: Callable[[ProcessResult], Response | None]
-    """Returns the answer, or None without one; raises AgentFailed, or NotEvents for output without events."""
+    """Returns the answer, or None without one; raises AgentFailed, or NotEvents for output without
+    events.
+    """
     spent: Callable[[Sequence[JsonObject]], Spent]
     """Returns what it has used by its events so far."""
     known: AbstractSet[str]
@@ -60,7 +75,10 @@ class Agent(Struct, frozen=True):
 def usual_arguments(
     target: AgentTarget, *first: str, model: str = "--model", folder: str = "--add-dir"
 ) -> Callable[[Path, bool], Sequence[str]]:
-    """Return the arguments of most agents; `model` and `folder` are its options for the model and another folder."""
+    """Return the arguments of most agents.
+
+    `model` and `folder` are its options for the model and another folder.
+    """
 
     def arguments(workspace: Path, is_elsewhere: bool) -> Sequence[str]:  # as called
         model_words = (model, target.model) if target.model else ()
@@ -74,14 +92,21 @@ class AgentProvider:
     """See Provider."""
 
     def __init__(
-        self, target: AgentTarget, agent: Agent, services: ProviderServices, *, open_log: OpenLog | None = None
+        self,
+        target: AgentTarget,
+        agent: Agent,
+        services: ProviderServices,
+        *,
+        open_log: OpenLog | None = None,
     ) -> None:
         self._target = target
         self._kind = target.kind()
         self._agent = agent
         self._services = services
         self._open_log = open_log
-        self._env = child_environment({**agent.environment, **services.environment.variables}, target.env)
+        self._env = child_environment(
+            {**agent.environment, **services.environment.variables}, target.env
+        )
         self._executable: str | None = None
 
     async def check(self) -> None:
@@ -89,13 +114,18 @@ class AgentProvider:
         if self._target.cwd:
             require_folder(self._services.place(self._target.cwd))
         self._executable = find_program(
-            self._target.executable or self._agent.program, "executable", services=self._services, env=self._env
+            self._target.executable or self._agent.program,
+            "executable",
+            services=self._services,
+            env=self._env,
         )
 
     async def ask(self, request: Request) -> Response:
         """Run the agent once, with copies of the question's files in a scratch workspace."""
         if request.seed is not None:
-            self._services.warn(f"{self._target.name}: seeds are ignored: the agent does not support them")
+            self._services.warn(
+                f"{self._target.name}: seeds are ignored: the agent does not support them"
+            )
         parent = request.place.scratch if request.place is not None else None
         async with workspace(self._kind, request.files, parent) as place:
             prompt = prompt_document(request, place.files)
@@ -104,7 +134,10 @@ class AgentProvider:
             except OSError as error:
                 raise unwritable(error) from error
             monotonic = self._services.environment.monotonic
-            begun_s, final = monotonic(), FinalEvent(self._agent.known, self._agent.progress(), monotonic)
+            begun_s, final = (
+                monotonic(),
+                FinalEvent(self._agent.known, self._agent.progress(), monotonic),
+            )
             finished = await self._run(prompt, place, request, final)
             response = self._response(finished)
         self._services.warn_if_cut(response, self._target.name, request.case_id)
@@ -112,7 +145,9 @@ class AgentProvider:
         duration_ms = None if final.at_s is None else round((final.at_s - begun_s) * 1000)
         return replace(response, request={"prompt": prompt}, duration_ms=duration_ms)
 
-    async def _run(self, prompt: str, place: Workspace, request: Request, final: FinalEvent) -> ProcessResult:
+    async def _run(
+        self, prompt: str, place: Workspace, request: Request, final: FinalEvent
+    ) -> ProcessResult:
         assert self._executable is not None, "a provider is checked before it is asked"
         is_elsewhere = request.place is not None or self._target.cwd is not None
         argv = (self._executable, *self._agent.arguments(place.folder, is_elsewhere))
@@ -123,7 +158,14 @@ class AgentProvider:
             with self._open_log(request, argv) if self._open_log else nullcontext() as final.log:
                 stdin = prompt.encode("utf-8", "replace")
                 if request.place is None:
-                    return await run(argv, cwd=cwd, env=self._env, timeout_s=timeout_s, stdin=stdin, listener=final)
+                    return await run(
+                        argv,
+                        cwd=cwd,
+                        env=self._env,
+                        timeout_s=timeout_s,
+                        stdin=stdin,
+                        listener=final,
+                    )
                 own = [self._services.root / name for name in names_of(self._target.sources or ())]
                 env = {**self._agent.environment, **(self._target.env or {})}
                 return await request.place.run(
@@ -148,8 +190,12 @@ class AgentProvider:
         except NotEvents as error:
             text = finished.stderr.strip() or finished.stdout.strip()
             what = "printed no JSON" if finished.stdout.strip() else "printed nothing"
-            detail = f"{self._kind} {what} (exit code {finished.status})" + (f": {text}" if text else "")
-            raise _failure("process" if finished.status else "malformed", detail, text, finished) from error
+            detail = f"{self._kind} {what} (exit code {finished.status})" + (
+                f": {text}" if text else ""
+            )
+            raise _failure(
+                "process" if finished.status else "malformed", detail, text, finished
+            ) from error
 
     def _read(self, finished: ProcessResult) -> Response:
         response = self._agent.read(finished)
@@ -170,7 +216,9 @@ class AgentProvider:
         """Nothing outlives a question."""
 
 
-def find_program(name: str, setting: str, *, services: ProviderServices, env: Mapping[str, str]) -> str:
+def find_program(
+    name: str, setting: str, *, services: ProviderServices, env: Mapping[str, str]
+) -> str:
     """Return the path of a program: a name is looked up on PATH, a name with a `/` is a path.
 
     Raises ProviderError when it is missing or not executable.
@@ -185,13 +233,18 @@ def find_program(name: str, setting: str, *, services: ProviderServices, env: Ma
         raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")
     found = shutil.which(name, path=env.get("PATH", ""))
     if found is None:
-        raise ProviderError("process", f"executable '{name}' is not on PATH; install it or set '{setting}'")
+        raise ProviderError(
+            "process", f"executable '{name}' is not on PATH; install it or set '{setting}'"
+        )
     # PATH may have relative folders, and programs start in another one.
     return str(Path(found).absolute())
 
 
 def _failure(kind: ErrorKind, detail: str, text: str, finished: ProcessResult) -> ProviderError:
-    """Return the failure of an agent that has ended; of kind `auth`, which is not repeated, for a missing login."""
+    """Return the failure of an agent that has ended.
+
+    Of kind `auth`, which is not repeated, for a missing login.
+    """
     is_login = kind == "process" and NOT_LOGGED_IN.search(text) is not None
     printed = PrintedOutput(stdout=finished.stdout, stderr=finished.stderr)
     return ProviderError("auth" if is_login else kind, detail, printed=printed)

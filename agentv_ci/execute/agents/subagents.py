@@ -50,14 +50,18 @@ class Subagent:
         self.alive = folder / ".alive"
         """Created by the agent when the window is ready."""
         self.is_kept = False
-        """Whether the lock stays after the session: the agent is still working and removes it itself."""
+        """Whether the lock stays after the session: the agent is still working and removes it
+        itself.
+        """
 
     def prepare(self, template: Path | None, chat_id: str, *, keeps_messages: bool) -> None:
         """Write the workspace and the chat modes, and empty the folder of messages unless it is kept.
 
         Raises OSError, or ValueError for a template that is not a workspace.
         """
-        self.workspace.write_text(json.dumps(_workspace(template), indent=2) + "\n", encoding="utf-8")
+        self.workspace.write_text(
+            json.dumps(_workspace(template), indent=2) + "\n", encoding="utf-8"
+        )
         if not keeps_messages:
             shutil.rmtree(self.messages, ignore_errors=True)
         self.messages.mkdir(exist_ok=True)
@@ -70,7 +74,10 @@ class Subagent:
 
 @contextmanager
 def take_subagent(root: Path, now: datetime) -> Iterator[Subagent]:
-    """Take the first free folder, or create one; it is free again when the block ends. Raises OSError."""
+    """Take the first free folder, or create one; it is free again when the block ends.
+
+    Raises OSError.
+    """
     root.mkdir(parents=True, exist_ok=True)
     for number in count(1):
         folder = root / f"subagent-{number}"
@@ -104,7 +111,9 @@ def _locked(place: Subagent) -> Iterator[None]:
     finally:
         if _owner(place.lock) == mine:
             if place.is_kept:
-                place.lock.write_text(json.dumps({**mine, "tool": "an agent that still works"}), encoding="utf-8")
+                place.lock.write_text(
+                    json.dumps({**mine, "tool": "an agent that still works"}), encoding="utf-8"
+                )
             else:
                 place.lock.unlink(missing_ok=True)
 
@@ -125,7 +134,9 @@ def _is_free(place: Subagent, now: datetime) -> bool:
 
 def _owner(lock: Path) -> JsonValue:
     try:
-        return read_json(read_left(lock.parent, lock.name, MAX_LOCK_BYTES).decode("utf-8", "replace"))
+        return read_json(
+            read_left(lock.parent, lock.name, MAX_LOCK_BYTES).decode("utf-8", "replace")
+        )
     except (OSError, ValueError):
         return None
 
@@ -165,7 +176,11 @@ def read_template(template: Path | None) -> JsonObject:
 
 def _absolute(folder: JsonValue, base: Path) -> JsonValue:
     path = value_at(folder, "path")
-    return {**folder, "path": str(base / path)} if isinstance(folder, dict) and isinstance(path, str) else folder
+    return (
+        {**folder, "path": str(base / path)}
+        if isinstance(folder, dict) and isinstance(path, str)
+        else folder
+    )
 
 
 def _located(settings: JsonObject, base: Path) -> JsonObject:

@@ -1,7 +1,7 @@
 """Copies of a question's files in a scratch folder, and the prompt that names them.
 
-The prompt lists the files to read first and asks for a proof. Its headings and the form of the proof are those of
-AgentV and of its predecessor bbeval.
+The prompt lists the files to read first and asks for a proof. Its headings and the form of the
+proof are those of AgentV and of its predecessor bbeval.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Workspace(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def workspace(kind: str, files: Iterable[InputFile], parent: Path | None = None) -> AsyncIterator[Workspace]:
+async def workspace(
+    kind: str, files: Iterable[InputFile], parent: Path | None = None
+) -> AsyncIterator[Workspace]:
     """Make a workspace with copies of the files, in `parent` or among temporary files, and remove it.
 
     Further files of the same name get the suffixes `.1`, `.2` … Raises ProviderError when files cannot be written.
@@ -65,7 +67,9 @@ async def workspace(kind: str, files: Iterable[InputFile], parent: Path | None =
 def _make(kind: str, files: Iterable[InputFile], parent: Path | None) -> Workspace:
     try:
         # TemporaryDirectory also removes read-only folders that the agent made.
-        scratch = tempfile.TemporaryDirectory(prefix=f"agentv-{kind}-", dir=parent, ignore_cleanup_errors=True)
+        scratch = tempfile.TemporaryDirectory(
+            prefix=f"agentv-{kind}-", dir=parent, ignore_cleanup_errors=True
+        )
     except OSError as error:
         raise unwritable(error) from error
     try:
@@ -100,12 +104,17 @@ def file_link(file: InputFile) -> str:
 def guidelines_of(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
     """Return the guidelines that the agent must prove to have read, with their current hashes."""
     return tuple(
-        replace(each, sha256=hashlib.sha256(each.path.read_bytes()).hexdigest()) for each in files if each.is_guideline
+        replace(each, sha256=hashlib.sha256(each.path.read_bytes()).hexdigest())
+        for each in files
+        if each.is_guideline
     )
 
 
 def proof_request(guidelines: Sequence[InputFile]) -> str:
-    """Return the instructions to read guidelines and to prove it by their hashes; empty without guidelines."""
+    """Return the instructions to read guidelines and to prove it by their hashes.
+
+    Empty without guidelines.
+    """
     if not guidelines:
         return ""
     tokens = [

@@ -9,7 +9,9 @@ ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
 
 
 def decompressed(body: bytes, encodings: str, limit: int) -> bytes:
-    """Return a body without the encodings of its header, at most `limit` bytes of it; raises ValueError if damaged.
+    """Return a body without the encodings of its header, at most `limit` bytes of it.
+
+    Raises ValueError if damaged.
 
     Encodings that were not requested are ignored.
     """

@@ -1,7 +1,8 @@
 """A transport for httpx that has one connection; the door to httpcore.
 
-httpx's own transport has a pool, which does work for all its connections on every request, and the sockets of anyio,
-which take half as long again as those of asyncio. HTTP stays with httpcore and h11; this module moves their bytes.
+httpx's own transport has a pool, which does work for all its connections on every request, and the
+sockets of anyio, which take half as long again as those of asyncio. HTTP stays with httpcore and
+h11; this module moves their bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ class OneConnection(httpx.AsyncBaseTransport):
         self._connection: httpcore.AsyncHTTPConnection | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx. A connection that the server has closed is replaced before it is used; nothing is sent twice."""
+        """See httpx. A connection that the server has closed is replaced before it is used.
+
+        Nothing is sent twice.
+        """
         sent = _for_httpcore(request)
         with _errors_of_httpx():
             response = await self._answer_on_old_connection(sent)
@@ -138,9 +142,12 @@ class AsyncioNetwork(httpcore.AsyncNetworkBackend):
         loop = asyncio.get_running_loop()
         with _failed_connects():
             async with asyncio.timeout(timeout):
-                # asyncio's race of addresses forgets a connected socket when it is cancelled: no race for one address.
+                # asyncio's race of addresses forgets a connected socket when it is cancelled: no
+                # race for one address.
                 delay = None if _is_address(host) else HAPPY_EYEBALLS_S
-                _, self.stream = await loop.create_connection(AsyncioStream, host, port, happy_eyeballs_delay=delay)
+                _, self.stream = await loop.create_connection(
+                    AsyncioStream, host, port, happy_eyeballs_delay=delay
+                )
         return self.stream
 
 
@@ -189,7 +196,10 @@ class AsyncioStream(httpcore.AsyncNetworkStream, asyncio.Protocol):
         self.is_answered = False
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's
-        """Send what was written; return what was received, empty at the end. The caller sets a time limit."""
+        """Send what was written; return what was received, empty at the end.
+
+        The caller sets a time limit.
+        """
         del timeout
         if self._unsent:
             self._transport.write(b"".join(self._unsent))

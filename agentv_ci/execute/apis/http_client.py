@@ -35,7 +35,9 @@ class Answer(Struct, frozen=True):
 
 
 class HttpClient:
-    """Posts bytes to one API. Each question that waits has a client of its own, which later questions reuse.
+    """Posts bytes to one API.
+
+    Each question that waits has a client of its own, which later questions reuse.
 
     A client that is shared does work for all its connections on every request.
     """
@@ -46,10 +48,15 @@ class HttpClient:
         self._idle: list[httpx.AsyncClient] = []
 
     async def post(self, path: str, *, headers: Mapping[str, str], content: bytes) -> Answer:
-        """Return the answer, also of a redirect; raises ProviderError. The caller sets a time limit."""
+        """Return the answer, also of a redirect; raises ProviderError.
+
+        The caller sets a time limit.
+        """
         try:
             url = _parsed(self._base_url + path)
-            request = httpx.Request("POST", url, headers={**OWN_HEADERS, **headers}, content=content)
+            request = httpx.Request(
+                "POST", url, headers={**OWN_HEADERS, **headers}, content=content
+            )
             client = self._idle.pop() if self._idle else self._new_client(url)
             try:
                 response = await client.send(request, stream=True)
@@ -62,12 +69,18 @@ class HttpClient:
 
     def _new_client(self, url: httpx.URL) -> httpx.AsyncClient:
         proxy = proxy_for(url)
-        transport = OneConnection(self._context) if proxy is None else _transport(proxy, self._context)
-        return CookielessClient(transport=transport, timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S))
+        transport = (
+            OneConnection(self._context) if proxy is None else _transport(proxy, self._context)
+        )
+        return CookielessClient(
+            transport=transport, timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S)
+        )
 
     def _decompressed(self, body: bytes, response: httpx.Response) -> bytes:
         try:
-            whole = decompressed(body, response.headers.get("content-encoding", ""), MAX_BODY_BYTES + 1)
+            whole = decompressed(
+                body, response.headers.get("content-encoding", ""), MAX_BODY_BYTES + 1
+            )
         except ValueError as error:
             raise network_error("DecodingError", self._base_url, error) from error
         require_bounds(len(whole))
@@ -80,7 +93,10 @@ class HttpClient:
 
 
 def trusted_certificates(base_url: str, ca_bundle: str | None) -> ssl.SSLContext:
-    """Return the trusted certificates; none for plain HTTP, because loading them is slow. Raises UsageError."""
+    """Return the trusted certificates; none for plain HTTP, because loading them is slow.
+
+    Raises UsageError.
+    """
     try:
         if ca_bundle is not None:
             return ssl.create_default_context(cafile=ca_bundle)
@@ -140,7 +156,9 @@ async def _body(response: httpx.Response) -> bytes:
 def require_bounds(size: int) -> None:
     """Raise ProviderError for a body that is too long."""
     if size > MAX_BODY_BYTES:
-        raise ProviderError("malformed", f"the answer is larger than {MAX_BODY_BYTES // 1024 // 1024} MiB")
+        raise ProviderError(
+            "malformed", f"the answer is larger than {MAX_BODY_BYTES // 1024 // 1024} MiB"
+        )
 
 
 async def probe_status(url: str, *, timeout_s: float) -> int:
@@ -163,7 +181,10 @@ def _unreachable(error: Exception, url: str) -> ProviderError:
     match error:
         case httpx.LocalProtocolError() | UnicodeEncodeError():
             # Its value may be secret.
-            return ProviderError("request", f"{name}: invalid header; check api_key and headers for invalid characters")
+            return ProviderError(
+                "request",
+                f"{name}: invalid header; check api_key and headers for invalid characters",
+            )
         case httpx.ProxyError():
             return _unusable_proxy(error)
         case httpx.ReadTimeout():

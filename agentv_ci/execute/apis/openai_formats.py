@@ -1,6 +1,7 @@
 """OpenAI's two APIs, which Azure and many servers support too: chat completions and Responses.
 
-https://platform.openai.com/docs/api-reference/chat and https://platform.openai.com/docs/api-reference/responses.
+https://platform.openai.com/docs/api-reference/chat and
+https://platform.openai.com/docs/api-reference/responses.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from urllib.parse import urlsplit
 from agentv_ci.base.json_access import objects_at, read_json, text_at, value_at
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Attachment, ChatMessage, ProviderError, Request, Response, is_filtered
+from agentv_ci.contracts.exchange import (
+    Attachment,
+    ChatMessage,
+    ProviderError,
+    Request,
+    Response,
+    is_filtered,
+)
 from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.provider import (
@@ -35,7 +43,12 @@ SpeakingTarget = OpenAITarget | AzureOpenAITarget
 
 
 def openai_api(
-    target: SpeakingTarget, base_url: str, headers: Mapping[str, str], *, place: str = "", query: str = ""
+    target: SpeakingTarget,
+    base_url: str,
+    headers: Mapping[str, str],
+    *,
+    place: str = "",
+    query: str = "",
 ) -> Api:
     """Return the API of a resolved target, in the target's format.
 
@@ -44,7 +57,16 @@ def openai_api(
     if target.api_format == "responses":
         path, question = f"{place}/responses{query}", ("instructions", "input")
         body = partial(responses_body, target)
-        return Api(base_url, path, headers, question, body, read_responses, responses_usage, takes_seed=False)
+        return Api(
+            base_url,
+            path,
+            headers,
+            question,
+            body,
+            read_responses,
+            responses_usage,
+            takes_seed=False,
+        )
     path = f"{place}/chat/completions{query}"
     body = partial(chat_body, target)
     return Api(base_url, path, headers, ("messages",), body, read_chat, chat_usage, takes_seed=True)
@@ -63,7 +85,9 @@ def _limit_name(target: SpeakingTarget) -> str:
     """
     if target.max_tokens_param is not None:
         return target.max_tokens_param
-    is_vendor = isinstance(target, AzureOpenAITarget) or urlsplit(target.base_url).hostname == VENDOR
+    is_vendor = (
+        isinstance(target, AzureOpenAITarget) or urlsplit(target.base_url).hostname == VENDOR
+    )
     return "max_completion_tokens" if is_vendor else "max_tokens"
 
 
@@ -72,7 +96,12 @@ def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:
     system, turns = instructions_and_turns(target, request)
     messages: list[JsonValue] = [{"role": "system", "content": system}] if system else []
     messages += [
-        {"role": each.role, "content": parts_of(each, request, _chat_text, _chat_part) if each.parts else each.content}
+        {
+            "role": each.role,
+            "content": parts_of(each, request, _chat_text, _chat_part)
+            if each.parts
+            else each.content,
+        }
         for each in turns
     ]
     body: JsonObject = {"model": _model(target), "messages": messages}
@@ -94,7 +123,10 @@ def _chat_text(text: str) -> JsonObject:
 def _chat_part(part: Attachment, data: str) -> JsonObject:
     if part.type == "image":
         return {"type": "image_url", "image_url": {"url": part.url or _data_url(part, data)}}
-    return {"type": "file", "file": {"filename": _file_name(part), "file_data": _data_url(part, data)}}
+    return {
+        "type": "file",
+        "file": {"filename": _file_name(part), "file_data": _data_url(part, data)},
+    }
 
 
 def _data_url(part: Attachment, data: str) -> str:
@@ -106,7 +138,10 @@ def _file_name(part: Attachment) -> str:
 
 
 def read_chat(body: JsonObject) -> Response:
-    """Return the answer of a completion; raises ProviderError for a refusal, a filtered or a missing answer."""
+    """Return the answer of a completion.
+
+    Raises ProviderError for a refusal, a filtered or a missing answer.
+    """
     if error := inner_error(body) or inner_error(value_at(body, "choices", 0)):
         raise error
     message = value_at(body, "choices", 0, "message")
@@ -134,10 +169,17 @@ def chat_usage(body: JsonObject) -> Usage | None:
 
 
 def _text(content: JsonValue) -> str:
-    """Return the content as text: of a list of parts, which some servers send, their texts; else as JSON."""
+    """Return the content as text: of a list of parts, which some servers send, their texts.
+
+    Else as JSON.
+    """
     if not content or isinstance(content, str):
         return content if isinstance(content, str) else ""
-    texts = [text_at(part, "text") for part in objects_at(content) if value_at(part, "type") in (None, "text")]
+    texts = [
+        text_at(part, "text")
+        for part in objects_at(content)
+        if value_at(part, "type") in (None, "text")
+    ]
     if texts:
         return "".join(text or "" for text in texts)
     return json.dumps(content, ensure_ascii=False)
@@ -165,7 +207,9 @@ def responses_body(target: SpeakingTarget, request: Request) -> JsonObject:
     messages: list[JsonValue] = [
         {
             "role": each.role,
-            "content": parts_of(each, request, _response_text, _response_part) if each.parts else each.content,
+            "content": parts_of(each, request, _response_text, _response_part)
+            if each.parts
+            else each.content,
         }
         for each in asked
     ]
@@ -187,14 +231,20 @@ def _response_text(text: str) -> JsonObject:
 def _response_part(part: Attachment, data: str) -> JsonObject:
     if part.type == "image":
         # The API's schema requires the detail; this is its default.
-        return {"type": "input_image", "detail": "auto", "image_url": part.url or _data_url(part, data)}
+        return {
+            "type": "input_image",
+            "detail": "auto",
+            "image_url": part.url or _data_url(part, data),
+        }
     if part.url is not None:
         return {"type": "input_file", "file_url": part.url}
     return {"type": "input_file", "filename": _file_name(part), "file_data": _data_url(part, data)}
 
 
 def read_responses(body: JsonObject) -> Response:
-    """Return the answer of a response; raises ProviderError for a refusal, a failure or a missing answer.
+    """Return the answer of a response.
+
+    Raises ProviderError for a refusal, a failure or a missing answer.
 
     Failures have HTTP status 200 too.
     """
@@ -207,10 +257,14 @@ def read_responses(body: JsonObject) -> Response:
         raise ProviderError("malformed", "output is missing in the answer")
     reason = text_at(body, "incomplete_details", "reason")
     parts = [part for item in objects_at(body, "output") for part in objects_at(item, "content")]
-    answer = "".join(text_at(part, "text") or "" for part in parts if value_at(part, "type") == "output_text")
+    answer = "".join(
+        text_at(part, "text") or "" for part in parts if value_at(part, "type") == "output_text"
+    )
     if is_filtered(reason):
         raise ProviderError("request", "the API's content filter withheld the answer")
-    refusals = [text_at(part, "refusal") or "" for part in parts if value_at(part, "type") == "refusal"]
+    refusals = [
+        text_at(part, "refusal") or "" for part in parts if value_at(part, "type") == "refusal"
+    ]
     if not answer and refusals:
         raise ProviderError("request", f"the model refused to answer: {' '.join(refusals)}")
     return answered(

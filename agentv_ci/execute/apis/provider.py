@@ -65,7 +65,9 @@ class ApiProvider:
         self._services = services
         self._policy = retry_policy(target, api.status_codes)
         self._parameters = Parameters()
-        self._transport = Transport(api.base_url, ca_bundle=bundle, environment=services.environment)
+        self._transport = Transport(
+            api.base_url, ca_bundle=bundle, environment=services.environment
+        )
 
     async def check(self) -> None:
         """Do nothing: the settings were checked when they were resolved."""
@@ -73,11 +75,15 @@ class ApiProvider:
     async def ask(self, request: Request) -> Response:
         """Post the question, with retries as the target sets them."""
         if request.seed is not None and not self._api.takes_seed:
-            self._services.warn(f"{self._target.name}: seeds are ignored: the API does not support them")
+            self._services.warn(
+                f"{self._target.name}: seeds are ignored: the API does not support them"
+            )
         body = with_extra(self._api.body(request), self._target.extra_body)
         shown = body
         if request.attached:
-            shown = with_extra(self._api.body(replace(request, attached=None)), self._target.extra_body)
+            shown = with_extra(
+                self._api.body(replace(request, attached=None)), self._target.extra_body
+            )
         asked: JsonObject = {key: shown[key] for key in self._api.question if key in shown}
         adjusted = 0
 
@@ -101,7 +107,9 @@ class ApiProvider:
         except ProviderError as error:
             error.requests += adjusted
             if error.retry_after_s is not None and error.retry_after_s > self._policy.max_delay_s:
-                error.detail += f" (retry-after {error.retry_after_s:g} s is longer than retry_max_delay_ms)"
+                error.detail += (
+                    f" (retry-after {error.retry_after_s:g} s is longer than retry_max_delay_ms)"
+                )
             raise
         requests = tries + adjusted
         return replace(response, requests=requests) if requests > 1 else response
@@ -118,7 +126,9 @@ class ApiProvider:
             error.model = text_at(reply, "model") or text_at(reply, "modelVersion")
             error.usage = self._api.usage(reply)
             raise
-        self._services.warn_if_cut(response, self._target.name, case_id, setting="max_output_tokens")
+        self._services.warn_if_cut(
+            response, self._target.name, case_id, setting="max_output_tokens"
+        )
         # A model that was offered tools but called none has a trace too.
         has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
         return replace(
@@ -140,7 +150,8 @@ def retry_policy(target: HttpTarget, status_codes: frozenset[int]) -> RetryPolic
     codes = target.retry_status_codes
     return RetryPolicy(
         max_retries=int(number(target.max_retries, default.max_retries)),
-        initial_delay_s=number(target.retry_initial_delay_ms, default.initial_delay_s * 1000) / 1000,
+        initial_delay_s=number(target.retry_initial_delay_ms, default.initial_delay_s * 1000)
+        / 1000,
         max_delay_s=number(target.retry_max_delay_ms, default.max_delay_s * 1000) / 1000,
         backoff_factor=number(target.retry_backoff_factor, default.backoff_factor),
         status_codes=status_codes if codes is None else frozenset(int(code) for code in codes),
@@ -150,9 +161,12 @@ def retry_policy(target: HttpTarget, status_codes: frozenset[int]) -> RetryPolic
 def instructions_and_turns(target: HttpTarget, request: Request) -> tuple[str, list[ChatMessage]]:
     """Return the system message, which may be empty, and the other turns.
 
-    A system prompt that is set comes first; the built-in one is only for a conversation without any.
+    A system prompt that is set comes first; the built-in one is only for a conversation without
+    any.
     """
-    system = [each.content for each in request.chat if each.role == "system" and each.content.strip()]
+    system = [
+        each.content for each in request.chat if each.role == "system" and each.content.strip()
+    ]
     turns = [each for each in request.chat if each.role != "system"]
     own = target.system_prompt if request.system_prompt is None else request.system_prompt
     if own is None:
@@ -208,7 +222,11 @@ def parts_of(
             return text_form(part)
         if part.sha256 is None:
             return attachment_form(part, "")
-        return part.shown if request.attached is None else attachment_form(part, request.attached[part.sha256])
+        return (
+            part.shown
+            if request.attached is None
+            else attachment_form(part, request.attached[part.sha256])
+        )
 
     return [form(part) for part in _parts(turn)]
 
@@ -225,7 +243,10 @@ def limit_of(target: HttpTarget, request: Request) -> int | None:
 
 
 def whole_limit_of(target: HttpTarget, request: Request) -> int | None:
-    """Return the most tokens of an answer with thoughts, as APIs count them; None for the model's default."""
+    """Return the most tokens of an answer with thoughts, as APIs count them.
+
+    None for the model's default.
+    """
     limit = limit_of(target, request)
     return None if limit is None else limit + (budget_of(target) or 0)
 
@@ -245,5 +266,9 @@ def with_extra(body: JsonObject, extra: JsonObject | None) -> JsonObject:
     merged = dict(body)
     for key, value in (extra or {}).items():
         present = merged.get(key)
-        merged[key] = with_extra(present, value) if isinstance(present, dict) and isinstance(value, dict) else value
+        merged[key] = (
+            with_extra(present, value)
+            if isinstance(present, dict) and isinstance(value, dict)
+            else value
+        )
     return merged

@@ -54,7 +54,9 @@ def refused(status: int, headers: Mapping[str, str], body: JsonValue, *, now: da
     if isinstance(body, list) and body and isinstance(body[0], dict):
         # Google's OpenAI-compatible API.
         body = body[0]
-    detail = f"HTTP {status}: {_sentence(body) or 'no reason given'}{_code(body)}{_request_id(headers)}"
+    detail = (
+        f"HTTP {status}: {_sentence(body) or 'no reason given'}{_code(body)}{_request_id(headers)}"
+    )
     error = _judged(status, detail, body)
     error.retry_after_s = _hint_s(headers, body, now)
     return error
@@ -68,7 +70,11 @@ def inner_error(body: JsonValue) -> Refused | None:
     error = value_at(body, "error")
     if not error:
         return None
-    return _judged(_inner_status(error), f"the API answered with an error: {error_message(body) or 'no message'}", body)
+    return _judged(
+        _inner_status(error),
+        f"the API answered with an error: {error_message(body) or 'no message'}",
+        body,
+    )
 
 
 def _judged(status: int, detail: str, body: JsonValue) -> Refused:
@@ -91,7 +97,10 @@ def _inner_status(error: JsonValue) -> int:
 def _sentence(body: JsonValue) -> str:
     message = error_message(body) or one_line(json.dumps(body, ensure_ascii=False) if body else "")
     # Azure: HTTP 400 with code content_filter and innererror ResponsibleAIPolicyViolation.
-    is_filtered = "content_filter" in (text_at(body, "error", "code"), text_at(body, "error", "innererror", "code"))
+    is_filtered = "content_filter" in (
+        text_at(body, "error", "code"),
+        text_at(body, "error", "innererror", "code"),
+    )
     return f"the content filter refused the prompt: {message}" if is_filtered else message
 
 
@@ -108,7 +117,10 @@ def _request_id(headers: Mapping[str, str]) -> str:
 
 def _is_bad_key(body: JsonValue) -> bool:
     """Whether a key is invalid: Gemini answers with 400, and google.rpc.ErrorInfo has the reason."""
-    return any(text_at(detail, "reason") == "API_KEY_INVALID" for detail in objects_at(body, "error", "details"))
+    return any(
+        text_at(detail, "reason") == "API_KEY_INVALID"
+        for detail in objects_at(body, "error", "details")
+    )
 
 
 def _hint_s(headers: Mapping[str, str], body: JsonValue, now: datetime) -> float | None:
@@ -121,7 +133,10 @@ def _hint_s(headers: Mapping[str, str], body: JsonValue, now: datetime) -> float
 
 
 class Parameters:
-    """The parameters that a target's model has refused; they are omitted or renamed from then on."""
+    """The parameters that a target's model has refused.
+
+    They are omitted or renamed from then on.
+    """
 
     def __init__(self) -> None:
         self._refused: dict[str, str | None] = {}
@@ -137,7 +152,9 @@ class Parameters:
         return adapted
 
     def learn(self, error: ProviderError, sent: JsonObject) -> str | None:
-        """Remember the parameter that an error refuses, and return a warning; None if it refuses none.
+        """Remember the parameter that an error refuses, and return a warning.
+
+        None if it refuses none.
 
         A parameter that was renamed and is refused again is omitted.
         """

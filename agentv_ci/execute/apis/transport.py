@@ -22,8 +22,13 @@ class Transport:
         self._client = HttpClient(self._base_url, ca_bundle)
 
     async def post(self, path: str, *, headers: Mapping[str, str], body: JsonObject) -> JsonObject:
-        """Return the JSON object of an answer; raises ProviderError. The caller sets a time limit."""
-        named = {"content-type": "application/json"} | {name.lower(): value for name, value in headers.items()}
+        """Return the JSON object of an answer; raises ProviderError.
+
+        The caller sets a time limit.
+        """
+        named = {"content-type": "application/json"} | {
+            name.lower(): value for name, value in headers.items()
+        }
         content = json.dumps(body).encode("utf-8")
         answer = await self._client.post(path, headers=named, content=content)
         # JSON is always UTF-8 (RFC 8259, section 8.1).
@@ -36,10 +41,17 @@ class Transport:
         if 300 <= answer.status < 400:
             target = answer.headers.get("location", "nowhere")
             return ProviderError(
-                "request", f"HTTP {answer.status}: a redirect to {target}; check base_url", status=answer.status
+                "request",
+                f"HTTP {answer.status}: a redirect to {target}; check base_url",
+                status=answer.status,
             )
         body = json_or_none(text)
-        error = refused(answer.status, answer.headers, text if body is None else body, now=self._environment.now())
+        error = refused(
+            answer.status,
+            answer.headers,
+            text if body is None else body,
+            now=self._environment.now(),
+        )
         if answer.status == 404:
             # Often the address is wrong, not the model.
             error.detail += f" (asked {without_login(self._base_url + path)})"

@@ -12,7 +12,12 @@ from agentv_ci.contracts.agent_targets import (
     GeminiCliTarget,
     VsCodeTarget,
 )
-from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
+from agentv_ci.contracts.api_targets import (
+    AnthropicTarget,
+    AzureOpenAITarget,
+    GeminiTarget,
+    OpenAITarget,
+)
 from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.contracts.targets import MockTarget, PluginTarget, Target
@@ -23,14 +28,17 @@ class Provider(Protocol):
     """Answers questions. Opened once per target and run; asked many questions at once."""
 
     async def check(self) -> None:
-        """Check the target before the first case; raises ProviderError when it cannot be asked at all."""
+        """Check the target before the first case.
+
+        Raises ProviderError when it cannot be asked at all.
+        """
         ...
 
     async def ask(self, request: Request) -> Response:
         """Return the answer; raises ProviderError.
 
-        Enforces the request's time limit itself, so that it can end gracefully and report how far it got. May be
-        cancelled at any time and then leaves nothing behind.
+        Enforces the request's time limit itself, so that it can end gracefully and report how far
+        it got. May be cancelled at any time and then leaves nothing behind.
         """
         ...
 

@@ -37,7 +37,9 @@ DEFAULT_LIMIT = 8_192
 """The API requires a limit; all current models support this one."""
 
 MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?", re.IGNORECASE)
-"""`claude-haiku-4-5`, `claude-sonnet-4.6`, `claude-3-7-sonnet-20250219`, `claude-opus-5`: generation and revision."""
+"""`claude-haiku-4-5`, `claude-sonnet-4.6`, `claude-3-7-sonnet-20250219`, `claude-opus-5`:
+generation and revision.
+"""
 
 LEAST_BUDGET = 1_024
 """The smallest thinking budget that the API accepts."""
@@ -74,7 +76,10 @@ def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
     """Return the body: instructions apart, user and assistant alternating."""
     system, turns = instructions_and_turns(target, request)
     messages: list[JsonValue] = [
-        {"role": each.role, "content": parts_of(each, request, _text, _part) if each.parts else each.content}
+        {
+            "role": each.role,
+            "content": parts_of(each, request, _text, _part) if each.parts else each.content,
+        }
         for each in alternating(turns)
     ]
     generation = _generation(target.model)
@@ -90,7 +95,9 @@ def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
     if temperature is None:
         return body
     if budget or generation >= FIRST_WITHOUT_SAMPLING:
-        reason = "it cannot be combined with thinking" if budget else "the model does not support it"
+        reason = (
+            "it cannot be combined with thinking" if budget else "the model does not support it"
+        )
         warn(f"{target.name}: temperature is ignored: {reason}")
         return body
     return {**body, "temperature": temperature}
@@ -124,10 +131,14 @@ def _response(body: JsonObject) -> Response:
     if not isinstance(content, list):
         raise ProviderError("malformed", "content is missing in the answer")
     reason = text_at(body, "stop_reason")
-    texts = (text_at(block, "text") for block in objects_at(content) if value_at(block, "type") == "text")
+    texts = (
+        text_at(block, "text") for block in objects_at(content) if value_at(block, "type") == "text"
+    )
     answer = "".join(text or "" for text in texts)
     if reason == "refusal":
-        raise ProviderError("request", "the model refused to answer" + (f": {answer}" if answer else ""))
+        raise ProviderError(
+            "request", "the model refused to answer" + (f": {answer}" if answer else "")
+        )
     return answered(
         answer,
         _calls(content),

@@ -1,7 +1,7 @@
 """`provider: azure-openai`: a deployment at Azure OpenAI.
 
-Two forms of address: {endpoint}/openai/deployments/{deployment}/chat/completions?api-version=…, and for version v1
-{endpoint}/openai/v1/… with the deployment as the model.
+Two forms of address: {endpoint}/openai/deployments/{deployment}/chat/completions?api-version=…, and
+for version v1 {endpoint}/openai/v1/… with the deployment as the model.
 https://learn.microsoft.com/azure/ai-foundry/openai/reference
 """
 
@@ -28,7 +28,11 @@ def azure_openai_api(target: AzureOpenAITarget) -> Api:
     assert address is not None, "a resolved target has an endpoint"
     base_url, ends_in_v1 = azure_root(address)
     headers = {"api-key": target.api_key} if target.api_key else {}
-    version = (target.version or ("v1" if ends_in_v1 else DEFAULT_VERSION)).strip().removeprefix("api-version=")
+    version = (
+        (target.version or ("v1" if ends_in_v1 else DEFAULT_VERSION))
+        .strip()
+        .removeprefix("api-version=")
+    )
     if version == "v1":
         return openai_api(target, base_url, headers, place="/openai/v1")
     # Responses name the deployment as the model, as in v1.

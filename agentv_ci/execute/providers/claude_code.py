@@ -1,7 +1,7 @@
 """`provider: claude-code`: Anthropic's Claude Code, `claude -p --output-format stream-json`.
 
-Its events: https://code.claude.com/docs/en/headless. An API error has the subtype `success` and `is_error`; a run that
-was stopped has another subtype, not always with `is_error`.
+Its events: https://code.claude.com/docs/en/headless. An API error has the subtype `success` and
+`is_error`; a run that was stopped has another subtype, not always with `is_error`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from agentv_ci.base.json_access import amount_at, count_at, json_or_none, objects_at, text_at, value_at
+from agentv_ci.base.json_access import (
+    amount_at,
+    count_at,
+    json_or_none,
+    objects_at,
+    text_at,
+    value_at,
+)
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProcessResult, Response
@@ -74,7 +81,9 @@ class ClaudeProgress(Progress):
             case "init":
                 # A turn begins; its first message may take long.
                 self._is_complete = False
-            case "task_started" if text_at(event, "subagent_type") or text_at(event, "task_type") == AGENT_TASK:
+            case "task_started" if (
+                text_at(event, "subagent_type") or text_at(event, "task_type") == AGENT_TASK
+            ):
                 self._running.add(task)
             case "task_notification":
                 self._running.discard(task)
@@ -89,7 +98,9 @@ def open_provider(target: ClaudeCodeTarget, services: ProviderServices) -> Agent
     """Return the provider of a resolved target."""
     arguments = usual_arguments(target, "-p", "--output-format", "stream-json", "--verbose")
     return AgentProvider(
-        target, Agent("claude", arguments, read_output, spent, KNOWN, ClaudeProgress, ENVIRONMENT), services
+        target,
+        Agent("claude", arguments, read_output, spent, KNOWN, ClaudeProgress, ENVIRONMENT),
+        services,
     )
 
 
@@ -103,7 +114,9 @@ def read_output(finished: ProcessResult) -> Response | None:
     result = result_event(events)
     if value_at(result, "is_error") or _was_stopped(result):
         raise AgentFailed(_reason(result), _kind(result))
-    return turns.response(_answer(result, turns), spent(events), finish_reason=text_at(result, "stop_reason"))
+    return turns.response(
+        _answer(result, turns), spent(events), finish_reason=text_at(result, "stop_reason")
+    )
 
 
 def spent(events: Sequence[JsonObject]) -> Spent:
@@ -116,14 +129,19 @@ def spent(events: Sequence[JsonObject]) -> Spent:
 def _read_block(turns: Turns, block: JsonObject, event: JsonObject) -> None:
     speaks = text_at(event, "type") == "assistant"
     # What a subagent says is the output of a tool.
-    is_answer = value_at(event, "parent_tool_use_id") is None and text_at(event, "message", "model") != SYNTHETIC
+    is_answer = (
+        value_at(event, "parent_tool_use_id") is None
+        and text_at(event, "message", "model") != SYNTHETIC
+    )
     match text_at(block, "type"):
         case "tool_result":
             turns.output(text_at(block, "tool_use_id"), value_at(block, "content"))
         case "text" if speaks and is_answer and (text := text_at(block, "text")):
             turns.say(text, text_at(event, "message", "id"))
         case "tool_use" | "server_tool_use" if speaks:
-            turns.call(text_at(block, "name"), value_at(block, "input"), call_id=text_at(block, "id"))
+            turns.call(
+                text_at(block, "name"), value_at(block, "input"), call_id=text_at(block, "id")
+            )
         case _:
             pass
 
@@ -131,8 +149,8 @@ def _read_block(turns: Turns, block: JsonObject, event: JsonObject) -> None:
 def _answer(result: JsonObject, turns: Turns) -> str | None:
     """Return the structured output of a result, or its text; None without an answer.
 
-    The text may be empty or only a part of the last message, which counts then. Raises AgentFailed when they
-    contradict each other.
+    The text may be empty or only a part of the last message, which counts then. Raises AgentFailed
+    when they contradict each other.
     """
     text, said = text_at(result, "result"), turns.last
     structured = value_at(result, "structured_output")
@@ -155,7 +173,8 @@ def _answer(result: JsonObject, turns: Turns) -> str | None:
 def _usage(result: JsonObject | None, events: Sequence[JsonObject]) -> Usage | None:
     """Return the larger of the tokens of the result, those by model, and those of all messages.
 
-    The first leave out subagents; the last, most of what was written. They are all there is without a result.
+    The first leave out subagents; the last, most of what was written. They are all there is without
+    a result.
     """
     reported = anthropic_usage(value_at(result, "usage"))
     of_models = _sum(
@@ -170,7 +189,9 @@ def _usage(result: JsonObject | None, events: Sequence[JsonObject]) -> Usage | N
         for event in events
         if text_at(event, "type") == "assistant"
     }
-    known = [usage for usage in (reported, of_models, _sum(of_messages.values())) if usage is not None]
+    known = [
+        usage for usage in (reported, of_models, _sum(of_messages.values())) if usage is not None
+    ]
     if not known:
         return None
     return summed(
@@ -198,7 +219,9 @@ def _largest(counts: Iterable[int | None]) -> int | None:
 
 def _cost_usd(result: JsonObject | None) -> float | None:
     """Return the larger of the cost of the result and the sum of the costs by model."""
-    costs = [cost for model in _by_model(result) if (cost := amount_at(model, "costUSD")) is not None]
+    costs = [
+        cost for model in _by_model(result) if (cost := amount_at(model, "costUSD")) is not None
+    ]
     reported = amount_at(result, "total_cost_usd")
     if reported is None and not costs:
         return None
@@ -217,7 +240,11 @@ def _reason(result: JsonObject) -> str:
     # Without `is_error`, it is what was written until the run was stopped.
     said = text_at(result, "result") if value_at(result, "is_error") else None
     names = (text_at(result, "subtype"), text_at(result, "terminal_reason"))
-    return errors or said or next((name for name in names if name and name not in NO_REASON), "no reason given")
+    return (
+        errors
+        or said
+        or next((name for name in names if name and name not in NO_REASON), "no reason given")
+    )
 
 
 def _kind(result: JsonObject) -> ErrorKind:

@@ -1,7 +1,7 @@
 """`provider: cli`: any command that prints an answer.
 
-The template is shell text. Placeholders are replaced by quoted values in one pass, so that no prompt, id or path can
-become part of the command.
+The template is shell text. Placeholders are replaced by quoted values in one pass, so that no
+prompt, id or path can become part of the command.
 """
 
 from __future__ import annotations
@@ -17,21 +17,47 @@ from pathlib import Path
 
 from agentv_ci.base.json_access import json_or_none, text_at
 from agentv_ci.base.left_files import read_left
-from agentv_ci.base.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.base.process import (
+    MAX_OUTPUT_BYTES,
+    ProcessFailed,
+    ProcessTimedOut,
+    child_environment,
+    run,
+)
 from agentv_ci.base.source_files import names_of
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.cli_target import CLI_PLACEHOLDER, CliTarget, CommandHealthcheck, HttpHealthcheck, placeholders
-from agentv_ci.contracts.exchange import InputFile, Place, ProcessResult, ProviderError, Request, Response
+from agentv_ci.contracts.cli_target import (
+    CLI_PLACEHOLDER,
+    CliTarget,
+    CommandHealthcheck,
+    HttpHealthcheck,
+    placeholders,
+)
+from agentv_ci.contracts.exchange import (
+    InputFile,
+    Place,
+    ProcessResult,
+    ProviderError,
+    Request,
+    Response,
+)
 from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.input_files import mirrored
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
-from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
+from agentv_ci.execute.provider_services import (
+    ProviderServices,
+    process_failure,
+    require_folder,
+    unwritable,
+)
 
 HEALTHCHECK_TIMEOUT_S = 10.0
 
 PROTOCOL = frozenset({"text", "output_messages"})
-"""Keys of what a command prints instead of plain text; an object with any other key is an answer in JSON."""
+"""Keys of what a command prints instead of plain text; an object with any other key is an answer in
+JSON.
+"""
 
 
 class CliProvider:
@@ -66,7 +92,9 @@ class CliProvider:
             raise unwritable(error) from error
         finally:
             if self._target.keep_temp_files is True:
-                self._services.log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
+                self._services.log(
+                    f"{self._target.name}: {request.case_id}: files kept in {scratch}"
+                )
             else:
                 shutil.rmtree(scratch, ignore_errors=True)
 
@@ -74,7 +102,9 @@ class CliProvider:
         prompt = self._prompt(request)
         prompt_file, output_file = scratch / "prompt.md", scratch / "output"
         # Its workspace does not show the repository.
-        files = request.files if request.place is None else mirrored(request.files, scratch / "files")
+        files = (
+            request.files if request.place is None else mirrored(request.files, scratch / "files")
+        )
         prompt_file.write_text(prompt, encoding="utf-8")
         command = self._render(
             self._target.command_template,
@@ -86,7 +116,8 @@ class CliProvider:
                 "ATTEMPT": shlex.quote(str(request.attempt)),
                 "FILES": _files(files, self._target.files_format),
                 "ATTACHMENTS": _files(
-                    [file for file in files if not file.is_guideline], self._target.attachments_format
+                    [file for file in files if not file.is_guideline],
+                    self._target.attachments_format,
                 ),
                 "OUTPUT_FILE": shlex.quote(str(output_file)),
             },
@@ -98,7 +129,9 @@ class CliProvider:
             stdin=prompt if self._target.stdin == "prompt" else "",
         )
         if finished.stderr.strip():
-            self._services.log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
+            self._services.log(
+                f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}"
+            )
         text = finished.stdout
         if "OUTPUT_FILE" in placeholders(self._target.command_template):
             text = await _read_output(output_file)
@@ -108,7 +141,9 @@ class CliProvider:
         """Return the prompt with the guidelines in front, unless the template has `{GUIDELINES}`."""
         if not request.guidelines or "GUIDELINES" in placeholders(self._target.command_template):
             return request.prompt
-        return f"{GUIDELINES_HEADING}\n\n{request.guidelines}\n\n[[ ## Task ## ]]\n\n{request.prompt}"
+        return (
+            f"{GUIDELINES_HEADING}\n\n{request.guidelines}\n\n[[ ## Task ## ]]\n\n{request.prompt}"
+        )
 
     def _render(self, template: str, values: Mapping[str, str]) -> str:
         def put(match: re.Match[str]) -> str:
@@ -116,7 +151,9 @@ class CliProvider:
 
         return CLI_PLACEHOLDER.sub(put, template)
 
-    async def _run(self, command: str, where: Path | Place, timeout_s: float, *, stdin: str = "") -> ProcessResult:
+    async def _run(
+        self, command: str, where: Path | Place, timeout_s: float, *, stdin: str = ""
+    ) -> ProcessResult:
         if self._target.verbose is True:
             self._services.log(f"{self._target.name}: running {command}")
         try:
@@ -125,7 +162,11 @@ class CliProvider:
             if isinstance(error, ProcessTimedOut):
                 hint = f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else ""
             else:
-                hint = "; use {PROMPT_FILE} or stdin: prompt for long prompts" if "too long" in str(error) else ""
+                hint = (
+                    "; use {PROMPT_FILE} or stdin: prompt for long prompts"
+                    if "too long" in str(error)
+                    else ""
+                )
             raise process_failure(error, f"the command {error}{hint}") from error
         if finished.status != 0:
             reason = finished.stderr.strip() or finished.stdout.strip()
@@ -136,25 +177,33 @@ class CliProvider:
             )
         return finished
 
-    async def _ended(self, command: str, where: Path | Place, timeout_s: float, stdin: bytes) -> ProcessResult:
+    async def _ended(
+        self, command: str, where: Path | Place, timeout_s: float, stdin: bytes
+    ) -> ProcessResult:
         if isinstance(where, Path):
             env = child_environment(self._services.environment.variables, self._target.env)
             return await run(command, cwd=where, env=env, timeout_s=timeout_s, stdin=stdin)
         own = [self._services.root / name for name in names_of(self._target.sources or ())]
         in_place = where.run
-        return await in_place(command, env=self._target.env or {}, timeout_s=timeout_s, stdin=stdin, reads=own)
+        return await in_place(
+            command, env=self._target.env or {}, timeout_s=timeout_s, stdin=stdin, reads=own
+        )
 
     def _cwd(self, default: Path) -> Path:
         return self._services.place(self._target.cwd) if self._target.cwd else default
 
     async def _probe_url(self, probe: HttpHealthcheck) -> None:
         timeout_s = number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
-        from agentv_ci.execute.apis.http_client import probe_status  # httpx only where a URL is probed
+        from agentv_ci.execute.apis.http_client import (
+            probe_status,
+        )  # httpx only where a URL is probed
 
         try:
             status = await probe_status(probe.url, timeout_s=timeout_s)
         except ProviderError as error:
-            raise ProviderError(error.kind, f"health check of {probe.url} failed: {error.detail}") from error
+            raise ProviderError(
+                error.kind, f"health check of {probe.url} failed: {error.detail}"
+            ) from error
         if not 200 <= status < 300:
             raise ProviderError("server", f"health check of {probe.url} failed: HTTP {status}")
 
@@ -164,7 +213,9 @@ class CliProvider:
         cwd = self._services.place(probe.cwd) if probe.cwd else self._cwd(self._services.root)
         try:
             await self._run(
-                self._render(probe.command_template, values), cwd, number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
+                self._render(probe.command_template, values),
+                cwd,
+                number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S),
             )
         except ProviderError as error:
             raise ProviderError(error.kind, f"health check failed: {error.detail}") from error
@@ -185,11 +236,17 @@ async def _read_output(path: Path) -> str:
     """Return what the command has written, wherever it ran: outside of its isolation, nothing may lead elsewhere."""
     folder = path.parent
     try:
-        content = await asyncio.to_thread(read_left, folder.parent, f"{folder.name}/{path.name}", MAX_OUTPUT_BYTES)
+        content = await asyncio.to_thread(
+            read_left, folder.parent, f"{folder.name}/{path.name}", MAX_OUTPUT_BYTES
+        )
     except FileNotFoundError as error:
-        raise ProviderError("process", f"the command did not write its output file: {error.strerror}") from error
+        raise ProviderError(
+            "process", f"the command did not write its output file: {error.strerror}"
+        ) from error
     except OSError as error:
-        raise ProviderError("process", f"the output file cannot be read: {error.strerror}") from error
+        raise ProviderError(
+            "process", f"the output file cannot be read: {error.strerror}"
+        ) from error
     return content.decode("utf-8", "replace")
 
 
@@ -202,20 +259,30 @@ def _response(text: str, prompt: str) -> Response:
             answer = last_answer(messages)
             said = text_at(loaded, "text") or ""
             if answer and said and answer.strip() != said.strip():
-                raise ProviderError("malformed", "'text' and 'output_messages' have different answers")
-            return Response(answer=answer or said, messages=messages, has_trace=True, request=request)
+                raise ProviderError(
+                    "malformed", "'text' and 'output_messages' have different answers"
+                )
+            return Response(
+                answer=answer or said, messages=messages, has_trace=True, request=request
+            )
         case {"text": str(said)}:
             text = said
         case _:
             pass
     answer = text.strip()
     return Response(
-        answer=answer, messages=(OutputMessage(role="assistant", content=answer),), has_trace=False, request=request
+        answer=answer,
+        messages=(OutputMessage(role="assistant", content=answer),),
+        has_trace=False,
+        request=request,
     )
 
 
 def _protocol(text: str) -> JsonObject:
-    """Return an object of the protocol; empty if the text is anything else, such as an object with other keys."""
+    """Return an object of the protocol.
+
+    Empty if the text is anything else, such as an object with other keys.
+    """
     loaded = json_or_none(text)
     if not isinstance(loaded, dict) or not loaded.keys() <= PROTOCOL:
         return {}
@@ -229,7 +296,9 @@ def _message(written: JsonObject) -> OutputMessage:
         ToolCall(tool=str(each["tool"]), input=each.get("input"), output=each.get("output"))
         for each in _entries(written, "tool_calls", "tool")
     )
-    return OutputMessage(role=str(written["role"]), content=written.get("content"), tool_calls=calls)
+    return OutputMessage(
+        role=str(written["role"]), content=written.get("content"), tool_calls=calls
+    )
 
 
 def _entries(written: JsonObject, name: str, key: str) -> Iterator[JsonObject]:

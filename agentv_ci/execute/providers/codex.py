@@ -1,7 +1,7 @@
 """`provider: codex`: OpenAI's Codex, `codex exec --json`.
 
-Its events, one JSON object per line: https://developers.openai.com/codex/noninteractive. Profiles and configuration
-are Codex's own.
+Its events, one JSON object per line: https://developers.openai.com/codex/noninteractive. Profiles
+and configuration are Codex's own.
 """
 
 from __future__ import annotations
@@ -39,8 +39,12 @@ OUTPUTS = {1: "stdout", 2: "stderr"}
 LOGS_SWITCH = "AGENTV_CODEX_STREAM_LOGS"
 OFF = frozenset({"false", "0", "off"})
 
-KNOWN = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed", "item.completed", "error"})
-PROGRESS = partial(Progress, final={"turn.completed", "turn.failed"}, working={"turn.started", "item.completed"})
+KNOWN = frozenset(
+    {"thread.started", "turn.started", "turn.completed", "turn.failed", "item.completed", "error"}
+)
+PROGRESS = partial(
+    Progress, final={"turn.completed", "turn.failed"}, working={"turn.started", "item.completed"}
+)
 PASSING = "Reconnecting"
 """Codex continues after an error that begins like this."""
 STATUS = re.compile(r"\b(?:unexpected status|last status:) (\d{3})\b")
@@ -72,15 +76,29 @@ def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvi
     )
 
 
-def _arguments(target: CodexTarget, workspace: Path, is_elsewhere: bool) -> Sequence[str]:  # as called
-    """Return Codex's arguments; `--ask-for-approval` is global, so it precedes `exec`; `-` reads the prompt."""
+def _arguments(
+    target: CodexTarget, workspace: Path, is_elsewhere: bool
+) -> Sequence[str]:  # as called
+    """Return Codex's arguments; `--ask-for-approval` is global, so it precedes `exec`.
+
+    `-` reads the prompt.
+    """
     chosen = {"--profile": target.profile, "--model": target.model, "--sandbox": target.sandbox}
     return [
         "--ask-for-approval",
         target.approval or str(target.implied["approval"]),
         *("exec", "--json", "--color", "never", "--skip-git-repo-check"),
-        *(word for option, value in chosen.items() if value is not None for word in (option, value)),
-        *(("--add-dir", str(workspace)) if is_elsewhere and target.sandbox == "workspace-write" else ()),
+        *(
+            word
+            for option, value in chosen.items()
+            if value is not None
+            for word in (option, value)
+        ),
+        *(
+            ("--add-dir", str(workspace))
+            if is_elsewhere and target.sandbox == "workspace-write"
+            else ()
+        ),
         *(target.args or ()),
         "-",
     ]
@@ -125,12 +143,20 @@ def _read_item(turns: Turns, item: JsonValue) -> None:
         case "agent_message" if (text := text_at(item, "text")) is not None:
             turns.say(text)
         case "command_execution":
-            turns.call("command_execution", {"command": value_at(item, "command")}, value_at(item, "aggregated_output"))
+            turns.call(
+                "command_execution",
+                {"command": value_at(item, "command")},
+                value_at(item, "aggregated_output"),
+            )
         case "file_change":
             turns.call("file_change", {"changes": value_at(item, "changes")})
         case "mcp_tool_call":
             name = f"{text_at(item, 'server')}.{text_at(item, 'tool')}"
-            turns.call(name, value_at(item, "arguments"), value_at(item, "result") or value_at(item, "error"))
+            turns.call(
+                name,
+                value_at(item, "arguments"),
+                value_at(item, "result") or value_at(item, "error"),
+            )
         case "web_search":
             turns.call("web_search", {"query": value_at(item, "query")})
         case _:
@@ -215,7 +241,9 @@ def _safe(name: str) -> str:
 class _Log:
     """A log of whole lines."""
 
-    def __init__(self, file: TextIO, services: ProviderServices, summarize: Summarize | None) -> None:
+    def __init__(
+        self, file: TextIO, services: ProviderServices, summarize: Summarize | None
+    ) -> None:
         self._file = file
         self._services = services
         self._summarize = summarize
@@ -241,7 +269,11 @@ class _Log:
         minutes, seconds = divmod(int(self._services.environment.monotonic() - self._begun), 60)
         line = data.decode("utf-8", "replace").rstrip()
         event = json_or_none(line) if self._summarize is not None and line.startswith("{") else None
-        texts = self._summarize(event) if self._summarize is not None and isinstance(event, dict) else [line]
+        texts = (
+            self._summarize(event)
+            if self._summarize is not None and isinstance(event, dict)
+            else [line]
+        )
         for text in texts:
             self.write(f"[+{minutes:02}:{seconds:02}] [{OUTPUTS[output]}] {text}")
 

@@ -27,18 +27,34 @@ from agentv_ci.execute.provider_services import ProviderServices
 
 KNOWN = frozenset(
     {
-        *("user.message", "assistant.turn_start", "assistant.message", "session.error", "abort", "result"),
+        *(
+            "user.message",
+            "assistant.turn_start",
+            "assistant.message",
+            "session.error",
+            "abort",
+            "result",
+        ),
         *("tool.execution_start", "tool.execution_complete"),
     }
 )
-PROGRESS = partial(Progress, final={"result"}, working={"assistant.turn_start", "assistant.message"})
+PROGRESS = partial(
+    Progress, final={"result"}, working={"assistant.turn_start", "assistant.message"}
+)
 
 
 def open_provider(target: CopilotCliTarget, services: ProviderServices) -> AgentProvider:
-    """Return the provider of a resolved target; all tools are allowed, as permission cannot be given in a run."""
-    arguments = usual_arguments(target, "--output-format", "json", "--no-color", "--allow-all-tools")
+    """Return the provider of a resolved target.
+
+    All tools are allowed, as permission cannot be given in a run.
+    """
+    arguments = usual_arguments(
+        target, "--output-format", "json", "--no-color", "--allow-all-tools"
+    )
     return AgentProvider(
-        target, Agent("copilot", arguments, read_output, spent, KNOWN, PROGRESS, {"CI": "1"}), services
+        target,
+        Agent("copilot", arguments, read_output, spent, KNOWN, PROGRESS, {"CI": "1"}),
+        services,
     )
 
 
@@ -52,10 +68,13 @@ def read_output(finished: ProcessResult) -> Response | None:
     failure = last_event(events, "session.error")
     if failure is not None and status != 0:
         raise AgentFailed(
-            text_at(failure, "data", "message"), kind_of_reported(count_at(failure, "data", "statusCode"))
+            text_at(failure, "data", "message"),
+            kind_of_reported(count_at(failure, "data", "statusCode")),
         )
     if (abort := last_event(events, "abort")) is not None:
-        raise AgentFailed(f"the session was aborted: {text_at(abort, 'data', 'reason') or 'no reason given'}")
+        raise AgentFailed(
+            f"the session was aborted: {text_at(abort, 'data', 'reason') or 'no reason given'}"
+        )
     if value_at(result_event(events), "exitCode") != 0:
         raise AgentFailed(f"the session ended with exit code {status}")
     return turns.response(turns.last, spent(events))
@@ -63,17 +82,25 @@ def read_output(finished: ProcessResult) -> Response | None:
 
 def spent(events: Sequence[JsonObject]) -> Spent:
     """Return the model, which is all that Copilot reports."""
-    return Spent(model=next((model for event in events if (model := text_at(event, "data", "model"))), None))
+    return Spent(
+        model=next((model for event in events if (model := text_at(event, "data", "model"))), None)
+    )
 
 
 def _read_event(turns: Turns, event: JsonObject) -> None:
     call_id = text_at(event, "data", "toolCallId")
     match text_at(event, "type"):
         # What a subagent says is the output of a tool.
-        case "assistant.message" if (text := text_at(event, "data", "content")) and not _is_of_subagent(event):
+        case "assistant.message" if (
+            text := text_at(event, "data", "content")
+        ) and not _is_of_subagent(event):
             turns.say(text)
         case "tool.execution_start":
-            turns.call(text_at(event, "data", "toolName"), value_at(event, "data", "arguments"), call_id=call_id)
+            turns.call(
+                text_at(event, "data", "toolName"),
+                value_at(event, "data", "arguments"),
+                call_id=call_id,
+            )
         case "tool.execution_complete":
             returned = value_at(event, "data", "result", "content")
             turns.output(call_id, returned or value_at(event, "data", "error", "message"))
@@ -82,4 +109,7 @@ def _read_event(turns: Turns, event: JsonObject) -> None:
 
 
 def _is_of_subagent(event: JsonObject) -> bool:
-    return text_at(event, "agentId") is not None or text_at(event, "data", "parentToolCallId") is not None
+    return (
+        text_at(event, "agentId") is not None
+        or text_at(event, "data", "parentToolCallId") is not None
+    )

@@ -1,6 +1,7 @@
 """`provider: gemini`: Google's Gemini API.
 
-Protocol: POST {base_url}/{api_version}/models/{model}:generateContent, https://ai.google.dev/api/generate-content.
+Protocol: POST {base_url}/{api_version}/models/{model}:generateContent,
+https://ai.google.dev/api/generate-content.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from agentv_ci.execute.provider_services import ProviderServices
 DEFAULT_VERSION = str(GeminiTarget.implied["api_version"])
 
 LEVELS = ((512, "MINIMAL"), (4_096, "LOW"), (16_384, "MEDIUM"))
-"""Largest thinking budget → level, for models with thinking levels; above the last one it is HIGH."""
+"""Largest thinking budget → level, for models with thinking levels; above the last one it is HIGH.
+"""
 FIRST_WITH_LEVELS = 3
 
 FINISHED = frozenset({"STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"})
@@ -66,7 +68,10 @@ def _body(target: GeminiTarget, request: Request) -> JsonObject:
     """Return the body: instructions apart, user and model alternating."""
     system, turns = instructions_and_turns(target, request)
     contents: list[JsonValue] = [
-        {"role": "model" if each.role == "assistant" else "user", "parts": parts_of(each, request, _text, _part)}
+        {
+            "role": "model" if each.role == "assistant" else "user",
+            "parts": parts_of(each, request, _text, _part),
+        }
         for each in alternating(turns)
     ]
     body: JsonObject = {"contents": contents}
@@ -116,7 +121,9 @@ def _response(body: JsonObject) -> Response:
     if reason is not None and reason not in FINISHED:
         message = text_at(candidate, "finishMessage")
         kind: ErrorKind = "malformed" if reason.startswith("MALFORMED") else "request"
-        raise ProviderError(kind, f"the answer was stopped: {reason}{f': {message}' if message else ''}")
+        raise ProviderError(
+            kind, f"the answer was stopped: {reason}{f': {message}' if message else ''}"
+        )
     return answered(
         answer,
         _calls(parts),
@@ -133,7 +140,9 @@ def _usage(body: JsonObject) -> Usage | None:
 def _without_candidates(body: JsonObject) -> ProviderError:
     if reason := text_at(body, "promptFeedback", "blockReason"):
         message = text_at(body, "promptFeedback", "blockReasonMessage")
-        return ProviderError("request", f"the API blocked the prompt: {reason}{f': {message}' if message else ''}")
+        return ProviderError(
+            "request", f"the API blocked the prompt: {reason}{f': {message}' if message else ''}"
+        )
     return ProviderError("malformed", "candidates are missing in the answer")
 
 

@@ -1,7 +1,7 @@
 """`provider: gemini-cli`: Google's Gemini CLI, `gemini -o stream-json`.
 
-https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/headless.md. A failure is a JSON object at the end of
-standard error.
+https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/headless.md. A failure is a JSON
+object at the end of standard error.
 """
 
 from __future__ import annotations
@@ -41,10 +41,17 @@ PROGRESS = partial(Progress, final={"result"}, working={"message", "tool_use"})
 
 
 def open_provider(target: GeminiCliTarget, services: ProviderServices) -> AgentProvider:
-    """Return the provider of a resolved target; `--skip-trust` because trust cannot be confirmed in a run."""
+    """Return the provider of a resolved target.
+
+    `--skip-trust` because trust cannot be confirmed in a run.
+    """
     first = ("-o", "stream-json", "--skip-trust")
     arguments = usual_arguments(target, *first, model="-m", folder="--include-directories")
-    return AgentProvider(target, Agent("gemini", arguments, read_output, spent, KNOWN, PROGRESS, ENVIRONMENT), services)
+    return AgentProvider(
+        target,
+        Agent("gemini", arguments, read_output, spent, KNOWN, PROGRESS, ENVIRONMENT),
+        services,
+    )
 
 
 def read_output(finished: ProcessResult) -> Response | None:
@@ -58,7 +65,10 @@ def read_output(finished: ProcessResult) -> Response | None:
         events = []
     failure = failure or _reported_failure(events, is_error=finished.status != 0)
     if failure is not None:
-        raise AgentFailed(error_message(_inner(failure)) or error_message(failure) or "no reason given", _kind(failure))
+        raise AgentFailed(
+            error_message(_inner(failure)) or error_message(failure) or "no reason given",
+            _kind(failure),
+        )
     result_event(events)
     turns = _turns(events)
     return turns.response(turns.last, spent(events))
@@ -72,11 +82,16 @@ def spent(events: Sequence[JsonObject]) -> Spent:
 
 
 def _reported_failure(events: Sequence[JsonObject], *, is_error: bool) -> JsonObject | None:
-    """Return the event that says why there is no whole answer, whatever the result says; None if it is whole.
+    """Return the event that says why there is no whole answer, whatever the result says.
+
+    None if it is whole.
 
     `is_error`: whether the exit code says that there is none.
     """
-    result, errors = last_event(events, "result"), [event for event in events if text_at(event, "type") == "error"]
+    result, errors = (
+        last_event(events, "result"),
+        [event for event in events if text_at(event, "type") == "error"],
+    )
     if result is not None and result.get("error"):
         return result
     stopping = [event for event in errors if _stops(event)]
@@ -90,7 +105,10 @@ def _reported_failure(events: Sequence[JsonObject], *, is_error: bool) -> JsonOb
 
 def _stops(error: JsonObject) -> bool:
     """Whether an error ends the run, such as at a limit of turns; others are warnings."""
-    return text_at(error, "severity") == "error" or STOPPED.search(text_at(error, "message") or "") is not None
+    return (
+        text_at(error, "severity") == "error"
+        or STOPPED.search(text_at(error, "message") or "") is not None
+    )
 
 
 def _turns(events: Sequence[JsonObject]) -> Turns:
@@ -107,7 +125,9 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
                     turns.say(pieces)
                 pieces = ""
                 turns.call(
-                    text_at(event, "tool_name"), value_at(event, "parameters"), call_id=text_at(event, "tool_id")
+                    text_at(event, "tool_name"),
+                    value_at(event, "parameters"),
+                    call_id=text_at(event, "tool_id"),
                 )
             case _:
                 pass
@@ -119,7 +139,9 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
 def _failure(stderr: str) -> JsonObject | None:
     """Return the last JSON object on standard error; hints and a stack trace may precede it."""
     lines = stderr[-MAX_FAILURE:].split("\n")
-    for start in reversed([number for number, line in enumerate(lines) if line.rstrip().endswith("{")]):
+    for start in reversed(
+        [number for number, line in enumerate(lines) if line.rstrip().endswith("{")]
+    ):
         # A hint without a line break may precede it.
         place = len(lines[start].rstrip()) - 1
         last = json_or_none("\n".join(lines[start:])[place:])
@@ -140,11 +162,15 @@ def _kind(failure: JsonObject) -> ErrorKind:
         return "auth"
     if "safety settings" in (text_at(failure, "message") or ""):
         return "request"
-    return kind_of_reported(count_at(_inner(failure), "error", "code") or count_at(failure, "error", "code"))
+    return kind_of_reported(
+        count_at(_inner(failure), "error", "code") or count_at(failure, "error", "code")
+    )
 
 
 def _usage(stats: JsonValue) -> Usage:
-    read, written, total = (count_at(stats, f"{name}_tokens") for name in ("input", "output", "total"))
+    read, written, total = (
+        count_at(stats, f"{name}_tokens") for name in ("input", "output", "total")
+    )
     if read is not None and written is not None and total is not None:
         # Thoughts are only in the total.
         written = max(written, total - read)

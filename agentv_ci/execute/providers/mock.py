@@ -37,17 +37,23 @@ class MockProvider:
         calls, usage = self._target.tool_calls, self._target.usage
         called = request.sample_calls
         if calls is not None:
-            called = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in calls)
+            called = tuple(
+                ToolCall(tool=call.tool, input=call.input, output=call.output) for call in calls
+            )
         return Response(
             answer=answer,
             messages=(OutputMessage(role="assistant", content=answer, tool_calls=called or ()),),
             has_trace=called is not None,
-            usage=summed(usage.input_tokens, usage.output_tokens, None) if usage is not None else None,
+            usage=summed(usage.input_tokens, usage.output_tokens, None)
+            if usage is not None
+            else None,
             request={"prompt": request.prompt},
         )
 
     async def _wait(self, timeout_s: float) -> None:
-        delay_s = self._target.delay_ms / 1000 if isinstance(self._target.delay_ms, (int, float)) else 0.0
+        delay_s = (
+            self._target.delay_ms / 1000 if isinstance(self._target.delay_ms, (int, float)) else 0.0
+        )
         if delay_s:
             await self._environment.sleep(min(delay_s, timeout_s))
         if delay_s > timeout_s:

@@ -1,6 +1,7 @@
 """`provider: openai`: OpenAI, and every server that speaks its chat completions or Responses.
 
-Protocol: POST {base_url}/chat/completions or {base_url}/responses, https://platform.openai.com/docs/api-reference.
+Protocol: POST {base_url}/chat/completions or {base_url}/responses,
+https://platform.openai.com/docs/api-reference.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ from agentv_ci.execute.answers import answered
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.retries import logged_retries
 
-KINDS = frozenset({"timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"})
+KINDS = frozenset(
+    {"timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"}
+)
 """Kinds of errors that a plugin may raise."""
 
 
@@ -66,7 +68,9 @@ class PluginProvider:
         response, tries = await logged_retries(
             once, self._policy, self._target.name, self._services, timeout_s=request.timeout_s
         )
-        self._services.warn_if_cut(response, self._target.name, request.case_id, setting="max_output_tokens")
+        self._services.warn_if_cut(
+            response, self._target.name, request.case_id, setting="max_output_tokens"
+        )
         return replace(response, requests=tries)
 
     async def close(self) -> None:
@@ -94,7 +98,9 @@ def _checked_error(error: ProviderError) -> ProviderError:
     """Return an error of a plugin: as `process` if it has an unknown kind, without an invalid usage or cost."""
     checked = error
     if error.kind not in KINDS:
-        checked = ProviderError("process", f"{error.detail} (the plugin gave it the unknown kind '{error.kind}')")
+        checked = ProviderError(
+            "process", f"{error.detail} (the plugin gave it the unknown kind '{error.kind}')"
+        )
     try:
         used = _Used(model=error.model, usage=error.usage, cost_usd=error.cost_usd)
     except ValidationError as invalid:
@@ -108,16 +114,28 @@ def _response(returned: object) -> Response:
     """Return an answer as a response; raises ProviderError for anything else."""
     if not isinstance(returned, plugins.Answer):
         kind = type(returned).__name__
-        raise ProviderError("malformed", f"the plugin returned {kind}, not agentv_ci.plugins.Answer")
+        raise ProviderError(
+            "malformed", f"the plugin returned {kind}, not agentv_ci.plugins.Answer"
+        )
     try:
-        answer = _Answer.model_validate({each.name: getattr(returned, each.name) for each in fields(returned)})
+        answer = _Answer.model_validate(
+            {each.name: getattr(returned, each.name) for each in fields(returned)}
+        )
     except ValidationError as error:
-        raise ProviderError("malformed", f"the plugin returned an invalid answer: {sentence(error)}") from error
+        raise ProviderError(
+            "malformed", f"the plugin returned an invalid answer: {sentence(error)}"
+        ) from error
     response = answered(
-        well_formed_text(answer.text), (), model=answer.model, usage=answer.usage, finish_reason=answer.finish_reason
+        well_formed_text(answer.text),
+        (),
+        model=answer.model,
+        usage=answer.usage,
+        finish_reason=answer.finish_reason,
     )
     response = replace(response, cost_usd=answer.cost_usd, request=answer.request)
-    return replace(response, messages=answer.messages, has_trace=True) if answer.messages else response
+    return (
+        replace(response, messages=answer.messages, has_trace=True) if answer.messages else response
+    )
 
 
 class _Used(BaseModel):

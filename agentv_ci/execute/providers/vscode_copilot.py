@@ -1,7 +1,7 @@
 """`provider: vscode-copilot`: Copilot in a window of VS Code, asked through files.
 
-The request is in a file that `code chat` attaches; the agent writes its answer to another file and renames it when
-complete. See docs/providers.md for the steps.
+The request is in a file that `code chat` attaches; the agent writes its answer to another file and
+renames it when complete. See docs/providers.md for the steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from agentv_ci.base.left_files import read_left
-from agentv_ci.base.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.base.process import (
+    MAX_OUTPUT_BYTES,
+    ProcessFailed,
+    ProcessTimedOut,
+    child_environment,
+    run,
+)
 from agentv_ci.base.text import counted
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
@@ -27,7 +33,12 @@ from agentv_ci.contracts.results import OutputMessage
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
-from agentv_ci.execute.agents.workspace import guidelines_of, prompt_document, proof_request, take_proofs
+from agentv_ci.execute.agents.workspace import (
+    guidelines_of,
+    prompt_document,
+    proof_request,
+    take_proofs,
+)
 from agentv_ci.execute.provider_services import ProviderServices
 
 POLL_S = 1.0
@@ -68,7 +79,9 @@ class VsCodeProvider:
         except (OSError, ValueError) as error:
             raise ProviderError("process", f"cannot read workspace_template: {error}") from error
         if self._target.dry_run is not True:
-            self._program = find_program(self._command, "command", services=self._services, env=self._env)
+            self._program = find_program(
+                self._command, "command", services=self._services, env=self._env
+            )
 
     async def ask(self, request: Request) -> Response:
         """Ask one question in a window of its own."""
@@ -78,22 +91,32 @@ class VsCodeProvider:
     async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
         """Ask all questions in one window, each with its own subagent."""
         if any(request.seed is not None for request in requests):
-            self._services.warn(f"{self._target.name}: seeds are ignored: the agent does not support them")
-        timeout_s = sum(number(self._target.timeout_seconds, request.timeout_s) for request in requests)
+            self._services.warn(
+                f"{self._target.name}: seeds are ignored: the agent does not support them"
+            )
+        timeout_s = sum(
+            number(self._target.timeout_seconds, request.timeout_s) for request in requests
+        )
         deadline = self._services.environment.monotonic() + timeout_s
         with ExitStack() as taken:
             try:
-                place = taken.enter_context(take_subagent(self._root, self._services.environment.now()))
+                place = taken.enter_context(
+                    take_subagent(self._root, self._services.environment.now())
+                )
                 chat_id = uuid.uuid4().hex[:8]
                 place.prepare(self._template, chat_id, keeps_messages=self._target.dry_run is True)
                 exchanges = self._exchanges(place, requests)
                 attached, message = self._write(place, exchanges)
             except OSError as error:
-                raise ProviderError("process", f"cannot prepare a directory in '{self._root}': {error}") from error
+                raise ProviderError(
+                    "process", f"cannot prepare a directory in '{self._root}': {error}"
+                ) from error
             if self._target.dry_run is True:
                 return [self._unanswered(each) for each in exchanges]
             await self._wake(place, deadline)
-            await self._code(deadline, "-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message)
+            await self._code(
+                deadline, "-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message
+            )
             if self._target.wait is False:
                 place.is_kept = True
                 return [self._unanswered(each) for each in exchanges]
@@ -118,7 +141,8 @@ class VsCodeProvider:
             stem = next(stem for stem in stems if not (place.messages / f"{stem}_req.md").exists())
             return [_exchange(place, stem, requests[0], unlocks=True)]
         return [
-            _exchange(place, f"{stamp}_{number}", request, unlocks=False) for number, request in enumerate(requests, 1)
+            _exchange(place, f"{stamp}_{number}", request, unlocks=False)
+            for number, request in enumerate(requests, 1)
         ]
 
     def _write(self, place: Subagent, exchanges: Sequence[Exchange]) -> tuple[Path, str]:
@@ -130,7 +154,10 @@ class VsCodeProvider:
         stamp = exchanges[0].asked.name.split("_")[0]
         orchestrator = place.messages / f"{stamp}_orchestrator.md"
         orchestrator.write_text(_orchestrator_text(exchanges, place.lock), encoding="utf-8")
-        return orchestrator, f"Follow the instructions in {orchestrator.name}. Use the tool #runSubagent."
+        return (
+            orchestrator,
+            f"Follow the instructions in {orchestrator.name}. Use the tool #runSubagent.",
+        )
 
     async def _wake(self, place: Subagent, deadline: float) -> None:
         """Focus the folder's window, or open one and wait until its agent responds."""
@@ -144,10 +171,15 @@ class VsCodeProvider:
         await self._code(deadline, str(place.workspace))
         if is_open:
             return
-        await self._code(deadline, "-r", "chat", "-m", "wakeup", f"Create an empty file {place.alive}")
+        await self._code(
+            deadline, "-r", "chat", "-m", "wakeup", f"Create an empty file {place.alive}"
+        )
         wake_s = min(WAKE_S, self._left_s(deadline))
         if not await self._appears([place.alive], wake_s):
-            raise ProviderError("process", f"VS Code did not respond within {wake_s:g} s: '{place.alive}' is missing")
+            raise ProviderError(
+                "process",
+                f"VS Code did not respond within {wake_s:g} s: '{place.alive}' is missing",
+            )
 
     async def _code(self, deadline: float, *arguments: str) -> None:
         try:
@@ -157,28 +189,44 @@ class VsCodeProvider:
             raise ProviderError(kind, f"{self._command} {error}") from error
         if finished.status != 0:
             reason = finished.stderr.strip() or finished.stdout.strip()
-            raise ProviderError("process", f"{self._command}: {reason} (exit code {finished.status})")
+            raise ProviderError(
+                "process", f"{self._command}: {reason} (exit code {finished.status})"
+            )
 
     async def _run(self, *arguments: str, timeout_s: float) -> ProcessResult:
         assert self._program is not None, "a provider is checked before it is asked"
-        self._services.log(f"{self._target.name}: running {shlex.join([self._program, *arguments])}")
+        self._services.log(
+            f"{self._target.name}: running {shlex.join([self._program, *arguments])}"
+        )
         # It may start the editor, which must stay open.
         return await run(
-            (self._program, *arguments), cwd=self._root, env=self._env, timeout_s=timeout_s, spares_children=True
+            (self._program, *arguments),
+            cwd=self._root,
+            env=self._env,
+            timeout_s=timeout_s,
+            spares_children=True,
         )
 
-    async def _answers(self, exchanges: Sequence[Exchange], deadline: float, timeout_s: float) -> Sequence[Response]:
+    async def _answers(
+        self, exchanges: Sequence[Exchange], deadline: float, timeout_s: float
+    ) -> Sequence[Response]:
         """Wait for all answers; a batch may take as long as its questions one by one."""
         if not await self._appears([each.answered for each in exchanges], self._left_s(deadline)):
             missing = [each for each in exchanges if not each.answered.exists()]
             if len(exchanges) == 1:
-                raise ProviderError("timeout", f"VS Code produced no response within {timeout_s:g} s")
+                raise ProviderError(
+                    "timeout", f"VS Code produced no response within {timeout_s:g} s"
+                )
             complete = counted(len(exchanges) - len(missing), "response")
-            raise ProviderError("timeout", f"VS Code produced {complete} for {len(exchanges)} requests")
+            raise ProviderError(
+                "timeout", f"VS Code produced {complete} for {len(exchanges)} requests"
+            )
         try:
             return await asyncio.to_thread(lambda: [self._response(each) for each in exchanges])
         except OSError as error:
-            raise ProviderError("process", f"cannot read the response of VS Code: {error}") from error
+            raise ProviderError(
+                "process", f"cannot read the response of VS Code: {error}"
+            ) from error
 
     def _left_s(self, deadline: float) -> float:
         return max(0.0, deadline - self._services.environment.monotonic())
@@ -206,7 +254,12 @@ class VsCodeProvider:
         asked: JsonObject = {"prompt": exchange.text}
         if proofs:
             asked["preread"] = [*proofs]
-        return Response(answer, (OutputMessage(role="assistant", content=answer),), has_trace=False, request=asked)
+        return Response(
+            answer,
+            (OutputMessage(role="assistant", content=answer),),
+            has_trace=False,
+            request=asked,
+        )
 
     def _unanswered(self, exchange: Exchange) -> Response:
         asked: JsonObject = {
@@ -226,7 +279,9 @@ def _attachments(exchanges: Sequence[Exchange], last: Path) -> list[str]:
 
 
 def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) -> Exchange:
-    asked, unfinished, answered = (place.messages / f"{stem}_{end}.md" for end in ("req", "res.tmp", "res"))
+    asked, unfinished, answered = (
+        place.messages / f"{stem}_{end}.md" for end in ("req", "res.tmp", "res")
+    )
     guidelines = guidelines_of(request.files)
     unlock = f" && rm -f {shlex.quote(str(place.lock))}" if unlocks else ""
     rename = f"mv {shlex.quote(str(unfinished))} {shlex.quote(str(answered))}{unlock}"
@@ -234,7 +289,9 @@ def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) ->
     return Exchange(request, text, guidelines, asked, answered)
 
 
-def _request_text(request: Request, guidelines: Sequence[InputFile], unfinished: Path, rename: str) -> str:
+def _request_text(
+    request: Request, guidelines: Sequence[InputFile], unfinished: Path, rename: str
+) -> str:
     proof = proof_request(guidelines)
     steps = (
         f"1. Create the file {unfinished} and write your complete response to it. Make no other files in the "
@@ -253,7 +310,9 @@ def _request_text(request: Request, guidelines: Sequence[InputFile], unfinished:
 
 
 def _orchestrator_text(exchanges: Sequence[Exchange], lock: Path) -> str:
-    requests = "\n".join(f"{number}. messages/{each.asked.name}" for number, each in enumerate(exchanges, 1))
+    requests = "\n".join(
+        f"{number}. messages/{each.asked.name}" for number, each in enumerate(exchanges, 1)
+    )
     answers = ", ".join(f"'messages/{each.answered.name}'" for each in exchanges)
     return (
         "Run the tool #runSubagent once for each of these request files, each in a context of its own, and tell it to "

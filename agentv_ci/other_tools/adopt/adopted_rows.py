@@ -9,18 +9,26 @@ from datetime import UTC, datetime
 from agentv_ci.base.canonical import digest_of_value
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedResult
-from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, ResultRow, RowSource, Usage
+from agentv_ci.contracts.results import (
+    EvaluatorResult,
+    InputMessageRecord,
+    ResultRow,
+    RowSource,
+    Usage,
+)
 from agentv_ci.other_tools.adopt.case_ids import Named, case_keys
 from agentv_ci.other_tools.adopt.values import name_of, numbered
 
 
-def adopted_rows(results: Iterable[tuple[str, AdoptedResult]], *, tool: str, now: datetime) -> Iterator[ResultRow]:
+def adopted_rows(
+    results: Iterable[tuple[str, AdoptedResult]], *, tool: str, now: datetime
+) -> Iterator[ResultRow]:
     """Yield a row for each result; several of a case and a target are its trials.
 
-    Each result comes with the path of its file from the repository: the suite of results that name no file. Results of
-    two files are never trials of one case, whatever their tests are called. The digest
-    of a case is that of its question, expected answer and checks, so that a comparison knows whether two runs had the
-    same case.
+    Each result comes with the path of its file from the repository: the suite of results that name
+    no file. Results of two files are never trials of one case, whatever their tests are called. The
+    digest of a case is that of its question, expected answer and checks, so that a comparison knows
+    whether two runs had the same case.
     """
     found = list(results)
     keys = case_keys(found)
@@ -47,7 +55,9 @@ def _score(result: AdoptedResult, verdict: Verdict) -> float | None:
     return float(verdict == "pass") if result.score is None else result.score
 
 
-def _row(result: AdoptedResult, key: Named, *, tool: str, time: str, trial: int, trials: int) -> ResultRow:
+def _row(
+    result: AdoptedResult, key: Named, *, tool: str, time: str, trial: int, trials: int
+) -> ResultRow:
     verdict = _verdict(result)
     definition = [key.id, result.question, result.expected, sorted(result.definition.items())]
     checks = [(check.name, check.type, check.weight) for check in result.checks]
@@ -64,14 +74,18 @@ def _row(result: AdoptedResult, key: Named, *, tool: str, time: str, trial: int,
             "trials": trials,
             "require": result.require,
             "digest": digest_of_value([*definition, checks]),
-            "input_messages": tuple(InputMessageRecord(role=role, content=text) for role, text in result.question),
+            "input_messages": tuple(
+                InputMessageRecord(role=role, content=text) for role, text in result.question
+            ),
             "expected_outcome": result.outcome,
             "reference_answer": result.expected,
             "status": "ok" if verdict in {"pass", "fail"} else verdict,
             "verdict": verdict,
             "score": _score(result, verdict),
             "hits": tuple(check.name for check in result.checks if check.passed),
-            "misses": tuple(check.reasoning or check.name for check in result.checks if not check.passed),
+            "misses": tuple(
+                check.reasoning or check.name for check in result.checks if not check.passed
+            ),
             "reasoning": result.reasoning,
             "candidate_answer": result.answer,
             "evaluator_results": tuple(_evaluator_results(result.checks)),
@@ -93,7 +107,9 @@ def _row(result: AdoptedResult, key: Named, *, tool: str, time: str, trial: int,
 def _usage(result: AdoptedResult) -> Usage:
     known = [each for each in (result.input_tokens, result.output_tokens) if each is not None]
     total = sum(known) if known else None
-    return Usage(input_tokens=result.input_tokens, output_tokens=result.output_tokens, total_tokens=total)
+    return Usage(
+        input_tokens=result.input_tokens, output_tokens=result.output_tokens, total_tokens=total
+    )
 
 
 def _evaluator_results(checks: Sequence[AdoptedCheck]) -> Iterator[EvaluatorResult]:

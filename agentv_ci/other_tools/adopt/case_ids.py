@@ -33,21 +33,26 @@ class _Test(NamedTuple):
 def case_keys(results: Sequence[tuple[str, AdoptedResult]]) -> list[Named]:
     """Return the key of the case of each result; each result comes with its file.
 
-    Ids of tests with one name get what differs between them, as little of it as suffices: `login [chromium]`. A key is
-    only a label: it is unique, and what it is made of never decides which results belong together.
+    Ids of tests with one name get what differs between them, as little of it as suffices: `login
+    [chromium]`. A key is only a label: it is unique, and what it is made of never decides which
+    results belong together.
     """
     most = max((len(result.distinctions) for _, result in results), default=0)
     tests = [_test(file, result, most) for file, result in results]
     groups: dict[Named, list[_Test]] = {}
     for test in dict.fromkeys(tests):
-        groups.setdefault(Named(test.suite, name_of(test.name), name_of(test.target)), []).append(test)
+        groups.setdefault(Named(test.suite, name_of(test.name), name_of(test.target)), []).append(
+            test
+        )
     keys = {group[0]: name for name, group in groups.items() if len(group) == 1}
     taken = set(keys.values())
     for name, group in groups.items():
         deciding = _deciding([_differing(test) for test in group])
         for test in sorted(group) if len(group) > 1 else ():
             values = _differing(test)
-            key = name._replace(id=f"{name.id} [{', '.join(_qualifier(values[place]) for place in deciding)}]")
+            key = name._replace(
+                id=f"{name.id} [{', '.join(_qualifier(values[place]) for place in deciding)}]"
+            )
             while key in taken:
                 key = key._replace(id=f"{key.id}-{mark_of(json.dumps(test))}")
             keys[test] = key
@@ -58,7 +63,9 @@ def case_keys(results: Sequence[tuple[str, AdoptedResult]]) -> list[Named]:
 def _test(file: str, result: AdoptedResult, most: int) -> _Test:
     """Return the test of a result, with as many distinctions as any has."""
     padding = ("",) * (most - len(result.distinctions))
-    return _Test(result.suite or file, result.name, result.target, (*result.distinctions, *padding, file))
+    return _Test(
+        result.suite or file, result.name, result.target, (*result.distinctions, *padding, file)
+    )
 
 
 def _differing(test: _Test) -> tuple[str, ...]:

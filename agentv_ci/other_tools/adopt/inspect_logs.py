@@ -48,8 +48,12 @@ def _log_of(archive: zipfile.ZipFile, size: int) -> JsonObject:
     names = dict.fromkeys(archive.namelist())
     unpacked = sum(each.file_size for each in archive.infolist())
     if unpacked > min(max(size * MOST_UNPACKED, LEAST_UNPACKED), MAX_BYTES):
-        raise ValueError(f"it is {unpacked // 1024 // 1024:,} MiB unpacked, far more than logs of {size:,} bytes are")
-    samples: list[JsonValue] = [_part(archive, name) for name in names if name.startswith("samples/")]
+        raise ValueError(
+            f"it is {unpacked // 1024 // 1024:,} MiB unpacked, far more than logs of {size:,} bytes are"
+        )
+    samples: list[JsonValue] = [
+        _part(archive, name) for name in names if name.startswith("samples/")
+    ]
     header = next((_part(archive, name) for name in (HEADER, START) if name in names), {})
     return {"status": f"without a {HEADER}", **mapping(header), "samples": samples}
 
@@ -60,7 +64,9 @@ def _part(archive: zipfile.ZipFile, name: str) -> JsonValue:
     except (NotImplementedError, zipfile.BadZipFile):
         raise
     except (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
-        raise ValueError(f"{name} cannot be unpacked, since it is damaged or encrypted: {error}") from error
+        raise ValueError(
+            f"{name} cannot be unpacked, since it is damaged or encrypted: {error}"
+        ) from error
     try:
         return json_in(content.decode())
     except ValueError as error:
@@ -78,16 +84,24 @@ def results(log: JsonObject, how: HowToRead) -> AdoptedFile:
 
 def _lost(log: JsonObject, samples: Sequence[JsonObject]) -> Iterator[str]:
     status, expected = log.get("status"), _expected(log)
-    numbers = Counter((text(sample.get("id")), json.dumps(sample.get("id")), _epoch(sample)) for sample in samples)
+    numbers = Counter(
+        (text(sample.get("id")), json.dumps(sample.get("id")), _epoch(sample)) for sample in samples
+    )
     found = len(numbers)
-    counts = f"{found} of {counted(expected, 'sample')}" if expected is not None else counted(found, "sample")
+    counts = (
+        f"{found} of {counted(expected, 'sample')}"
+        if expected is not None
+        else counted(found, "sample")
+    )
     if status != "success":
         message = text_at(log, "error", "message")
         reason = f" ({message})" if message else ""
         yield f"the run did not finish: its status is {text(status) or 'missing'}{reason}; {counts} in the log"
     elif expected is not None and found < expected:
         yield f"samples are missing: {counts} in the log"
-    if repeated := [f"{name} (epoch {epoch})" for (name, _, epoch), number in numbers.items() if number > 1]:
+    if repeated := [
+        f"{name} (epoch {epoch})" for (name, _, epoch), number in numbers.items() if number > 1
+    ]:
         yield f"samples are in the log more than once: {listed(repeated)}"
     whole_ones = sum(not sample.get("error") for sample in samples)
     yield from _uncounted(log, "total_samples", "sample", len(samples))
@@ -113,7 +127,9 @@ def _expected(log: JsonObject) -> int | None:
     if total is not None:
         return total
     ids = value_at(log, "eval", "dataset", "sample_ids")
-    number = len(ids) if isinstance(ids, list) and ids else count_at(log, "eval", "dataset", "samples")
+    number = (
+        len(ids) if isinstance(ids, list) and ids else count_at(log, "eval", "dataset", "samples")
+    )
     limit = count_at(log, "eval", "config", "limit")
     if number is None or (limit is None and value_at(log, "eval", "config", "limit") is not None):
         return None
@@ -123,7 +139,9 @@ def _expected(log: JsonObject) -> int | None:
 
 def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -> AdoptedResult:
     checks: tuple[AdoptedCheck, ...] = ()
-    error = text_at(sample, "error", "message") or ("the sample has an error" if sample.get("error") else None)
+    error = text_at(sample, "error", "message") or (
+        "the sample has an error" if sample.get("error") else None
+    )
     if sample.get("invalidation"):
         error = error or "the sample is invalidated"
     has_ended_badly = error is not None
@@ -136,11 +154,19 @@ def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -
     usage = mapping(next(iter(mapping(sample.get("model_usage")).values()), None))
     return AdoptedResult(
         name=text(sample.get("id")) or "sample",
-        distinctions=(text(sample.get("input")), text(sample.get("target")), json.dumps(sample.get("id"))),
+        distinctions=(
+            text(sample.get("input")),
+            text(sample.get("target")),
+            json.dumps(sample.get("id")),
+        ),
         passed=None if error else all(check.passed for check in checks),
         score=sum(check.score for check in checks) / len(checks) if checks else None,
         answer=text_at(sample, "output", "completion")
-        or text(mapping(next(iter(objects_at(sample, "output", "choices")), {}).get("message")).get("content")),
+        or text(
+            mapping(next(iter(objects_at(sample, "output", "choices")), {}).get("message")).get(
+                "content"
+            )
+        ),
         question=messages(sample.get("input")),
         expected=text(sample.get("target")) or None,
         target=target,

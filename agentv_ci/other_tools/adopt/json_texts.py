@@ -21,7 +21,9 @@ def text_in(path: Path) -> str:
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise ValueError(f"it is not in UTF-8 (byte {error.start}: {error.reason}); write it in UTF-8") from error
+        raise ValueError(
+            f"it is not in UTF-8 (byte {error.start}: {error.reason}); write it in UTF-8"
+        ) from error
 
 
 def json_in(text: str) -> JsonValue:

@@ -18,13 +18,35 @@ from agentv_ci.other_tools.adopt.json_texts import MAX_BYTES
 
 PASSED = frozenset(
     {
-        *("pass", "passed", "ok", "success", "successful", "succeeded", "fixed", "expected", "true"),
+        *(
+            "pass",
+            "passed",
+            "ok",
+            "success",
+            "successful",
+            "succeeded",
+            "fixed",
+            "expected",
+            "true",
+        ),
         *("run", "executed", "complete", "completed", "finished", "done"),
     }
 )
-"""Values of `status` and `result` of tests that passed, or that their elements decide; in small letters alone."""
+"""Values of `status` and `result` of tests that passed, or that their elements decide; in small
+letters alone.
+"""
 NOT_RUN = frozenset(
-    {"notrun", "notrunnable", "disabled", "ignored", "pending", "skip", "skipped", "suppressed", "todo"}
+    {
+        "notrun",
+        "notrunnable",
+        "disabled",
+        "ignored",
+        "pending",
+        "skip",
+        "skipped",
+        "suppressed",
+        "todo",
+    }
 )
 FAILED = frozenset({"fail", "failed", "failure", "regression"})
 BAD = ("failure", "error")
@@ -36,7 +58,15 @@ RERUNS = ("rerunfailure", "rerunerror")
 NEUTRAL = frozenset(
     {
         *("system-out", "system-err", "output", "stdout", "stderr", "log", "logs"),
-        *("properties", "property", "attachments", "attachment", "metadata", "requirements", "requirement"),
+        *(
+            "properties",
+            "property",
+            "attachments",
+            "attachment",
+            "metadata",
+            "requirements",
+            "requirement",
+        ),
         *("tags", "tag", "traits", "trait", "labels", "label", "categories", "category"),
         *("description", "comment", "comments", "steps", "step", "perf", "time"),
     }
@@ -44,8 +74,28 @@ NEUTRAL = frozenset(
 """Elements that say nothing about whether a test passed."""
 OF_THE_RUN = frozenset(
     {
-        *("tests", "failures", "errors", "skipped", "skips", "disabled", "ignored", "passed", "warnings", "assertions"),
-        *("status", "result", "time", "duration", "timestamp", "started-at", "finished-at", "run-id"),
+        *(
+            "tests",
+            "failures",
+            "errors",
+            "skipped",
+            "skips",
+            "disabled",
+            "ignored",
+            "passed",
+            "warnings",
+            "assertions",
+        ),
+        *(
+            "status",
+            "result",
+            "time",
+            "duration",
+            "timestamp",
+            "started-at",
+            "finished-at",
+            "run-id",
+        ),
     }
 )
 """Attributes that differ between the times a test runs."""
@@ -69,7 +119,8 @@ class _Case(NamedTuple):
 def results(path: Path) -> AdoptedFile:
     """Return the test cases of a file; raises OSError and ValueError for a file that is none."""
     try:
-        # expat refuses entities that expand without end, and the standard library loads none from outside.
+        # expat refuses entities that expand without end, and the standard library loads none from
+        # outside.
         root = ET.fromstring(read_regular(path, MAX_BYTES))  # noqa: S314
     except (ET.ParseError, LookupError, ValueError) as error:
         # The last two are encodings that Python does not know, or expat cannot read.
@@ -96,15 +147,17 @@ def _cases(root: ET.Element) -> Iterator[_Case]:
         for child in element:
             name = child.get("name") if child.tag == "testsuite" else None
             names[name] += 1
-            children.append(_Case(child, inner, (*places, names[name]) if child.tag == "testsuite" else places))
+            children.append(
+                _Case(child, inner, (*places, names[name]) if child.tag == "testsuite" else places)
+            )
         waiting += reversed(children)
 
 
 def _result(found: _Case) -> AdoptedResult:
     """Return the result of a test case.
 
-    Runners that repeat a test write it several times, failed attempts of some without their failure: it passes only if
-    nothing in the file says that it failed.
+    Runners that repeat a test write it several times, failed attempts of some without their
+    failure: it passes only if nothing in the file says that it failed.
     """
     case = found.element
     name, group = case.get("name") or "test", case.get("classname") or ""
@@ -113,7 +166,10 @@ def _result(found: _Case) -> AdoptedResult:
     is_skipped = "skipped" in kinds and not is_error and not is_failure
     flaky = [child for child in case if child.tag in FLAKY]
     marks = [case.find(tag) for tag in ("error", "failure", *SKIPPED, *RERUNS)]
-    why = next(filter(None, map(_text, [*(mark for mark in marks if mark is not None), *flaky])), unknown or "")
+    why = next(
+        filter(None, map(_text, [*(mark for mark in marks if mark is not None), *flaky])),
+        unknown or "",
+    )
     line = case.get("line") or ""
     return AdoptedResult(
         name=f"{group}.{name}" if group else name,
@@ -124,7 +180,9 @@ def _result(found: _Case) -> AdoptedResult:
         suite=case.get("file"),
         line=max(1, int(line)) if line.isdecimal() and len(line) < 10 else 1,
         require="all",
-        reasoning=f"passed after {counted(len(flaky), 'failed attempt')}: {why}" if flaky and not is_failure else why,
+        reasoning=f"passed after {counted(len(flaky), 'failed attempt')}: {why}"
+        if flaky and not is_failure
+        else why,
         error=(why or "error") if is_error else None,
         error_kind="process",
         skip=(why or "not run") if is_skipped else None,
@@ -155,7 +213,10 @@ def _definition(element: ET.Element) -> JsonObject:
 
 
 def _kinds(case: ET.Element) -> set[str]:
-    """Return which of `failure`, `error` and `skipped` a test case is; none of them if it passed."""
+    """Return which of `failure`, `error` and `skipped` a test case is.
+
+    None of them if it passed.
+    """
     tags, states = {child.tag for child in case}, _states(case)
     kinds = tags & {*BAD}
     if tags & {*RERUNS} or states & FAILED:
@@ -182,7 +243,11 @@ def _unknown(case: ET.Element) -> str | None:
     skipped = case.find("skipped")
     message = _text(skipped) if skipped is not None else ""
     # CTest skips tests that it cannot start; those that are meant to be skipped begin so.
-    if "notrun" in _states(case) and message and not message.lower().startswith(("skip", "disabled")):
+    if (
+        "notrun" in _states(case)
+        and message
+        and not message.lower().startswith(("skip", "disabled"))
+    ):
         return message
     return None
 
@@ -206,7 +271,9 @@ def _miscounted(suite: ET.Element, *, is_pytest: bool) -> Iterator[str]:
     """Yield the counts of a suite that are larger than what is in it."""
     cases = [*suite.iter("testcase")]
     kinds = Counter(chain.from_iterable(map(_kinds, cases)))
-    beside = sum(child.tag in BAD for inner in suite.iter() if inner.tag != "testcase" for child in inner)
+    beside = sum(
+        child.tag in BAD for inner in suite.iter() if inner.tag != "testcase" for child in inner
+    )
     bad = kinds["failure"] + kinds["error"] + beside
     if is_pytest or suite.get("name") in PYTEST or _counts_assertions(suite):
         # Each failure of a test is an element. Subtests that pass are counted, and not written.

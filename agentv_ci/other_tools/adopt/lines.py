@@ -16,11 +16,41 @@ from agentv_ci.other_tools.adopt.values import amount, mapping, messages, text, 
 
 FIELDS = (
     *("id", "passed", "score", "answer", "question", "expected", "outcome", "suite", "target"),
-    *("model", "error", "skip", "duration_ms", "cost_usd", "input_tokens", "output_tokens", "metadata", "reasoning"),
+    *(
+        "model",
+        "error",
+        "skip",
+        "duration_ms",
+        "cost_usd",
+        "input_tokens",
+        "output_tokens",
+        "metadata",
+        "reasoning",
+    ),
 )
 """Fields that a column can have."""
-NO = frozenset({"", "-", "false", "no", "n", "off", "none", "null", "nil", "nan", "<na>", "n/a", "na", "0", "0.0"})
-"""Texts that say that a result has no error, or was not skipped; tables write empty cells in many ways."""
+NO = frozenset(
+    {
+        "",
+        "-",
+        "false",
+        "no",
+        "n",
+        "off",
+        "none",
+        "null",
+        "nil",
+        "nan",
+        "<na>",
+        "n/a",
+        "na",
+        "0",
+        "0.0",
+    }
+)
+"""Texts that say that a result has no error, or was not skipped; tables write empty cells in many
+ways.
+"""
 OF_THE_RESULT = (
     *("passed", "score", "answer", "error", "skip", "reasoning"),
     *("duration_ms", "cost_usd", "input_tokens", "output_tokens"),
@@ -28,10 +58,39 @@ OF_THE_RESULT = (
 """Fields that differ between trials of one case."""
 OF_THE_RUN = frozenset(
     {
-        *("trial", "trials", "repeat", "repetition", "attempt", "iteration", "epoch", "seed", "line"),
+        *(
+            "trial",
+            "trials",
+            "repeat",
+            "repetition",
+            "attempt",
+            "iteration",
+            "epoch",
+            "seed",
+            "line",
+        ),
         *("run", "run_id", "trace_id", "request_id", "session_id", "uuid"),
-        *("time", "timestamp", "date", "created", "created_at", "started_at", "finished_at", "completed_at"),
-        *("duration", "duration_s", "latency", "latency_ms", "elapsed", "cost", "usage", "tokens", "total_tokens"),
+        *(
+            "time",
+            "timestamp",
+            "date",
+            "created",
+            "created_at",
+            "started_at",
+            "finished_at",
+            "completed_at",
+        ),
+        *(
+            "duration",
+            "duration_s",
+            "latency",
+            "latency_ms",
+            "elapsed",
+            "cost",
+            "usage",
+            "tokens",
+            "total_tokens",
+        ),
     }
 )
 """Columns, and keys in them, that do so too."""
@@ -59,7 +118,9 @@ def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
         _result(row, number, (*_plainest(row), *_distinctions(definition, columns)), scores, how)
         for number, (row, definition) in enumerate(zip(rows, definitions, strict=True), 1)
     )
-    ignorable = frozenset(name for name, path in ignored.items() if any(found_at(line, *path) for line in lines))
+    ignorable = frozenset(
+        name for name, path in ignored.items() if any(found_at(line, *path) for line in lines)
+    )
     return AdoptedFile(tuple(found), scores=scores.names, columns=ignorable)
 
 
@@ -93,7 +154,11 @@ def _distinctions(definition: JsonObject, columns: Sequence[str]) -> Iterator[st
 
 
 def _result(
-    row: Mapping[str, JsonValue], number: int, distinctions: tuple[str, ...], scores: Scores, how: HowToRead
+    row: Mapping[str, JsonValue],
+    number: int,
+    distinctions: tuple[str, ...],
+    scores: Scores,
+    how: HowToRead,
 ) -> AdoptedResult:
     error, skip = _reason(row["error"], "error"), _reason(row["skip"], "skipped")
     passed, score = None, None
@@ -128,7 +193,10 @@ def _result(
 
 
 def _reason(value: JsonValue, default: str) -> str | None:
-    """Return why there is an error or a result was skipped; None for a value that says that it is not so."""
+    """Return why there is an error or a result was skipped.
+
+    None for a value that says that it is not so.
+    """
     if value is True:
         return default
     if not value or (isinstance(value, str) and value.strip().lower() in NO):
@@ -136,7 +204,9 @@ def _reason(value: JsonValue, default: str) -> str | None:
     return text(value)
 
 
-def _verdict(row: Mapping[str, JsonValue], scores: Scores, how: HowToRead) -> tuple[bool, float | None]:
+def _verdict(
+    row: Mapping[str, JsonValue], scores: Scores, how: HowToRead
+) -> tuple[bool, float | None]:
     """Return whether a result passed, and its score; raises UnknownScore."""
     score = None
     if row["score"] not in (None, "") and "score" not in how.ignored:
@@ -155,5 +225,7 @@ def _passed(value: JsonValue, scores: Scores, how: HowToRead) -> bool:
     written = text(value).strip()
     known = how.grades.get(written, WORDS.get(written.lower(), {"1": 1.0, "0": 0.0}.get(written)))
     if known is None:
-        raise UnknownScore(f"'passed' is {written}: say what it is worth with --map '{written}=SCORE'")
+        raise UnknownScore(
+            f"'passed' is {written}: say what it is worth with --map '{written}=SCORE'"
+        )
     return known > 0 and scores.passes(written, known)

@@ -17,14 +17,18 @@ from agentv_ci.other_tools.adopt.values import mapping, messages, text, whole
 RESULTS = frozenset({"match", "metrics"})
 """Types of events that say how good an answer is."""
 JUDGED = RESULTS | {"error"}
-OF_THE_RUN = frozenset({"run_id", "created_at", "created_by", "command", "seed", "max_samples", "initial_settings"})
+OF_THE_RUN = frozenset(
+    {"run_id", "created_at", "created_by", "command", "seed", "max_samples", "initial_settings"}
+)
 """What a spec says of its run, and not of the eval."""
 COUNTS = "counts/"
 """How names of counts in a final report begin."""
 
 
 def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
-    """Return the samples of a log; one passes if every match is correct and every metric reaches the threshold.
+    """Return the samples of a log.
+
+    One passes if every match is correct and every metric reaches the threshold.
 
     Raises ValueError if runs cannot be distinguished.
     """
@@ -35,7 +39,9 @@ def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
         if "spec" not in line and "final_report" not in line:
             events[text(line.get("run_id")) or only].append(line)
     scores = Scores(how, (given for line in lines for given in _given(line)))
-    found = [result for run in events for result in _results(events[run], specs.get(run, {}), scores)]
+    found = [
+        result for run in events for result in _results(events[run], specs.get(run, {}), scores)
+    ]
     return AdoptedFile(tuple(found), tuple(_lost(events, specs, _reports(lines))), scores.names)
 
 
@@ -65,7 +71,9 @@ def _reports(lines: Sequence[JsonObject]) -> dict[str, JsonObject]:
 
 
 def _lost(
-    events: Mapping[str, Sequence[JsonObject]], specs: Mapping[str, JsonObject], reports: Mapping[str, JsonObject]
+    events: Mapping[str, Sequence[JsonObject]],
+    specs: Mapping[str, JsonObject],
+    reports: Mapping[str, JsonObject],
 ) -> Iterator[str]:
     if not specs:
         yield "its beginning is missing: it has no spec"
@@ -82,7 +90,9 @@ def _lost(
         yield from _lost_events(events.get(run, ()), judged, reports.get(run, {}))
 
 
-def _lost_events(events: Sequence[JsonObject], judged: Sequence[JsonObject], report: JsonObject) -> Iterator[str]:
+def _lost_events(
+    events: Sequence[JsonObject], judged: Sequence[JsonObject], report: JsonObject
+) -> Iterator[str]:
     numbers = {number for event in events if isinstance(number := event.get("event_id"), int)}
     if missing := max(numbers, default=-1) + 1 - len(numbers):
         known = f"the number of the last one is {max(numbers)}, counted from 0, and {_are(len(numbers))} in the log"
@@ -90,7 +100,9 @@ def _lost_events(events: Sequence[JsonObject], judged: Sequence[JsonObject], rep
     if nameless := sum(event.get("sample_id") is None for event in judged):
         names = "names" if nameless == 1 else "name"
         yield f"{counted(nameless, 'event')} with a result or an error {names} no sample"
-    declared = Counter({name: whole(number) or 0 for name, number in report.items() if name.startswith(COUNTS)})
+    declared = Counter(
+        {name: whole(number) or 0 for name, number in report.items() if name.startswith(COUNTS)}
+    )
     found = Counter(f"{COUNTS}{text(value_at(event, 'data', 'choice'))}" for event in judged)
     if missing := (declared - found).total():
         present = declared.total() - missing
@@ -101,7 +113,9 @@ def _are(number: int) -> str:
     return f"{number} {'is' if number == 1 else 'are'}"
 
 
-def _results(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> Iterator[AdoptedResult]:
+def _results(
+    events: Sequence[JsonObject], spec: JsonObject, scores: Scores
+) -> Iterator[AdoptedResult]:
     """Yield the results of the samples of a run."""
     samples: defaultdict[str, list[JsonObject]] = defaultdict(list)
     for event in events:
@@ -114,13 +128,22 @@ def _results(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> 
 def _distinctions(events: Sequence[JsonObject], spec: JsonObject) -> tuple[str, ...]:
     """Return what defines the test of a sample: all that does not come from the run.
 
-    The prompt is that of the first sampling: later ones have the answer, for a model that grades it.
+    The prompt is that of the first sampling: later ones have the answer, for a model that grades
+    it.
     """
-    prompt = next((value_at(event, "data", "prompt") for event in events if event.get("type") == "sampling"), None)
-    expected = next((value_at(event, "data", "expected") for event in events if event.get("type") == "match"), None)
+    prompt = next(
+        (value_at(event, "data", "prompt") for event in events if event.get("type") == "sampling"),
+        None,
+    )
+    expected = next(
+        (value_at(event, "data", "expected") for event in events if event.get("type") == "match"),
+        None,
+    )
     settings = mapping(spec.get("run_config"))
     definition: JsonObject = {name: value for name, value in spec.items() if name not in OF_THE_RUN}
-    definition["run_config"] = {name: value for name, value in settings.items() if name not in OF_THE_RUN}
+    definition["run_config"] = {
+        name: value for name, value in settings.items() if name not in OF_THE_RUN
+    }
     return (
         _task(spec),
         text(prompt),
@@ -137,7 +160,10 @@ def _task(spec: JsonObject) -> str:
 
 def _result(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> AdoptedResult:
     def data(kind: str) -> JsonObject:
-        return next((mapping(event.get("data")) for event in reversed(events) if event.get("type") == kind), {})
+        return next(
+            (mapping(event.get("data")) for event in reversed(events) if event.get("type") == kind),
+            {},
+        )
 
     matched, sampling = data("match"), data("sampling")
     checks: tuple[AdoptedCheck, ...] = ()
@@ -161,7 +187,8 @@ def _result(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> A
         answer=text(sampled[0] if isinstance(sampled, list) and sampled else sampled),
         question=messages(sampling.get("prompt")),
         expected=text(matched.get("expected")) or None,
-        target=text(functions[0] if isinstance(functions, list) and functions else functions) or "default",
+        target=text(functions[0] if isinstance(functions, list) and functions else functions)
+        or "default",
         checks=checks,
         error=error,
         tags=(task,) if task else (),

@@ -69,20 +69,28 @@ def _count(value: JsonValue) -> int:
 
 
 def _targets(data: JsonValue, rows: Sequence[JsonObject]) -> list[str]:
-    """Return the name of the provider of each result; of several with one name, the later ones are numbered.
+    """Return the name of the provider of each result.
 
-    Providers that differ in their configuration may have the same id; `promptIdx` is the column of one with a prompt.
-    Raises ValueError if results do not say which of several columns they are from.
+    Of several with one name, the later ones are numbered.
+
+    Providers that differ in their configuration may have the same id; `promptIdx` is the column of
+    one with a prompt. Raises ValueError if results do not say which of several columns they are
+    from.
     """
     columns = [(_provider(row.get("provider")), _prompt(row), _column(row)) for row in rows]
     known: defaultdict[tuple[str, str], set[_Column]] = defaultdict(set)
     for name, prompt, column in columns:
         known[name, prompt].add(column)
     _require_columns(data, known)
-    numbers = {key: {column: number for number, column in enumerate(sorted(found))} for key, found in known.items()}
+    numbers = {
+        key: {column: number for number, column in enumerate(sorted(found))}
+        for key, found in known.items()
+    }
     taken = {name for name, _ in known}
     targets = {(name, 0): name for name in taken}
-    for name, number in sorted({(name, numbers[name, prompt][column]) for name, prompt, column in columns}):
+    for name, number in sorted(
+        {(name, numbers[name, prompt][column]) for name, prompt, column in columns}
+    ):
         if number:
             free = (f"{name}-{suffix}" for suffix in count(number + 1))
             targets[name, number] = next(target for target in free if target not in taken)
@@ -98,15 +106,23 @@ def _column(row: JsonObject) -> _Column:
 def _require_columns(data: JsonValue, known: Mapping[tuple[str, str], Collection[_Column]]) -> None:
     """Raise ValueError if a table has columns that its results, which are without `promptIdx`, do not tell apart."""
     headers = objects_at(data, "results", "table", "head", "prompts")
-    columns = Counter((_provider(header.get("provider")), _prompt({"prompt": header})) for header in headers)
+    columns = Counter(
+        (_provider(header.get("provider")), _prompt({"prompt": header})) for header in headers
+    )
     for (name, prompt), number in columns.items():
         if len(known.get((name, prompt), ())) not in {0, number}:
-            raise ValueError(f"{number} columns have the provider '{name}' and one prompt: give each provider a label")
+            raise ValueError(
+                f"{number} columns have the provider '{name}' and one prompt: give each provider a label"
+            )
 
 
 def _provider(provider: JsonValue) -> str:
     given = mapping(provider)
-    return text(given.get("label")) or text(given.get("id")) or (provider if isinstance(provider, str) else "default")
+    return (
+        text(given.get("label"))
+        or text(given.get("id"))
+        or (provider if isinstance(provider, str) else "default")
+    )
 
 
 def _prompt(row: JsonObject) -> str:
@@ -127,7 +143,9 @@ def _distinctions(row: JsonObject) -> tuple[str, ...]:
     # A prompt with what a run sets, such as earlier answers, is another one in every trial.
     is_of_the_run = bool(OF_THE_RUN & mapping(row.get("vars")).keys())
     raw = "" if is_of_the_run else text(prompt.get("raw"))
-    others = {name: value for name, value in test.items() if name not in {"vars", "assert", "description"}}
+    others = {
+        name: value for name, value in test.items() if name not in {"vars", "assert", "description"}
+    }
     settings = {name: value for name, value in prompt.items() if name != "raw"}
     return (
         _label(row),
@@ -157,7 +175,11 @@ def _asserted(row: JsonObject) -> str:
 
 
 def _result(row: JsonObject, target: str, scores: Scores) -> AdoptedResult:
-    test, response, prompt = mapping(row.get("testCase")), mapping(row.get("response")), mapping(row.get("prompt"))
+    test, response, prompt = (
+        mapping(row.get("testCase")),
+        mapping(row.get("response")),
+        mapping(row.get("prompt")),
+    )
     described = text(test.get("description") or row.get("description"))
     usage = mapping(response.get("tokenUsage"))
     passed, error = _verdict(row)
@@ -205,7 +227,9 @@ def _verdict(row: JsonObject) -> tuple[bool | None, str | None]:
 
 def _conversation(raw: JsonValue) -> JsonValue:
     """Return a prompt; one that is a conversation in JSON as its messages."""
-    return (json_or_none(raw) if isinstance(raw, str) and raw.lstrip().startswith("[") else None) or raw
+    return (
+        json_or_none(raw) if isinstance(raw, str) and raw.lstrip().startswith("[") else None
+    ) or raw
 
 
 def _components(row: JsonObject) -> list[JsonObject]:
@@ -216,13 +240,22 @@ def _components(row: JsonObject) -> list[JsonObject]:
 
 
 def _checks(row: JsonObject, scores: Scores) -> Iterator[AdoptedCheck]:
-    """Yield the checks of assertions; a metric without weight only if its score is one. Raises UnknownScore."""
+    """Yield the checks of assertions; a metric without weight only if its score is one.
+
+    Raises UnknownScore.
+    """
     for number, component in enumerate(_components(row), 1):
         assertion, passed = mapping(component.get("assertion")), component.get("pass")
         kind, weight = text(assertion.get("type")) or "assertion", amount(assertion.get("weight"))
         if not isinstance(passed, bool):
-            raise UnknownScore(f"'pass' of assertion {number} is {text(passed) or 'missing'}, not true or false")
-        given = Given(text(assertion.get("metric")) or kind, component.get("score"), text(component.get("reason")))
+            raise UnknownScore(
+                f"'pass' of assertion {number} is {text(passed) or 'missing'}, not true or false"
+            )
+        given = Given(
+            text(assertion.get("metric")) or kind,
+            component.get("score"),
+            text(component.get("reason")),
+        )
         try:
             for check in scores.checks([given], kind):
                 yield replace(check, passed=passed, weight=1.0 if weight is None else weight)

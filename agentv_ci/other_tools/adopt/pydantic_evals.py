@@ -14,7 +14,10 @@ from agentv_ci.other_tools.adopt.values import mapping, messages, objects, text,
 
 
 def results(report: JsonValue, how: HowToRead) -> AdoptedFile:
-    """Return the cases of a report; one passes if its assertions hold and, without any, by its scores."""
+    """Return the cases of a report.
+
+    One passes if its assertions hold and, without any, by its scores.
+    """
     target = text_at(report, "name") or "default"
     cases = objects(value_at(report, "cases"), "case")
     scores = Scores(how, (given for case in cases for given in _given(case, "scores")))
@@ -24,7 +27,10 @@ def results(report: JsonValue, how: HowToRead) -> AdoptedFile:
         (_result(case, target, scores) for case in cases),
         (_failed(case, target) for case in failures),
     )
-    lost = (f"evaluator '{text(each.get('name'))}' of the report: {text(each.get('error_message'))}" for each in broken)
+    lost = (
+        f"evaluator '{text(each.get('name'))}' of the report: {text(each.get('error_message'))}"
+        for each in broken
+    )
     return AdoptedFile(tuple(found), tuple(lost), scores.names)
 
 
@@ -46,7 +52,12 @@ def _result(case: JsonObject, target: str, scores: Scores) -> AdoptedResult:
     scored: tuple[AdoptedCheck, ...] = ()
     unread = ""
     failures = objects(case.get("evaluator_failures"), "failure")
-    error = "; ".join(text(failure.get("error_message")) or "an evaluator failed" for failure in failures) or None
+    error = (
+        "; ".join(
+            text(failure.get("error_message")) or "an evaluator failed" for failure in failures
+        )
+        or None
+    )
     try:
         asserted = tuple(scores.checks(_given(case, "assertions"), "assertion"))
         scored, unread = _scored(case, scores, are_needed=not asserted)
@@ -72,8 +83,13 @@ def _result(case: JsonObject, target: str, scores: Scores) -> AdoptedResult:
     )
 
 
-def _scored(case: JsonObject, scores: Scores, *, are_needed: bool) -> tuple[tuple[AdoptedCheck, ...], str]:
-    """Return the checks of scores, and why others are none; raises UnknownScore for one that is needed."""
+def _scored(
+    case: JsonObject, scores: Scores, *, are_needed: bool
+) -> tuple[tuple[AdoptedCheck, ...], str]:
+    """Return the checks of scores, and why others are none.
+
+    Raises UnknownScore for one that is needed.
+    """
     checks: list[AdoptedCheck] = []
     unread: list[str] = []
     for given in _given(case, "scores"):

@@ -8,12 +8,22 @@ from typing import assert_never
 from agentv_ci.base.left_files import open_regular
 from agentv_ci.contracts.attachments import LFS_POINTER, MAX_POINTER_BYTES, is_lfs_pointer
 from agentv_ci.contracts.other_tools import AdoptedFile, AdoptKind, HowToRead
-from agentv_ci.other_tools.adopt import inspect_logs, junit, lines, openai_evals, promptfoo, pydantic_evals
+from agentv_ci.other_tools.adopt import (
+    inspect_logs,
+    junit,
+    lines,
+    openai_evals,
+    promptfoo,
+    pydantic_evals,
+)
 from agentv_ci.other_tools.adopt.json_texts import json_in, lines_in, text_in
 
 
 def results_in(path: Path, kind: AdoptKind, how: HowToRead) -> AdoptedFile:
-    """Return the results in a file; raises OSError and ValueError for a file that has none of this kind."""
+    """Return the results in a file.
+
+    Raises OSError and ValueError for a file that has none of this kind.
+    """
     with open_regular(path) as file:
         if is_lfs_pointer(file.read(MAX_POINTER_BYTES + 1)):
             raise ValueError(f"it is {LFS_POINTER}")

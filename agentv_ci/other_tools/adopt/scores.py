@@ -40,11 +40,13 @@ class Given(NamedTuple):
 class Scores:
     """Reads the scores of a file.
 
-    A score whose values leave 0 to 1 anywhere in the file has another scale, so that none of its values is read without
-    one: 1 of 5 stars is not full marks.
+    A score whose values leave 0 to 1 anywhere in the file has another scale, so that none of its
+    values is read without one: 1 of 5 stars is not full marks.
     """
 
-    def __init__(self, how: HowToRead, values: Iterable[Given], grades: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, how: HowToRead, values: Iterable[Given], grades: Mapping[str, float] | None = None
+    ) -> None:
         self._how = how
         self._grades = {**WORDS, **(grades or {}), **how.grades}
         self._beyond: dict[str, float] = {}
@@ -62,13 +64,18 @@ class Scores:
         return frozenset(self._names)
 
     def checks(self, values: Iterable[Given], kind: str) -> Iterator[AdoptedCheck]:
-        """Yield the checks that values are the scores of, without ignored ones; raises UnknownScore."""
+        """Yield the checks that values are the scores of, without ignored ones.
+
+        Raises UnknownScore.
+        """
         read = list(values)
         self._names.update(given.name for given in read)
         for given in read:
             if given.name not in self._how.ignored:
                 score = self.score(given)
-                yield AdoptedCheck(given.name, kind, score, self.passes(given.value, score), given.reasoning)
+                yield AdoptedCheck(
+                    given.name, kind, score, self.passes(given.value, score), given.reasoning
+                )
 
     def passes(self, value: JsonValue, score: float) -> bool:
         """Return whether a value with this score passes: a verdict as it says, whatever the threshold."""
@@ -82,21 +89,37 @@ class Scores:
         self._names.add(name)
         scale, written = self._scale(name), shortened(text(value) or "null", MAX_SHOWN)
         if (grade := self._grade(value)) is not None:
-            if scale is not None and scale.worst > scale.best and written.strip() not in self._how.grades:
-                raise UnknownScore(f"score '{name}' is {written}, but its scale is {scale}; {_worth(written)}")
+            if (
+                scale is not None
+                and scale.worst > scale.best
+                and written.strip() not in self._how.grades
+            ):
+                raise UnknownScore(
+                    f"score '{name}' is {written}, but its scale is {scale}; {_worth(written)}"
+                )
             return grade
         number = self._number(given)
         if number is None:
             grade_it = f"{_worth(written)}, or " if not isinstance(value, list) else ""
-            raise UnknownScore(f"score '{name}' is {written}: {grade_it}leave the score out with --ignore '{name}'")
+            raise UnknownScore(
+                f"score '{name}' is {written}: {grade_it}leave the score out with --ignore '{name}'"
+            )
         if scale is None and name in self._beyond:
-            other = "" if number == self._beyond[name] else f", and {_shown(self._beyond[name])} elsewhere"
-            raise UnknownScore(f"score '{name}' is {_shown(number)}{other}, which is not from 0 to 1; {_advice(name)}")
+            other = (
+                ""
+                if number == self._beyond[name]
+                else f", and {_shown(self._beyond[name])} elsewhere"
+            )
+            raise UnknownScore(
+                f"score '{name}' is {_shown(number)}{other}, which is not from 0 to 1; {_advice(name)}"
+            )
         worst, best = scale or SHARE
         share = round((number - worst) / (best - worst), PRECISION)
         if not _is_share(share):
             limits = f"its scale {scale}" if scale is not None else "0 to 1"
-            raise UnknownScore(f"score '{name}' is {_shown(number)}, outside of {limits}; {_advice(name)}")
+            raise UnknownScore(
+                f"score '{name}' is {_shown(number)}, outside of {limits}; {_advice(name)}"
+            )
         return min(max(share, 0.0), 1.0)
 
     def _is_verdict(self, value: JsonValue) -> bool:
@@ -106,7 +129,9 @@ class Scores:
 
     def _grade(self, value: JsonValue) -> float | None:
         if value is None or isinstance(value, bool):
-            return self._how.grades.get(text(value) or "null", None if value is None else float(value))
+            return self._how.grades.get(
+                text(value) or "null", None if value is None else float(value)
+            )
         if not isinstance(value, str):
             return None
         written = value.strip()
@@ -143,4 +168,6 @@ def _worth(written: str) -> str:
 
 
 def _advice(name: str) -> str:
-    return f"state its scale with --scale '{name}=WORST:BEST', or leave it out with --ignore '{name}'"
+    return (
+        f"state its scale with --scale '{name}=WORST:BEST', or leave it out with --ignore '{name}'"
+    )

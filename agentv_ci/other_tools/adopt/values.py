@@ -35,7 +35,9 @@ def numbered(names: Sequence[str]) -> list[str]:
     for name in names:
         free = name
         if name in seen:
-            free = next(f"{name}-{number}" for number in count(2) if f"{name}-{number}" not in taken)
+            free = next(
+                f"{name}-{number}" for number in count(2) if f"{name}-{number}" not in taken
+            )
             taken.add(free)
         seen.add(name)
         distinct.append(free)
@@ -55,7 +57,10 @@ def mapping(value: JsonValue) -> JsonObject:
 
 
 def objects(value: JsonValue, noun: str) -> list[JsonObject]:
-    """Return the objects in a list; nothing is an empty list. Raises ValueError for anything else."""
+    """Return the objects in a list; nothing is an empty list.
+
+    Raises ValueError for anything else.
+    """
     if value is None:
         return []
     if not isinstance(value, list):
@@ -86,7 +91,10 @@ def whole(value: JsonValue) -> int | None:
 def messages(value: JsonValue) -> tuple[tuple[str, str], ...]:
     """Return role and text of each message of a question; a text is one of the user."""
     if isinstance(value, list) and all(isinstance(each, dict) and "role" in each for each in value):
-        return tuple((text(mapping(each).get("role")), _content(mapping(each).get("content"))) for each in value)
+        return tuple(
+            (text(mapping(each).get("role")), _content(mapping(each).get("content")))
+            for each in value
+        )
     return (("user", text(value)),) if value not in (None, "") else ()
 
 

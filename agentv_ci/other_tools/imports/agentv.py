@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +20,14 @@ from agentv_ci.other_tools.imports.agentv_evaluators import evaluators
 from agentv_ci.other_tools.imports.agentv_messages import Messages
 from agentv_ci.other_tools.imports.agentv_targets import add_missing_targets, read_targets
 from agentv_ci.other_tools.imports.agentv_workspaces import can_work, workspace
-from agentv_ci.other_tools.imports.draft import Draft, Fields, Names, Place, comments_at_start, comments_before
+from agentv_ci.other_tools.imports.draft import (
+    Draft,
+    Fields,
+    Names,
+    Place,
+    comments_at_start,
+    comments_before,
+)
 from agentv_ci.other_tools.imports.yaml_text import Block, Commented, Node, yaml_text
 
 CASES = ("tests", "evalcases", "eval_cases", "cases")
@@ -42,7 +50,9 @@ def convert(draft: Draft, source: Source) -> None:
         source = _settings_of(draft, source)
     read_targets(draft, source)
     document = _Suite(draft, source).document()
-    name = draft.evals.unique(re.sub(r"(?i)\.(eval|test)$|^eval$", "", source.path.stem) or source.path.parent.name)
+    name = draft.evals.unique(
+        re.sub(r"(?i)\.(eval|test)$|^eval$", "", source.path.stem) or source.path.parent.name
+    )
     draft.texts[f"{name}.eval.yaml"] = yaml_text(document, comments_at_start(source))
     add_missing_targets(draft, source)
 
@@ -50,7 +60,9 @@ def convert(draft: Draft, source: Source) -> None:
 def _settings_of(draft: Draft, source: Source) -> Source:
     """Return the settings beside a file of cases in lines, or none, with these cases."""
     beside = (source.path.with_suffix(suffix) for suffix in (".eval.yaml", ".yaml"))
-    found = next((each for path in beside if (each := draft.reads.document(path)) is not None), None)
+    found = next(
+        (each for path in beside if (each := draft.reads.document(path)) is not None), None
+    )
     settings = found.data if found is not None and isinstance(found.data, dict) else {}
     return replace(found or source, data={**settings, "tests": source.path.name})
 
@@ -88,7 +100,10 @@ class _Suite:
         for key in (*ABOUT, *(("tags",) if isinstance(tags, dict) else ())):
             if (value := fields.take(key)) is not None:
                 made[f"x-{key}"] = value
-        self._input = [*self._messages.listed(fields.at("input")), *self._messages.files(fields.at("input_files"))]
+        self._input = [
+            *self._messages.listed(fields.at("input")),
+            *self._messages.files(fields.at("input_files")),
+        ]
         prompts = fields.at("prompts")
         first = prompts.items[0].value if prompts and prompts.items else None
         self._prompt = first if isinstance(first, str) else None
@@ -105,7 +120,9 @@ class _Suite:
             execution["workspace"] = self._workspace
         if execution:
             made["execution"] = execution
-        made["evalcases"] = listed or self._draft.without_cases(Place(self._source), "the file has no tests")
+        made["evalcases"] = listed or self._draft.without_cases(
+            Place(self._source), "the file has no tests"
+        )
         return made
 
     def _beside(self) -> Place | None:
@@ -114,7 +131,9 @@ class _Suite:
         lines = self._source.path.with_name(name)
         if lines == self._source.path or not self._draft.reads.matching(lines):
             return None
-        return Place(Source(self._source.path, self._source.root, None, [name], self._source.find_mark))
+        return Place(
+            Source(self._source.path, self._source.root, None, [name], self._source.find_mark)
+        )
 
     def _execution(self, fields: Fields) -> dict[str, Node]:
         made: dict[str, Node] = {}
@@ -156,7 +175,12 @@ class _Suite:
         fields = self._draft.fields(place, "trials")
         count, strategy = fields.take("count", "max"), fields.text("strategy") or "mean"
         if strategy not in {"pass_at_k", "pass_any", "pass_all"}:
-            self._draft.note("approximated", place, f"trials.strategy: {strategy}", "the majority of trials must pass")
+            self._draft.note(
+                "approximated",
+                place,
+                f"trials.strategy: {strategy}",
+                "the majority of trials must pass",
+            )
         fields.drop({"cost_limit_usd", "costLimitUsd"}, "write --max-cost")
         early = {"stop_when": "decided"} if fields.take("early_exit") else {}
         fields.end()
@@ -174,11 +198,15 @@ class _Suite:
     def _target(self, place: Place) -> str:
         value = place.value
         names = (
-            [value.get(key) for key in ("name", "extends", "use_target", "id")] if isinstance(value, dict) else [value]
+            [value.get(key) for key in ("name", "extends", "use_target", "id")]
+            if isinstance(value, dict)
+            else [value]
         )
         name = str(next((each for each in names if each), "default"))
         if isinstance(value, dict) and value.keys() - {"name"}:
-            self._draft.note("dropped", place, "target", "settings of a target belong into the targets file")
+            self._draft.note(
+                "dropped", place, "target", "settings of a target belong into the targets file"
+            )
         if variables_in(name):
             name = "default"
         self._named.add(name)
@@ -197,7 +225,9 @@ class _Suite:
 
     def _file_of_cases(self, place: Place, path: str) -> Iterator[Node]:
         file = place.source.resolve(path)
-        found = self._draft.reads.matching(file) or self._draft.reads.matching(file / "*" / "case.y*ml")
+        found = self._draft.reads.matching(file) or self._draft.reads.matching(
+            file / "*" / "case.y*ml"
+        )
         if not found:
             self._draft.note("dropped", place, "tests", f"'{path}' was not found")
         for file in found:
@@ -263,7 +293,9 @@ class _Suite:
         own += self._messages.files(fields.at("input_files"))
         turns = fields.at("turns")
         if turns is not None:
-            self._draft.note("dropped", turns, "tests.turns", f"{NO_CONVERSATION}; the case is skipped")
+            self._draft.note(
+                "dropped", turns, "tests.turns", f"{NO_CONVERSATION}; the case is skipped"
+            )
             skip.append("it is a conversation with several questions")
             own += self._messages.listed(turns.items[0] / "input") if turns.items else []
             fields.drop({"mode", "aggregation", "on_turn_failure", "window_size"}, NO_CONVERSATION)
@@ -281,23 +313,37 @@ class _Suite:
 
     def _evaluators(self, fields: Fields, context: CaseContext, skips_defaults: bool) -> list[Node]:
         assertions, rubrics = fields.at(*ASSERTIONS), fields.at("rubrics")
-        places = [*(assertions.items if assertions else []), *([] if skips_defaults else self._each_case)]
+        places = [
+            *(assertions.items if assertions else []),
+            *([] if skips_defaults else self._each_case),
+        ]
         listed = evaluators(self._draft, places, context)
         if rubrics is None:
             return listed
         criteria = Place(
-            Source(rubrics.source.path, rubrics.source.root, None, {"criteria": rubrics.value}, _mark_of(rubrics))
+            Source(
+                rubrics.source.path,
+                rubrics.source.root,
+                None,
+                {"criteria": rubrics.value},
+                _mark_of(rubrics),
+            )
         )
         return [*listed, *evaluators(self._draft, [criteria], context)]
 
-    def _without_environment(self, made: dict[str, Node], place: Place, skip: list[str]) -> dict[str, Node]:
+    def _without_environment(
+        self, made: dict[str, Node], place: Place, skip: list[str]
+    ) -> dict[str, Node]:
         """Return a case without environment references in what the agent gets, which eval files leave as they are."""
         text = json.dumps([made["input"], made["expected_outcome"], made["expected"]])
         names = sorted(set(variables_in(text)))
         if not names:
             return made
         self._draft.note(
-            "dropped", place, "${{ NAME }}", "eval files have no environment variables; the case is skipped"
+            "dropped",
+            place,
+            "${{ NAME }}",
+            "eval files have no environment variables; the case is skipped",
         )
         skip.append(f"it needs the environment variables {', '.join(names)}")
         return cast("dict[str, Node]", _without_references(cast("JsonObject", made)))
@@ -341,7 +387,11 @@ def _mapping(value: JsonValue) -> JsonObject:
 
 def _short(messages: list[Node]) -> Node:
     """Return messages, as a text if they are one question."""
-    if len(messages) == 1 and isinstance(only := messages[0], dict) and only.keys() == {"role", "content"}:
+    if (
+        len(messages) == 1
+        and isinstance(only := messages[0], dict)
+        and only.keys() == {"role", "content"}
+    ):
         content = only["content"]
         if only["role"] == "user" and isinstance(content, str) and content:
             return content
@@ -352,7 +402,11 @@ def _depends_on_case(place: Place) -> bool:
     """Whether an assertion of the file reads the reference answer while it is imported."""
     value = place.value
     kind = str(value.get("type") or "").replace("_", "-") if isinstance(value, dict) else ""
-    needs_calls = kind == "tool-trajectory" and isinstance(value, dict) and not value.keys() & {"expected", "minimums"}
+    needs_calls = (
+        kind == "tool-trajectory"
+        and isinstance(value, dict)
+        and not value.keys() & {"expected", "minimums"}
+    )
     return kind == "field-accuracy" or needs_calls
 
 
@@ -373,8 +427,8 @@ def _cases_in(draft: Draft, file: Path) -> Iterator[Place]:
     if file.suffix == ".jsonl":
         for number, line in enumerate((draft.reads.text(file) or "").split("\n")):
             if line.strip():
-                mark = Mark((number, 0), (number, len(line)), None)
-                yield Place(Source(file, file.parent, None, json_or_none(line), lambda mark=mark: mark))  # type: ignore[misc]
+                mark = partial(Mark, (number, 0), (number, len(line)), None)
+                yield Place(Source(file, file.parent, None, json_or_none(line), mark))
         return
     source = draft.reads.document(file)
     if source is None:

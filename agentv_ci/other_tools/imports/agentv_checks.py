@@ -39,18 +39,31 @@ def trajectory(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
     if mode == "any_order" and (minimums := fields.take("minimums")):
         return made | {"minimums": minimums}
     calls: list[Node] = [_call(draft, each, match) for each in listed.items] if listed else []
-    if match is None and listed is not None and any(_compares_partly(each.value) for each in listed.items):
+    if (
+        match is None
+        and listed is not None
+        and any(_compares_partly(each.value) for each in listed.items)
+    ):
         match = "subset"
     if not calls:
-        calls = [{key: call[key] for key in ("tool", "input") if key in call} for call in context.calls]
+        calls = [
+            {key: call[key] for key in ("tool", "input") if key in call} for call in context.calls
+        ]
     if not calls:
         return None
     if mode == "any_order":
-        draft.note("approximated", fields.place, "tool-trajectory.any_order", "superset: the calls in any order")
+        draft.note(
+            "approximated",
+            fields.place,
+            "tool-trajectory.any_order",
+            "superset: the calls in any order",
+        )
         made["mode"] = "superset"
     if isinstance(match, list):
         match = "subset"
-    return {**made, "expected": calls} | ({"args_match": match} if match not in {None, "exact"} else {})
+    return {**made, "expected": calls} | (
+        {"args_match": match} if match not in {None, "exact"} else {}
+    )
 
 
 def _compares_partly(call: JsonValue) -> bool:
@@ -64,10 +77,17 @@ def _args_match(draft: Draft, fields: Fields, *keys: str) -> str | list[str] | N
         case "superset":
             return "subset"
         case "subset":
-            draft.note("approximated", cast("Place", place), "args_match: subset", "exact arguments")
+            draft.note(
+                "approximated", cast("Place", place), "args_match: subset", "exact arguments"
+            )
             return "exact"
         case list(names):
-            draft.note("approximated", cast("Place", place), "args_match: fields", "only these arguments are compared")
+            draft.note(
+                "approximated",
+                cast("Place", place),
+                "args_match: fields",
+                "only these arguments are compared",
+            )
             return [str(name) for name in names]
         case str(name):
             return name
@@ -83,7 +103,11 @@ def _call(draft: Draft, place: Place, match: str | list[str] | None) -> Node:
     arguments = fields.take("args", "input", "arguments")
     own = _args_match(draft, fields, "args_match", "argsMatch") or match
     if isinstance(arguments, dict) and own != "ignore":
-        chosen = {key: value for key, value in arguments.items() if not isinstance(own, list) or key in own}
+        chosen = {
+            key: value
+            for key, value in arguments.items()
+            if not isinstance(own, list) or key in own
+        }
         made["input"] = chosen
     fields.drop({"max_duration_ms", "maxDurationMs"}, "the time of single calls is not measured")
     fields.end()
@@ -105,9 +129,15 @@ def field_accuracy(draft: Draft, fields: Fields, context: CaseContext) -> Evalua
     if listed is None:
         return None
     if not isinstance(context.reference, dict):
-        draft.note("dropped", listed, "field-accuracy", "the case has no reference answer that is data")
+        draft.note(
+            "dropped", listed, "field-accuracy", "the case has no reference answer that is data"
+        )
         return None
-    compared = [found for each in listed.items if (found := _field(draft, each, context.reference)) is not None]
+    compared = [
+        found
+        for each in listed.items
+        if (found := _field(draft, each, context.reference)) is not None
+    ]
     fields.approximate("match_type", "each field has its own")
     if not compared:
         return None
@@ -133,15 +163,25 @@ def _field(draft: Draft, place: Place, reference: JsonValue) -> Node | None:
     fields.drop({"relative"}, "tolerances are absolute")
     fields.end()
     if not found:
-        draft.note("dropped", place, f"field-accuracy: {path}", "the reference answer does not have it")
+        draft.note(
+            "dropped", place, f"field-accuracy: {path}", "the reference answer does not have it"
+        )
         return None
     value = found[0]
     if match == "date" and isinstance(value, str) and _is_date(value):
         made["match"] = match
     elif match == "numeric_tolerance" and isinstance(value, (int, float)):
-        made |= {"match": match, "tolerance": tolerance if isinstance(tolerance, (int, float)) else 0}
+        made |= {
+            "match": match,
+            "tolerance": tolerance if isinstance(tolerance, (int, float)) else 0,
+        }
     elif match != "exact":
-        draft.note("approximated", place, f"match: {match}", "compared exactly, as its reference is another type")
+        draft.note(
+            "approximated",
+            place,
+            f"match: {match}",
+            "compared exactly, as its reference is another type",
+        )
     return made
 
 

@@ -9,7 +9,12 @@ from typing import cast
 
 from agentv_ci.base.patterns import InvalidPattern, compiled
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.other_tools.imports.agentv_checks import CaseContext, field_accuracy, skill, trajectory
+from agentv_ci.other_tools.imports.agentv_checks import (
+    CaseContext,
+    field_accuracy,
+    skill,
+    trajectory,
+)
 from agentv_ci.other_tools.imports.agentv_judges import judge_prompt, llm, rubric
 from agentv_ci.other_tools.imports.draft import Draft, Fields, Names, Place
 from agentv_ci.other_tools.imports.yaml_text import Node
@@ -52,7 +57,9 @@ def evaluators(draft: Draft, places: Sequence[Place], context: CaseContext) -> l
 
 def _one(draft: Draft, place: Place, context: CaseContext) -> list[Evaluator]:
     value = cast("JsonObject", place.value)
-    kind = str(value.get("type") or ("rubrics" if "criteria" in value or "rubrics" in value else "untyped"))
+    kind = str(
+        value.get("type") or ("rubrics" if "criteria" in value or "rubrics" in value else "untyped")
+    )
     fields = draft.fields(place, kind)
     fields.ignore("type")
     if (included := fields.text("include")) is not None:
@@ -87,7 +94,9 @@ def _included(draft: Draft, place: Place, path: str, context: CaseContext) -> li
     file = place.source.resolve(path)
     source = draft.reads.document(file) if file.suffix else None
     candidates = (file, place.source.path.parent / ".agentv" / "templates" / f"{path}.yaml")
-    source = source or next((found for each in candidates if (found := draft.reads.document(each))), None)
+    source = source or next(
+        (found for each in candidates if (found := draft.reads.document(each))), None
+    )
     items = Place(source) if source else None
     if items is None:
         draft.note("dropped", place, "include", f"'{path}' was not found")
@@ -98,7 +107,9 @@ def _included(draft: Draft, place: Place, path: str, context: CaseContext) -> li
     return cast("list[Evaluator]", evaluators(draft, listed.items, context))
 
 
-def _of_kind(draft: Draft, fields: Fields, kind: str, context: CaseContext) -> list[Evaluator] | None:
+def _of_kind(
+    draft: Draft, fields: Fields, kind: str, context: CaseContext
+) -> list[Evaluator] | None:
     """Return the evaluators of a kind; None if there is none."""
     insensitive = kind.startswith("i") and kind[1:] in TEXT_KINDS
     if insensitive or kind in TEXT_KINDS:
@@ -147,7 +158,9 @@ def _text(fields: Fields, kind: str, *, insensitive: bool) -> list[Evaluator] | 
         return None
     if value is None or value in ("", []):
         return None
-    made: Evaluator = {kind: str(value) if not isinstance(value, list) else [str(each) for each in value]}
+    made: Evaluator = {
+        kind: str(value) if not isinstance(value, list) else [str(each) for each in value]
+    }
     if insensitive or fields.take("case_sensitive") is False:
         made["case_sensitive"] = False
     return [made]
@@ -174,7 +187,9 @@ def _code(draft: Draft, fields: Fields) -> Evaluator | None:
     command = fields.take("command", "script")
     if command is None:
         return None
-    words: list[Node] = [str(each) for each in command] if isinstance(command, list) else ["sh", "-c", str(command)]
+    words: list[Node] = (
+        [str(each) for each in command] if isinstance(command, list) else ["sh", "-c", str(command)]
+    )
     folder = fields.place.source.resolve(fields.text("cwd") or ".")
     fields.drop({"target", "preprocessors", "model"}, "a script asks no model through agentv-ci")
     return grader(draft, words, folder, {**_object(fields.take("config")), **fields.rest()})
@@ -192,7 +207,9 @@ def _custom(draft: Draft, fields: Fields, kind: str) -> Evaluator | None:
     """Return the evaluator of a file in `.agentv/assertions/`."""
     for folder in fields.place.source.path.parents:
         for file in draft.reads.matching(folder / ".agentv" / "assertions" / f"{kind}.*"):
-            runner: list[Node] = ["bun", "run"] if file.suffix in {".ts", ".js", ".mjs"} else ["python3"]
+            runner: list[Node] = (
+                ["bun", "run"] if file.suffix in {".ts", ".js", ".mjs"} else ["python3"]
+            )
             return grader(draft, [*runner, str(file.name)], file.parent, fields.rest())
         if folder == fields.place.source.root:
             break
@@ -213,9 +230,24 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
     kind = str(aggregator.get("type") or "weighted_average").replace("-", "_")
     if kind == "weighted_average" and aggregator.get("weights"):
         made["aggregator"] = {"type": kind, "weights": _weights(aggregator["weights"], members)}
-    elif place is not None and kind in {"minimum", "all_or_nothing", "safety_gate", "min", "all_pass"}:
-        draft.note("approximated", place, f"composite.{kind}", "a weighted average in which members are required")
-        gates = {str(aggregator.get("gate") or aggregator.get("gate_grader"))} if kind == "safety_gate" else None
+    elif place is not None and kind in {
+        "minimum",
+        "all_or_nothing",
+        "safety_gate",
+        "min",
+        "all_pass",
+    }:
+        draft.note(
+            "approximated",
+            place,
+            f"composite.{kind}",
+            "a weighted average in which members are required",
+        )
+        gates = (
+            {str(aggregator.get("gate") or aggregator.get("gate_grader"))}
+            if kind == "safety_gate"
+            else None
+        )
         made["evaluators"] = [
             {**cast("Evaluator", each), "required": True}
             if gates is None or cast("Evaluator", each).get("name") in gates
@@ -223,7 +255,9 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
             for each in members
         ]
     elif place is not None and kind in {"code_judge", "code_grader", "code"}:
-        draft.note("approximated", place, f"composite.{kind}", "a weighted average instead of the script")
+        draft.note(
+            "approximated", place, f"composite.{kind}", "a weighted average instead of the script"
+        )
     elif place is not None and kind in {"llm_judge", "llm_grader"}:
         prompt = aggregator.get("prompt")
         written = judge_prompt(draft, place / "prompt", prompt) if isinstance(prompt, str) else None
@@ -246,7 +280,9 @@ _KINDS: Mapping[str, Callable[[Draft, Fields], Evaluator | None]] = {
     "regex": _regex,
     "is-json": _is_json,
     **dict.fromkeys(("code-grader", "code-judge", "script", "script-grader", "code"), _code),
-    **dict.fromkeys(("llm-grader", "llm-judge", "agent-judge", "agent-grader", "llm-rubric", "g-eval"), llm),
+    **dict.fromkeys(
+        ("llm-grader", "llm-judge", "agent-judge", "agent-grader", "llm-rubric", "g-eval"), llm
+    ),
     **dict.fromkeys(("rubrics", "rubric"), rubric),
     "skill-trigger": skill,
     "latency": _latency,
@@ -277,7 +313,11 @@ def _metrics(fields: Fields) -> list[Evaluator] | None:
     )
     if not made:
         return None
-    return [cast("Evaluator", made[0])] if len(made) == 1 else [{"type": "composite", "evaluators": made}]
+    return (
+        [cast("Evaluator", made[0])]
+        if len(made) == 1
+        else [{"type": "composite", "evaluators": made}]
+    )
 
 
 def _object(value: JsonValue) -> JsonObject:

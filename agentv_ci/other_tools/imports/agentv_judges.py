@@ -48,7 +48,12 @@ def llm(draft: Draft, fields: Fields) -> Evaluator:
         if written is not None:
             made["prompt"] = written
     elif prompt is not None:
-        draft.note("approximated", place, "llm-grader.prompt", "a program makes the prompt; the built-in one is used")
+        draft.note(
+            "approximated",
+            place,
+            "llm-grader.prompt",
+            "a program makes the prompt; the built-in one is used",
+        )
     if (temperature := fields.take("temperature")) is not None:
         made["temperature"] = temperature
     return made | _judge(draft, fields)
@@ -71,16 +76,32 @@ def _judge(draft: Draft, fields: Fields) -> Evaluator:
 
 def judge_prompt(draft: Draft, place: Place, prompt: str) -> str | None:
     """Return the prompt of a judge with our variables; None for one that is a program."""
-    path = place.source.resolve(prompt.removeprefix("file://")) if "\n" not in prompt and len(prompt) < 300 else None
-    is_path = path is not None and (prompt.startswith(("./", "../", "file://", "/")) or path.suffix in {".md", ".txt"})
+    path = (
+        place.source.resolve(prompt.removeprefix("file://"))
+        if "\n" not in prompt and len(prompt) < 300
+        else None
+    )
+    is_path = path is not None and (
+        prompt.startswith(("./", "../", "file://", "/")) or path.suffix in {".md", ".txt"}
+    )
     if path is not None and path.suffix in {".ts", ".js", ".mjs", ".py"}:
-        draft.note("approximated", place, "llm-grader.prompt", "a program makes the prompt; the built-in one is used")
+        draft.note(
+            "approximated",
+            place,
+            "llm-grader.prompt",
+            "a program makes the prompt; the built-in one is used",
+        )
         return None
     if path is None or not is_path:
         return _with_our_variables(draft, place, prompt)
     text = draft.reads.text(path)
     if text is None:
-        draft.note("approximated", place, "llm-grader.prompt", f"'{prompt}' was not found; the built-in one is used")
+        draft.note(
+            "approximated",
+            place,
+            "llm-grader.prompt",
+            f"'{prompt}' was not found; the built-in one is used",
+        )
         return None
     name = f"prompts/{path.stem}{path.suffix or '.md'}"
     draft.texts[name] = _with_our_variables(draft, place, text)
@@ -122,7 +143,9 @@ def _criterion(draft: Draft, place: Place, names: Names) -> Node:
         return str(place.value)
     fields = draft.fields(place, "rubrics.criteria")
     text = fields.text("outcome", "description", "criterion", "text") or ""
-    ranges = fields.approximate("score_ranges", "one criterion, met or not; its ranges are in its description")
+    ranges = fields.approximate(
+        "score_ranges", "one criterion, met or not; its ranges are in its description"
+    )
     lines = [text, *_range_lines(ranges)]
     if fields.approximate("operator", "part of the description") == "contradiction":
         lines[0] = f"Nothing contradicts this: {text}"

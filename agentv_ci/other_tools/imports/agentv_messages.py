@@ -29,7 +29,9 @@ class Messages:
         value = place.value if place else None
         if place is None or value in (None, "", []):
             return []
-        if isinstance(value, list) and all(isinstance(each, dict) and "role" in each for each in value):
+        if isinstance(value, list) and all(
+            isinstance(each, dict) and "role" in each for each in value
+        ):
             return [self._message(each) for each in place.items]
         return [{"role": "user", "content": self._content(place)}]
 
@@ -59,7 +61,9 @@ class Messages:
         kind = str(value.get("type")).removesuffix("_url")
         content = value.get("value") or value.get("path") or value.get("text")
         for key in value.keys() - {"type", "value", "path", "text"}:
-            self._draft.note("dropped", place / key, f"content.{key}", "blocks have no such setting")
+            self._draft.note(
+                "dropped", place / key, f"content.{key}", "blocks have no such setting"
+            )
         if kind in {"file", "image", "document"} and isinstance(content, str):
             return self._file(place, content, kind)
         return str(content) if isinstance(content, str) else json.dumps(value, ensure_ascii=False)
@@ -68,14 +72,23 @@ class Messages:
         """Return the message with the files of a case."""
         if place is None:
             return []
-        return [{"role": "user", "content": [self._file(each, str(each.value), "file") for each in place.items]}]
+        return [
+            {
+                "role": "user",
+                "content": [self._file(each, str(each.value), "file") for each in place.items],
+            }
+        ]
 
     def _file(self, place: Place, path: str, kind: str) -> Node:
         if path.startswith("http"):
             return {"type": kind, "value": path}
-        file = next((each for each in self._places(place, path) if self._draft.reads.matching(each)), None)
+        file = next(
+            (each for each in self._places(place, path) if self._draft.reads.matching(each)), None
+        )
         if file is None:
-            self._draft.note("dropped", place, "file", f"'{path}' was not found; its name is in the message")
+            self._draft.note(
+                "dropped", place, "file", f"'{path}' was not found; its name is in the message"
+            )
             return f"[{path}]"
         return {"type": kind, "value": self._draft.reference(file)}
 
@@ -95,7 +108,9 @@ class Messages:
         if isinstance(value, str):
             context.reference = json_or_none(value)
             return value
-        if isinstance(value, list) and all(isinstance(each, dict) and "role" in each for each in value):
+        if isinstance(value, list) and all(
+            isinstance(each, dict) and "role" in each for each in value
+        ):
             return [self._expected_message(each, context) for each in place.items]
         context.reference = value
         return [_assistant(value)]
@@ -113,7 +128,9 @@ class Messages:
             is_data = isinstance(value, dict) and role == "assistant"
             made["content"] = value if is_data else self._content(content)
         for each in objects_at(calls.value) if calls else ():
-            call: JsonObject = {ours: each[ours] for ours in ("tool", "input", "output") if ours in each}
+            call: JsonObject = {
+                ours: each[ours] for ours in ("tool", "input", "output") if ours in each
+            }
             call.setdefault("tool", str(each.get("name") or "tool"))
             context.calls.append(call)
         if calls and context.calls and made["role"] == "assistant":

@@ -39,13 +39,29 @@ PROVIDERS: Mapping[str, str] = {
     "cli": "cli",
     "mock": "mock",
 }
-SAME = ("workers", "model", "temperature", "timeout_seconds", "executable", "args", "cwd", "env", "headers", "version")
-OF_MODELS = frozenset({"azure-openai", "openai", "openrouter", "ollama", "vllm", "anthropic", "gemini"})
+SAME = (
+    "workers",
+    "model",
+    "temperature",
+    "timeout_seconds",
+    "executable",
+    "args",
+    "cwd",
+    "env",
+    "headers",
+    "version",
+)
+OF_MODELS = frozenset(
+    {"azure-openai", "openai", "openrouter", "ollama", "vllm", "anthropic", "gemini"}
+)
 OF_AGENTS = frozenset({"codex", "claude-code", "copilot-cli", "gemini-cli"})
 TAKEN: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(OF_MODELS, frozenset({"workers", "model", "temperature", "headers"})),
     "azure-openai": frozenset({"workers", "temperature", "headers", "version"}),
-    **dict.fromkeys(OF_AGENTS, frozenset({"workers", "model", "timeout_seconds", "executable", "args", "cwd", "env"})),
+    **dict.fromkeys(
+        OF_AGENTS,
+        frozenset({"workers", "model", "timeout_seconds", "executable", "args", "cwd", "env"}),
+    ),
     "cli": frozenset({"workers", "timeout_seconds", "cwd", "env"}),
     "mock": frozenset({"workers"}),
     **dict.fromkeys(("vscode", "vscode-insiders"), frozenset({"timeout_seconds"})),
@@ -58,7 +74,10 @@ def read_targets(draft: Draft, source: Source) -> None:
     found = next((each for each in _candidates(draft, source)), None)
     if found is not None:
         place = Place(found)
-        listed = next((place / key for key in ("targets", "providers") if (place / key).value is not None), place)
+        listed = next(
+            (place / key for key in ("targets", "providers") if (place / key).value is not None),
+            place,
+        )
         for each in sorted(listed.items, key=_is_alias):
             _add(draft, each, source.path.parent)
 
@@ -74,7 +93,11 @@ def add_missing_targets(draft: Draft, source: Source) -> None:
 def _candidates(draft: Draft, source: Source) -> list[Source]:
     folders = [folder for folder in source.path.parents if folder.is_relative_to(source.root)]
     paths = [folder / name for folder in folders for name in NAMES]
-    return [found for path in paths if draft.reads.matching(path) and (found := draft.reads.document(path))]
+    return [
+        found
+        for path in paths
+        if draft.reads.matching(path) and (found := draft.reads.document(path))
+    ]
 
 
 def _is_alias(place: Place) -> bool:
@@ -100,12 +123,17 @@ def _add(draft: Draft, place: Place, folder: Path) -> None:
         fields.rest()
         return
     if theirs.endswith("-sdk"):
-        draft.note("approximated", place, f"provider {theirs}", f"asked by its command line: {provider}")
+        draft.note(
+            "approximated", place, f"provider {theirs}", f"asked by its command line: {provider}"
+        )
     made: dict[str, Node] = {"provider": provider, **_settings(draft, fields, provider, folder)}
     judge = fields.text("grader_target", "judge_target")
     if judge:
         made["judge_target"] = draft.target(judge, place)
-    fields.drop({"log_dir", "log_format", "stream_log", "log_output_format", "retry", "subprovider"}, "not needed")
+    fields.drop(
+        {"log_dir", "log_format", "stream_log", "log_output_format", "retry", "subprovider"},
+        "not needed",
+    )
     fields.end("not a setting of this provider")
     draft.targets[name] = made
 
@@ -130,7 +158,9 @@ def _settings(draft: Draft, fields: Fields, provider: str, folder: Path) -> dict
     return made
 
 
-def _of_model(draft: Draft, fields: Fields, provider: str, made: dict[str, Node]) -> dict[str, Node]:
+def _of_model(
+    draft: Draft, fields: Fields, provider: str, made: dict[str, Node]
+) -> dict[str, Node]:
     found: dict[str, Node] = {}
     is_azure = provider == "azure-openai"
     if (url := fields.take("base_url", "endpoint")) is not None:
@@ -139,7 +169,9 @@ def _of_model(draft: Draft, fields: Fields, provider: str, made: dict[str, Node]
         found["max_output_tokens"] = limit
     found |= _key(draft, fields)
     if is_azure:
-        found["deployment"] = fields.take("deployment", "deployment_name", "model") or "set-a-deployment"
+        found["deployment"] = (
+            fields.take("deployment", "deployment_name", "model") or "set-a-deployment"
+        )
         found.setdefault("endpoint", "${{ AZURE_OPENAI_ENDPOINT }}")
     elif "model" not in made:
         found["model"] = "set-a-model"
@@ -154,14 +186,21 @@ def _key(draft: Draft, fields: Fields) -> dict[str, Node]:
     if variables_in(str(place.value)):
         return {"api_key": place.value}
     draft.note(
-        "dropped", place, "targets.api_key", "keys are references such as ${{ OPENAI_API_KEY }}, never themselves"
+        "dropped",
+        place,
+        "targets.api_key",
+        "keys are references such as ${{ OPENAI_API_KEY }}, never themselves",
     )
     return {}
 
 
 def _command(draft: Draft, fields: Fields) -> dict[str, Node]:
     command = fields.take("command", "command_template")
-    text = shlex.join(str(each) for each in command) if isinstance(command, list) else str(command or "")
+    text = (
+        shlex.join(str(each) for each in command)
+        if isinstance(command, list)
+        else str(command or "")
+    )
     made: dict[str, Node] = {"command_template": text}
     if not any(each in text for each in ("{PROMPT}", "{PROMPT_FILE}", "{STDIN}")):
         made["prompt"] = "none"

@@ -11,7 +11,9 @@ CAN_WORK = frozenset({"cli", "codex", "claude-code", "copilot-cli", "gemini-cli"
 """Providers whose targets work in a workspace."""
 FRESH = "each trial gets a fresh copy"
 GRADERS = f"{FRESH}; scripts of graders get the answer, and evaluators such as `command` and `diff` the files"
-BESIDE = "commands of AgentV run beside the eval file; write those that complete a workspace as `setup`"
+BESIDE = (
+    "commands of AgentV run beside the eval file; write those that complete a workspace as `setup`"
+)
 
 
 def workspace(draft: Draft, place: Place) -> dict[str, Node]:
@@ -26,10 +28,22 @@ def workspace(draft: Draft, place: Place) -> dict[str, Node]:
 
 
 def can_work(draft: Draft, place: Place, targets: Collection[str]) -> bool:
-    """Whether targets can work in a workspace; commands then run in it, not in a folder of their own."""
-    refused = [name for name in sorted(targets) if draft.targets.get(name, STAND_IN)["provider"] not in CAN_WORK]
+    """Whether targets can work in a workspace.
+
+    Commands then run in it, not in a folder of their own.
+    """
+    refused = [
+        name
+        for name in sorted(targets)
+        if draft.targets.get(name, STAND_IN)["provider"] not in CAN_WORK
+    ]
     if refused:
-        draft.note("dropped", place, "workspace", f"target '{refused[0]}' is not a command, and cannot work in one")
+        draft.note(
+            "dropped",
+            place,
+            "workspace",
+            f"target '{refused[0]}' is not a command, and cannot work in one",
+        )
         return False
     draft.note("approximated", place, "workspace", GRADERS)
     for name in sorted(targets):
@@ -45,12 +59,21 @@ def _made(draft: Draft, fields: Fields) -> dict[str, Node]:
         if draft.reads.matching(folder / "**" / "*") or draft.reads.matching(folder / "**" / ".*"):
             made["from"] = draft.reference(folder)
         else:
-            draft.note("dropped", template, "workspace.template", f"'{template.value}' has no files")
-    commands = [each for place in (repositories.items if repositories else []) for each in _cloned(draft, place)]
+            draft.note(
+                "dropped", template, "workspace.template", f"'{template.value}' has no files"
+            )
+    commands = [
+        each
+        for place in (repositories.items if repositories else [])
+        for each in _cloned(draft, place)
+    ]
     if commands:
         made["setup"] = commands
     _hooks(draft, hooks)
-    fields.drop({"docker"}, "the agent would work in the image, too: write `image` and `isolation: container` for that")
+    fields.drop(
+        {"docker"},
+        "the agent would work in the image, too: write `image` and `isolation: container` for that",
+    )
     for key in ("isolation", "scope", "mode"):
         fields.approximate(key, FRESH)
     fields.drop({"path"}, "agents work in copies, never in a folder of yours")
@@ -69,10 +92,16 @@ def _cloned(draft: Draft, place: Place) -> list[Node]:
     fields.approximate("clone", "cloned as a whole")
     fields.end("not a setting of git clone")
     if not isinstance(url, str):
-        draft.note("dropped", place, "workspace.repos", "only repositories with an address are cloned")
+        draft.note(
+            "dropped", place, "workspace.repos", "only repositories with an address are cloned"
+        )
         return []
     clone: list[Node] = ["git", "clone", "--quiet", url, path]
-    return [clone, ["git", "-C", path, "checkout", "--quiet", str(reference)]] if reference else [clone]
+    return (
+        [clone, ["git", "-C", path, "checkout", "--quiet", str(reference)]]
+        if reference
+        else [clone]
+    )
 
 
 def _hooks(draft: Draft, place: Place | None) -> None:
@@ -93,7 +122,9 @@ def _without_folder(draft: Draft, place: Place, name: str) -> None:
     settings = draft.targets.get(name, STAND_IN)
     if "cwd" in settings:
         draft.targets[name] = {key: value for key, value in settings.items() if key != "cwd"}
-        draft.note("approximated", place, f"cwd of target '{name}'", "its command runs in the workspace")
+        draft.note(
+            "approximated", place, f"cwd of target '{name}'", "its command runs in the workspace"
+        )
 
 
 def _mapping(value: object) -> Mapping[str, object]:

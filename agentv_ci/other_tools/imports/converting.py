@@ -21,7 +21,10 @@ def converted(
     root: Path,
     columns: Mapping[str, str],
 ) -> ImportedFiles:
-    """Return the documents that files of other tools become; `columns` names the columns of data sets."""
+    """Return the documents that files of other tools become.
+
+    `columns` names the columns of data sets.
+    """
     draft = Draft(reads, out, root)
     for kind, source in sources:
         match kind:

@@ -29,23 +29,53 @@ def convert(draft: Draft, source: Source, kind: DataSet, columns: Mapping[str, s
     name = slug(source.path.stem, "data")
     cases: list[Node] = []
     is_flat = bool(rows) and all(
-        isinstance(row.get(names["input"]), str) and isinstance(row.get(names["expected"]), str) for row in rows
+        isinstance(row.get(names["input"]), str) and isinstance(row.get(names["expected"]), str)
+        for row in rows
     )
     if is_flat:
         draft.note("kept", place, f"{len(rows)} rows", "read from the file itself")
-        cases.append(Block(_template(draft, source.path, names, kind, has_ids=all(names["id"] in row for row in rows))))
+        cases.append(
+            Block(
+                _template(
+                    draft, source.path, names, kind, has_ids=all(names["id"] in row for row in rows)
+                )
+            )
+        )
     else:
-        draft.note("kept", place, f"{len(rows)} rows", "written as cases: they have messages, or several answers")
+        draft.note(
+            "kept",
+            place,
+            f"{len(rows)} rows",
+            "written as cases: they have messages, or several answers",
+        )
         ids = Names()
         for number, row in enumerate(rows, 1):
-            cases.append(Block(_case(row, names, kind, ids.unique(slug(str(row.get(names["id"]) or number), name)))))
+            cases.append(
+                Block(
+                    _case(
+                        row,
+                        names,
+                        kind,
+                        ids.unique(slug(str(row.get(names["id"]) or number), name)),
+                    )
+                )
+            )
     if kind == "deepeval":
         draft.has_judges = True
-        draft.note("approximated", place, "metrics", "they are in Python; a judge compares with the expected output")
+        draft.note(
+            "approximated",
+            place,
+            "metrics",
+            "they are in Python; a judge compares with the expected output",
+        )
     columns_used = {*names.values()}
     for column in sorted({key for row in rows for key in row} - columns_used - {"metadata"}):
         draft.note("dropped", place, f"column {column}", "no evaluator uses it")
-    made: dict[str, Node] = {"$schema": EVAL_SCHEMA, "target": draft.target("default", place), "evalcases": cases}
+    made: dict[str, Node] = {
+        "$schema": EVAL_SCHEMA,
+        "target": draft.target("default", place),
+        "evalcases": cases,
+    }
     draft.texts[f"{draft.evals.unique(name)}.eval.yaml"] = yaml_text(made)
 
 
@@ -56,7 +86,9 @@ def _rows(draft: Draft, source: Source) -> list[JsonObject]:
     return [row for row in cast("list[JsonValue]", source.data) if isinstance(row, dict)]
 
 
-def _template(draft: Draft, path: Path, names: Mapping[str, str], kind: DataSet, *, has_ids: bool) -> dict[str, Node]:
+def _template(
+    draft: Draft, path: Path, names: Mapping[str, str], kind: DataSet, *, has_ids: bool
+) -> dict[str, Node]:
     expected = f"{{{{ {names['expected']} }}}}"
     return {
         "id": f"{{{{ {names['id']} }}}}" if has_ids else "row",
@@ -68,10 +100,19 @@ def _template(draft: Draft, path: Path, names: Mapping[str, str], kind: DataSet,
     }
 
 
-def _case(row: JsonObject, names: Mapping[str, str], kind: DataSet, identity: str) -> dict[str, Node]:
+def _case(
+    row: JsonObject, names: Mapping[str, str], kind: DataSet, identity: str
+) -> dict[str, Node]:
     asked, expected = row.get(names["input"]), row.get(names["expected"])
-    answers = [str(each) for each in (expected if isinstance(expected, list) else [expected]) if each is not None]
-    made: dict[str, Node] = {"id": identity, "expected_outcome": " or ".join(answers) or "A good answer"}
+    answers = [
+        str(each)
+        for each in (expected if isinstance(expected, list) else [expected])
+        if each is not None
+    ]
+    made: dict[str, Node] = {
+        "id": identity,
+        "expected_outcome": " or ".join(answers) or "A good answer",
+    }
     made["input"] = cast("Node", asked) if isinstance(asked, list) else str(asked)
     made["expected"] = answers[0] if answers and answers[0] else []
     if len(answers) > 1 and kind != "deepeval":

@@ -112,7 +112,9 @@ class Draft:
 
     def script(self, name: str) -> str:
         """Add a script that does what another tool did, and return its path."""
-        self.texts[f"scripts/{name}"] = (files("agentv_ci.other_tools.imports") / "scripts" / name).read_text("utf-8")
+        self.texts[f"scripts/{name}"] = (
+            files("agentv_ci.other_tools.imports") / "scripts" / name
+        ).read_text("utf-8")
         return f"scripts/{name}"
 
     def target(self, name: str, place: Place) -> str:
@@ -139,7 +141,9 @@ class Draft:
     def stand_in(self, name: str, place: Place, construct: str, why: str) -> None:
         """Add a target that fails, for one that cannot be imported."""
         self.targets.setdefault(name, STAND_IN)
-        self.note("dropped", place, construct, f"{why}; target '{name}' fails until you configure it")
+        self.note(
+            "dropped", place, construct, f"{why}; target '{name}' fails until you configure it"
+        )
 
 
 class Fields:
@@ -182,7 +186,10 @@ class Fields:
         return None if place is None else place.value
 
     def text(self, *keys: str) -> str | None:
-        """Take a field that is a text, also one that YAML reads as a number; None without it, or if it is not."""
+        """Take a field that is a text, also one that YAML reads as a number.
+
+        None without it, or if it is not.
+        """
         key = self.key(*keys)
         value = self._left.get(key or "")
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):

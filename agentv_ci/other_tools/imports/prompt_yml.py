@@ -16,8 +16,17 @@ PARAMETERS = {
     "maxTokens": "max_output_tokens",
     "maxCompletionTokens": "max_output_tokens",
 }
-IN_BODY = {"topP": "top_p", "presencePenalty": "presence_penalty", "frequencyPenalty": "frequency_penalty"}
-CHECKS = {"contains": "contains", "startsWith": "starts_with", "endsWith": "ends_with", "equals": "equals"}
+IN_BODY = {
+    "topP": "top_p",
+    "presencePenalty": "presence_penalty",
+    "frequencyPenalty": "frequency_penalty",
+}
+CHECKS = {
+    "contains": "contains",
+    "startsWith": "starts_with",
+    "endsWith": "ends_with",
+    "equals": "equals",
+}
 _VARIABLE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 OURS = {"completion": "candidate_answer", "input": "question", "expected": "reference_answer"}
 
@@ -41,25 +50,42 @@ def convert(draft: Draft, source: Source) -> None:
     case["expected"] = []
     if rows is not None:
         case["vars"] = [cast("Node", each.value) for each in rows.items]
-        if all(isinstance(each.value, dict) and isinstance(each.value.get("expected"), str) for each in rows.items):
+        if all(
+            isinstance(each.value, dict) and isinstance(each.value.get("expected"), str)
+            for each in rows.items
+        ):
             case["expected"] = "{{ expected }}"
     checks = fields.at("evaluators")
-    if listed := [each for place in (checks.items if checks else []) if (each := _evaluator(draft, place))]:
+    if listed := [
+        each for place in (checks.items if checks else []) if (each := _evaluator(draft, place))
+    ]:
         case["evaluators"] = listed
     else:
         draft.has_judges = True
     fields.end()
     made["evalcases"] = [Block(case)]
-    draft.texts[f"{draft.evals.unique(name)}.eval.yaml"] = yaml_text(made, comments_at_start(source))
+    draft.texts[f"{draft.evals.unique(name)}.eval.yaml"] = yaml_text(
+        made, comments_at_start(source)
+    )
 
 
 def _target(draft: Draft, model: str | None, place: Place | None) -> dict[str, Node]:
-    made: dict[str, Node] = {"provider": "openai", "model": model or "openai/gpt-4.1", "base_url": BASE_URL}
+    made: dict[str, Node] = {
+        "provider": "openai",
+        "model": model or "openai/gpt-4.1",
+        "base_url": BASE_URL,
+    }
     made["api_key"] = "${{ GITHUB_TOKEN }}"
     if place is not None:
         fields = draft.fields(place, "modelParameters")
-        made |= {ours: value for key, ours in PARAMETERS.items() if (value := fields.take(key)) is not None}
-        if body := {ours: value for key, ours in IN_BODY.items() if (value := fields.take(key)) is not None}:
+        made |= {
+            ours: value
+            for key, ours in PARAMETERS.items()
+            if (value := fields.take(key)) is not None
+        }
+        if body := {
+            ours: value for key, ours in IN_BODY.items() if (value := fields.take(key)) is not None
+        }:
             made["extra_body"] = cast("Node", body)
         fields.end("not a setting of targets")
     return made
@@ -109,13 +135,16 @@ def _judge(draft: Draft, place: Place) -> dict[str, Node]:
     fields = draft.fields(place, "llm")
     system, prompt = fields.text("systemPrompt"), fields.text("prompt") or ""
     written = _VARIABLE.sub(
-        lambda match: f"{{{{ {OURS.get(match[1], match[1])} }}}}", "\n\n".join(filter(None, [system, prompt]))
+        lambda match: f"{{{{ {OURS.get(match[1], match[1])} }}}}",
+        "\n\n".join(filter(None, [system, prompt])),
     )
     choices = fields.at("choices")
     for each in choices.items if choices else []:
         if isinstance(each.value, dict):
             written += f"\nThe score of {each.value.get('choice')!r} is {each.value.get('score')}."
-    fields.approximate("modelId", "the judge is the target itself; set judge_target for another one")
+    fields.approximate(
+        "modelId", "the judge is the target itself; set judge_target for another one"
+    )
     fields.end()
     draft.has_judges = True
     return {"llm_judge": written}

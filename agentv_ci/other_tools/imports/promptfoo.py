@@ -22,9 +22,22 @@ from agentv_ci.other_tools.imports.draft import (
 from agentv_ci.other_tools.imports.promptfoo_asserts import CheckContext, evaluators, transform
 from agentv_ci.other_tools.imports.promptfoo_prompts import Prompt, messages_in, prompts_at
 from agentv_ci.other_tools.imports.promptfoo_providers import add_target, question_of
-from agentv_ci.other_tools.imports.promptfoo_templates import FileText, filled, is_simple, rendered, variables_of
+from agentv_ci.other_tools.imports.promptfoo_templates import (
+    FileText,
+    filled,
+    is_simple,
+    rendered,
+    variables_of,
+)
 from agentv_ci.other_tools.imports.promptfoo_tests import Test, Tests
-from agentv_ci.other_tools.imports.yaml_text import Alias, Anchored, Block, Commented, Node, yaml_text
+from agentv_ci.other_tools.imports.yaml_text import (
+    Alias,
+    Anchored,
+    Block,
+    Commented,
+    Node,
+    yaml_text,
+)
 
 OUTCOME = "The answer passes the evaluators"
 NOT_NEEDED = "not needed, or an option of `agentv-ci eval`"
@@ -43,7 +56,9 @@ def convert(draft: Draft, source: Source) -> None:
         names = [draft.target("default", Place(source))]
     made |= {"targets": list(dict.fromkeys(names))} if len(set(names)) > 1 else {"target": names[0]}
     made["system_prompt"] = "none"
-    prompts = prompts_at(draft, fields.at("prompts")) or [Prompt("prompt", f"{{{{ {question_of(providers)} }}}}")]
+    prompts = prompts_at(draft, fields.at("prompts")) or [
+        Prompt("prompt", f"{{{{ {question_of(providers)} }}}}")
+    ]
     tests = Tests(draft, fields.at("defaultTest"))
     written, scenarios = fields.at("tests"), fields.at("scenarios")
     found = [*tests.listed(written), *tests.of_scenarios(scenarios)]
@@ -58,16 +73,28 @@ def convert(draft: Draft, source: Source) -> None:
         inner.end("write --workers, --cache and other options of `agentv-ci eval`")
     fields.ignore("assertionTemplates")
     fields.drop(
-        {"outputPath", "sharing", "commandLineOptions", "writeLatestResults", "tags", "env", "metadata"}, NOT_NEEDED
+        {
+            "outputPath",
+            "sharing",
+            "commandLineOptions",
+            "writeLatestResults",
+            "tags",
+            "env",
+            "metadata",
+        },
+        NOT_NEEDED,
     )
     fields.drop(
-        {"redteam", "extensions", "nunjucksFilters", "derivedMetrics", "tracing"}, "agentv-ci has no counterpart"
+        {"redteam", "extensions", "nunjucksFilters", "derivedMetrics", "tracing"},
+        "agentv-ci has no counterpart",
     )
     fields.end()
     made["execution"] = execution
     grouped = _grouped(found) if all(prompt.is_shared for prompt in prompts) else _single(found)
     made |= _Cases(draft, prompts, tests.shared if len(grouped) > 1 else {}).cases(grouped)
-    made["evalcases"] = made["evalcases"] or draft.without_cases(Place(source), "no test can be read without a program")
+    made["evalcases"] = made["evalcases"] or draft.without_cases(
+        Place(source), "no test can be read without a program"
+    )
     name = draft.evals.unique(slug(source.path.name.partition(".")[0], "promptfoo"))
     draft.texts[f"{name}.eval.yaml"] = yaml_text(made, comments_at_start(source))
 
@@ -106,12 +133,22 @@ class _Cases:
         self._texts = [value for test in tests for row in test.rows for value in row.values()]
         shared = len(tests) > 1 or len(self._prompts) > 1
         bases: list[dict[str, Node]] = [
-            {"expected_outcome": OUTCOME, **({"input": prompt.messages} if prompt.is_shared else {}), "expected": []}
+            {
+                "expected_outcome": OUTCOME,
+                **({"input": prompt.messages} if prompt.is_shared else {}),
+                "expected": [],
+            }
             for prompt in self._prompts
         ]
-        names = [f"prompt-{number}" if len(bases) > 1 else "prompt" for number in range(1, len(bases) + 1)]
+        names = [
+            f"prompt-{number}" if len(bases) > 1 else "prompt"
+            for number in range(1, len(bases) + 1)
+        ]
         if shared:
-            made |= {f"x-{name}": Anchored(name, Block(base)) for name, base in zip(names, bases, strict=True)}
+            made |= {
+                f"x-{name}": Anchored(name, Block(base))
+                for name, base in zip(names, bases, strict=True)
+            }
         if self._shared:
             made["x-vars"] = Anchored("vars", Block(cast("dict[str, Node]", self._shared)))
         listed: list[Node] = []
@@ -119,8 +156,12 @@ class _Cases:
             listed += self._test(test, number, names if shared else None, bases)
         return {**made, "evalcases": listed}
 
-    def _test(self, test: Test, number: int, names: list[str] | None, bases: list[dict[str, Node]]) -> list[Node]:
-        identity = self._ids.unique(slug(test.description, f"test-{number}") if test.description else f"test-{number}")
+    def _test(
+        self, test: Test, number: int, names: list[str] | None, bases: list[dict[str, Node]]
+    ) -> list[Node]:
+        identity = self._ids.unique(
+            slug(test.description, f"test-{number}") if test.description else f"test-{number}"
+        )
         made: list[Node] = []
         first: str | None = None
         comments = comments_before(test.place) if test.place.pointer else ()
@@ -129,7 +170,12 @@ class _Cases:
             own = self._own(test, used) | self._input(test, prompt)
             own |= self._skipped(test, prompt, own)
             own_id = identity if index == 0 else self._ids.unique(f"{identity}-{index + 1}")
-            if first is not None and names is not None and not self._is_rendered() and "input" not in own:
+            if (
+                first is not None
+                and names is not None
+                and not self._is_rendered()
+                and "input" not in own
+            ):
                 case: dict[str, Node] = {"<<": [Alias(names[index]), Alias(first)], "id": own_id}
                 made.append(Block(case))
                 continue
@@ -157,7 +203,10 @@ class _Cases:
 
     def _input(self, test: Test, prompt: Prompt) -> dict[str, Node]:
         """Return the input of a test whose prompt is not that of others."""
-        prefix, suffix = str(test.options.get("prefix") or ""), str(test.options.get("suffix") or "")
+        prefix, suffix = (
+            str(test.options.get("prefix") or ""),
+            str(test.options.get("suffix") or ""),
+        )
         messages = prompt.messages
         if not prompt.is_shared:
             how = "filled in here, since eval files have variables but no expressions"
@@ -188,7 +237,9 @@ class _Cases:
         """Return what a case has besides the prompt."""
         made: dict[str, Node] = {"expected_outcome": test.description} if test.description else {}
         made |= self._rows(test, used)
-        context = CheckContext(variables=test.columns, threshold=test.threshold, judge=self._judge(test))
+        context = CheckContext(
+            variables=test.columns, threshold=test.threshold, judge=self._judge(test)
+        )
         own = test.options.get("transform") or test.options.get("postprocess")
         if isinstance(own, str):
             context.transforms.append(transform(self._draft, test.place, own))
@@ -200,7 +251,11 @@ class _Cases:
             made["execution"] = settings
         if test.metadata:
             made["metadata"] = test.metadata
-        skip = [f"its checks could not be imported: {', '.join(context.lost)}"] if context.lost and not listed else []
+        skip = (
+            [f"its checks could not be imported: {', '.join(context.lost)}"]
+            if context.lost and not listed
+            else []
+        )
         if any(prompt.is_program for prompt in self._prompts):
             skip.append("a program makes its prompt")
         if skip:
@@ -213,23 +268,36 @@ class _Cases:
 
     def _rows(self, test: Test, used: set[str]) -> dict[str, Node]:
         """Return the rows of a test; in promptfoo a variable without a value is empty."""
-        names = {name for name in used - OWN_NAMES if "." not in name and any(name not in row for row in test.rows)}
+        names = {
+            name
+            for name in used - OWN_NAMES
+            if "." not in name and any(name not in row for row in test.rows)
+        }
         missing: JsonObject = dict.fromkeys(sorted(names), "")
         if test.file is not None and test.rows:
             constants = self._constants(test) | missing
             return {
-                "cases_from": {"file": self._draft.reference(test.file)} | ({"vars": constants} if constants else {})
+                "cases_from": {"file": self._draft.reference(test.file)}
+                | ({"vars": constants} if constants else {})
             }
         rows = [self._short(filled({**missing, **row})) for row in test.rows if row or missing]
         return {"vars": rows} if rows else {}
 
     def _short(self, row: JsonObject) -> Node:
         """Return a row; what it shares with the others stands under an anchor."""
-        is_short = bool(self._shared) and all(row.get(key) == value for key, value in self._shared.items())
-        made = {key: self._text(value) if key not in self._shared else value for key, value in row.items()}
+        is_short = bool(self._shared) and all(
+            row.get(key) == value for key, value in self._shared.items()
+        )
+        made = {
+            key: self._text(value) if key not in self._shared else value
+            for key, value in row.items()
+        }
         if not is_short:
             return cast("Node", made)
-        return {"<<": Alias("vars"), **{key: each for key, each in made.items() if key not in self._shared}}
+        return {
+            "<<": Alias("vars"),
+            **{key: each for key, each in made.items() if key not in self._shared},
+        }
 
     def _text(self, value: JsonValue) -> Node:
         """Return a value; the text of a file that several tests have stands once, under an anchor."""
@@ -243,7 +311,11 @@ class _Cases:
         """Return the variables that a table does not have, but the defaults do."""
         header = (self._draft.reads.text(test.file) or "").split("\n")[0] if test.file else ""
         columns = {each.strip().strip('"') for each in header.split(",")}
-        return {key: value for key, value in (test.rows[0] if test.rows else {}).items() if key not in columns}
+        return {
+            key: value
+            for key, value in (test.rows[0] if test.rows else {}).items()
+            if key not in columns
+        }
 
     def _judge(self, test: Test) -> str | None:
         provider = test.options.get("provider")
@@ -257,7 +329,15 @@ class _Cases:
 
 
 OPTIONS = frozenset(
-    {"prefix", "suffix", "transform", "postprocess", "provider", "disableVarExpansion", "disableDefaultAsserts"}
+    {
+        "prefix",
+        "suffix",
+        "transform",
+        "postprocess",
+        "provider",
+        "disableVarExpansion",
+        "disableDefaultAsserts",
+    }
 )
 """Options of a test that are imported."""
 OWN_NAMES = frozenset({"output", "rubric", "context", "env", "_conversation"})

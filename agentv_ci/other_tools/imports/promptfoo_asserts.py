@@ -1,7 +1,8 @@
 """Assertions of promptfoo → evaluators.
 
-In promptfoo a test passes when all its assertions do, or, with a threshold, when their weighted mean reaches it. Here
-the evaluators score 0 or 1 and the case needs 1; one that scores in between is required to reach its own threshold.
+In promptfoo a test passes when all its assertions do, or, with a threshold, when their weighted
+mean reaches it. Here the evaluators score 0 or 1 and the case needs 1; one that scores in between
+is required to reach its own threshold.
 """
 
 from __future__ import annotations
@@ -102,7 +103,9 @@ class Made:
     least: float | None = None
 
 
-def evaluators(draft: Draft, listed: Sequence[Assertion], context: CheckContext) -> tuple[list[Node], Evaluator]:
+def evaluators(
+    draft: Draft, listed: Sequence[Assertion], context: CheckContext
+) -> tuple[list[Node], Evaluator]:
     """Return the evaluators of a test, and what its `execution` needs."""
     made = [each for assertion in listed for each in _made(draft, assertion, context)]
     if context.threshold is not None:
@@ -119,9 +122,16 @@ def evaluators(draft: Draft, listed: Sequence[Assertion], context: CheckContext)
 
 
 def assertion_in(text: str) -> JsonObject:
-    """Return the assertion that a cell of a table or a short text stands for; without a type it is `equals`."""
+    """Return the assertion that a cell of a table or a short text stands for.
+
+    Without a type it is `equals`.
+    """
     text = text.strip()
-    for prefix, kind in (("javascript:", "javascript"), ("fn:", "javascript"), ("eval:", "javascript")):
+    for prefix, kind in (
+        ("javascript:", "javascript"),
+        ("fn:", "javascript"),
+        ("eval:", "javascript"),
+    ):
         if text.startswith(prefix):
             return {"type": kind, "value": text.removeprefix(prefix).strip()}
     if text.startswith("file://"):
@@ -149,7 +159,11 @@ def _made(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Mad
         return _set(draft, assertion, context)
     weight, metric = value.pop("weight", None), value.pop("metric", None)
     text = value.get("value")
-    if isinstance(text, str) and text.startswith("file://") and kind not in {"javascript", "python"}:
+    if (
+        isinstance(text, str)
+        and text.startswith("file://")
+        and kind not in {"javascript", "python"}
+    ):
         value["value"] = _file_text(draft, place, text)
     made = _of_kind(draft, place, kind, value, context, negated=negated)
     if made is None:
@@ -157,7 +171,14 @@ def _made(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Mad
         context.lost.append(full)
         return []
     draft.note("kept", place, full)
-    for key in value.keys() - {"value", "threshold", "provider", "rubricPrompt", "transform", "config"}:
+    for key in value.keys() - {
+        "value",
+        "threshold",
+        "provider",
+        "rubricPrompt",
+        "transform",
+        "config",
+    }:
         draft.note("dropped", place, f"{full}.{key}", "unknown to agentv-ci")
     if isinstance(metric, str):
         made.evaluator["name"] = metric
@@ -171,7 +192,13 @@ def _made(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Mad
 
 
 def _of_kind(
-    draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext, *, negated: bool
+    draft: Draft,
+    place: Place,
+    kind: str,
+    value: JsonObject,
+    context: CheckContext,
+    *,
+    negated: bool,
 ) -> Made | None:
     threshold = value.get("threshold")
     least = float(threshold) if isinstance(threshold, (int, float)) else None
@@ -190,12 +217,21 @@ def _of_kind(
     if kind in MEASURES:
         draft.note("approximated", place, kind, "a similar measure")
         measure, otherwise = MEASURES[kind]
-        return Made({"similarity": measure, "reference": str(expected)}, otherwise if least is None else least)
+        return Made(
+            {"similarity": measure, "reference": str(expected)},
+            otherwise if least is None else least,
+        )
     if kind == "python":
         return Made(_python(draft, place, value, context))
     if kind == "trajectory:tool-used":
         tools = [str(each) for each in (expected if isinstance(expected, list) else [expected])]
-        return Made({"type": "tool_trajectory", "mode": "superset", "expected": [{"tool": each} for each in tools]})
+        return Made(
+            {
+                "type": "tool_trajectory",
+                "mode": "superset",
+                "expected": [{"tool": each} for each in tools],
+            }
+        )
     return Made(_script(draft, place, kind, value, context)) if kind in BY_SCRIPT else None
 
 
@@ -205,7 +241,11 @@ def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
     plain = DIRECT.get(kind[1:] if insensitive else kind)
     if plain is not None:
         several = plain in {"contains_any", "contains_all"}
-        texts = expected if isinstance(expected, list) else [each.strip() for each in str(expected).split(",")]
+        texts = (
+            expected
+            if isinstance(expected, list)
+            else [each.strip() for each in str(expected).split(",")]
+        )
         if expected in (None, "") or (not several and isinstance(expected, (list, dict))):
             return None
         made: Evaluator = {plain: [str(each) for each in texts] if several else _text(expected)}
@@ -223,18 +263,29 @@ def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
     return None
 
 
-def _judged(draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext) -> Made:
+def _judged(
+    draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext
+) -> Made:
     judge = value.get("provider")
     judge_id = judge.get("id") if isinstance(judge, dict) else judge
     name = slug(str(judge_id), "judge") if judge else context.judge
     settings: Evaluator = {"judge_target": draft.target(name, place)} if name else {}
     draft.has_judges |= name is None
     expected = value.get("value")
-    criteria = [str(each) for each in (expected if isinstance(expected, list) else [expected]) if each is not None]
+    criteria = [
+        str(each)
+        for each in (expected if isinstance(expected, list) else [expected])
+        if each is not None
+    ]
     if kind not in SAME_MEANING:
         draft.note("approximated", place, kind, "one criterion, which a judge checks")
     if "transform" in value or context.transforms:
-        draft.note("approximated", place, f"{kind} after a transformation", "the judge reads the answer as it is")
+        draft.note(
+            "approximated",
+            place,
+            f"{kind} after a transformation",
+            "the judge reads the answer as it is",
+        )
     if isinstance(prompt := value.get("rubricPrompt"), str):
         settings["prompt"] = _judge_prompt(prompt, criteria)
         return Made({"type": "llm_judge", **settings}, _least(value, 0.5))
@@ -265,7 +316,11 @@ def _set(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Made
         if isinstance(each, dict)
     ]
     inner = CheckContext(
-        context.transforms, context.variables, _least(assertion.value, None), context.judge, context.lost
+        context.transforms,
+        context.variables,
+        _least(assertion.value, None),
+        context.judge,
+        context.lost,
     )
     made = [each for member in members for each in _made(draft, member, inner)]
     draft.note("kept", place, "assert-set")
@@ -277,24 +332,35 @@ def _set(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Made
     return [Made(composite, float(threshold))] if made else []
 
 
-def _script(draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext) -> Evaluator:
+def _script(
+    draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext
+) -> Evaluator:
     if kind in NEARLY or (kind == "contains-json" and value.get("value") is not None):
         draft.note("approximated", place, kind, "by a simpler check in scripts/promptfoo_check.mjs")
     check: dict[str, Node] = {"type": kind, **_code(draft, place, value)}
     settings: dict[str, Node] = {"check": check}
     own = value.get("transform")
-    if transforms := [*context.transforms, *([transform(draft, place, own)] if isinstance(own, str) else [])]:
+    if transforms := [
+        *context.transforms,
+        *([transform(draft, place, own)] if isinstance(own, str) else []),
+    ]:
         settings["transforms"] = transforms
     return _with_variables("promptfoo_check.mjs", draft, settings, context)
 
 
 def _python(draft: Draft, place: Place, value: JsonObject, context: CheckContext) -> Evaluator:
-    return _with_variables("promptfoo_python.py", draft, {"check": _code(draft, place, value)}, context)
+    return _with_variables(
+        "promptfoo_python.py", draft, {"check": _code(draft, place, value)}, context
+    )
 
 
-def _with_variables(script: str, draft: Draft, settings: dict[str, Node], context: CheckContext) -> Evaluator:
+def _with_variables(
+    script: str, draft: Draft, settings: dict[str, Node], context: CheckContext
+) -> Evaluator:
     written = json.dumps(settings["check"])
-    needs = "context" in written or "vars" in written or '"file"' in written or "transforms" in settings
+    needs = (
+        "context" in written or "vars" in written or '"file"' in written or "transforms" in settings
+    )
     if needs and context.variables:
         settings["vars"] = {name: f"{{{{ {name} }}}}" for name in context.variables}
     if context.threshold is not None:
@@ -326,7 +392,10 @@ def _split_function(path: str) -> tuple[str, str]:
 
 def _file_text(draft: Draft, place: Place, reference: str) -> JsonValue:
     path = resolved(place.source, reference.removeprefix("file://"))
-    if path.suffix in {".json", ".yaml", ".yml"} and (source := draft.reads.document(path)) is not None:
+    if (
+        path.suffix in {".json", ".yaml", ".yml"}
+        and (source := draft.reads.document(path)) is not None
+    ):
         return source.data
     text = draft.reads.text(path)
     if text is None:

@@ -29,14 +29,20 @@ def questions_in(config: JsonValue) -> set[str]:
     return {name for name in names if not name.startswith("env.")}
 
 
-def http_target(draft: Draft, place: Place, identity: str, config: JsonObject) -> dict[str, Node] | None:
+def http_target(
+    draft: Draft, place: Place, identity: str, config: JsonObject
+) -> dict[str, Node] | None:
     """Return the target of a request; None if it needs more of a test than its prompt."""
     request: JsonObject = {"url": identity, **config}
     if "responseParser" in request:
         request["transformResponse"] = request.pop("responseParser")
-    kept = {key: _without_optional(draft, place, value) for key, value in request.items() if key in KEPT}
+    kept = {
+        key: _without_optional(draft, place, value) for key, value in request.items() if key in KEPT
+    }
     names = questions_in(kept)
-    if len(names) > 1 or not is_simple(json.dumps({**kept, "transformResponse": None}, ensure_ascii=False)):
+    if len(names) > 1 or not is_simple(
+        json.dumps({**kept, "transformResponse": None}, ensure_ascii=False)
+    ):
         return None
     for key in request.keys() - KEPT:
         draft.note("dropped", place, f"config.{key}", "the script does not do this")
@@ -44,13 +50,24 @@ def http_target(draft: Draft, place: Place, identity: str, config: JsonObject) -
         draft.note("approximated", place, f"{{{{{name}}}}} of a request", "the prompt")
     if isinstance(code := kept.get("transformResponse"), str) and code.startswith("file://"):
         kept["transformResponse"] = f"file://{transform(draft, place, code)['file']}"
-    name = draft.files.unique(f"providers/{slug(str(kept['url']).partition('://')[2], 'request')}") + ".json"
+    name = (
+        draft.files.unique(f"providers/{slug(str(kept['url']).partition('://')[2], 'request')}")
+        + ".json"
+    )
     draft.texts[name] = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
-    return {"provider": "cli", "command_template": f"node {draft.script('promptfoo_http.mjs')} {name} {{PROMPT_FILE}}"}
+    return {
+        "provider": "cli",
+        "command_template": f"node {draft.script('promptfoo_http.mjs')} {name} {{PROMPT_FILE}}",
+    }
 
 
 def _without_optional(draft: Draft, place: Place, value: JsonValue) -> JsonValue:
     if not isinstance(value, str) or not _OPTIONAL.search(value):
         return value
-    draft.note("approximated", place, "{% if %} in a request", "left out, as a request gets only the prompt")
+    draft.note(
+        "approximated",
+        place,
+        "{% if %} in a request",
+        "left out, as a request gets only the prompt",
+    )
     return _OPTIONAL.sub("", value)

@@ -43,8 +43,12 @@ def prompts_at(draft: Draft, place: Place | None) -> list[Prompt]:
             value = each.value
             if isinstance(value, dict):
                 for key in value.keys() - {"id", "label", "raw"}:
-                    draft.note("dropped", each, f"prompts.{key}", "prompts have no settings of their own")
-                found += _prompt(draft, each, str(value.get("raw") or value.get("id") or value.get("file") or ""))
+                    draft.note(
+                        "dropped", each, f"prompts.{key}", "prompts have no settings of their own"
+                    )
+                found += _prompt(
+                    draft, each, str(value.get("raw") or value.get("id") or value.get("file") or "")
+                )
             else:
                 found += _prompt(draft, each, str(value))
     return found
@@ -53,7 +57,8 @@ def prompts_at(draft: Draft, place: Place | None) -> list[Prompt]:
 def _prompt(draft: Draft, place: Place, text: str) -> list[Prompt]:
     is_file = text.startswith("file://") or (
         "\n" not in text
-        and re.fullmatch(r"[\w./*-]+\.(txt|json|ya?ml|md|j2|csv|py|js|mjs|ts)(:\w+)?", text) is not None
+        and re.fullmatch(r"[\w./*-]+\.(txt|json|ya?ml|md|j2|csv|py|js|mjs|ts)(:\w+)?", text)
+        is not None
     )
     if not is_file:
         return [Prompt("prompt", messages_in(text))]
@@ -68,14 +73,28 @@ def _prompt(draft: Draft, place: Place, text: str) -> list[Prompt]:
     found = []
     for file in files:
         content = draft.reads.text(file) or ""
-        parts = re.split(r"^---\s*$", content, flags=re.MULTILINE) if file.suffix == ".txt" else [content]
+        parts = (
+            re.split(r"^---\s*$", content, flags=re.MULTILINE)
+            if file.suffix == ".txt"
+            else [content]
+        )
         messages = [messages_in(part.strip()) for part in parts if part.strip()]
         if file.suffix in {".yaml", ".yml"} and (source := draft.reads.document(file)) is not None:
             messages = [messages_in(json.dumps(source.data, ensure_ascii=False))]
         found += [Prompt(slug(file.stem, "prompt"), each) for each in messages]
     if any("_conversation" in (draft.reads.text(file) or "") for file in files):
-        draft.note("approximated", place, "_conversation", "each test is asked on its own, without earlier ones")
-    draft.note("kept", place, "prompts: file://", "variables work only in the eval file, so the text is there")
+        draft.note(
+            "approximated",
+            place,
+            "_conversation",
+            "each test is asked on its own, without earlier ones",
+        )
+    draft.note(
+        "kept",
+        place,
+        "prompts: file://",
+        "variables work only in the eval file, so the text is there",
+    )
     return found
 
 
@@ -85,10 +104,15 @@ def messages_in(text: str) -> Node:
         return text
     data = json_or_none(text) if is_simple(text) else json_or_none(partly_rendered(text) or "")
     messages = objects_at(data)
-    if not messages or not all(each.get("role") in {*ROLES, "developer"} and "content" in each for each in messages):
+    if not messages or not all(
+        each.get("role") in {*ROLES, "developer"} and "content" in each for each in messages
+    ):
         return text
     return [
-        {"role": "system" if each["role"] == "developer" else each["role"], "content": _content(each["content"])}
+        {
+            "role": "system" if each["role"] == "developer" else each["role"],
+            "content": _content(each["content"]),
+        }
         for each in messages
     ]
 
@@ -96,5 +120,9 @@ def messages_in(text: str) -> Node:
 def _content(content: JsonValue) -> Node:
     if isinstance(content, str):
         return content
-    texts = [str(each.get("text", "")) for each in objects_at(content) if each.get("type", "text") == "text"]
+    texts = [
+        str(each.get("text", ""))
+        for each in objects_at(content)
+        if each.get("type", "text") == "text"
+    ]
     return "\n".join(texts) or json.dumps(content, ensure_ascii=False)

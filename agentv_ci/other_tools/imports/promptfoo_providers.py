@@ -61,7 +61,11 @@ def add_target(draft: Draft, place: Place) -> str:
     for key in settings:
         draft.note("dropped", place, f"providers.{key}", "not a setting of targets")
     if made is None:
-        why = "its request needs more than the prompt" if asks_http else "agentv-ci has no such provider"
+        why = (
+            "its request needs more than the prompt"
+            if asks_http
+            else "agentv-ci has no such provider"
+        )
         draft.stand_in(name, place, identity, why)
     else:
         draft.note("kept", place, f"provider {identity.partition(':')[0]}")
@@ -71,7 +75,11 @@ def add_target(draft: Draft, place: Place) -> str:
 
 def question_of(place: Place | None) -> str:
     """Return the variable that is the prompt of a config without prompts: that of its requests, else `prompt`."""
-    names = {name for each in (place.items if place else []) for name in questions_in(_parts(each.value)[1])}
+    names = {
+        name
+        for each in (place.items if place else [])
+        for name in questions_in(_parts(each.value)[1])
+    }
     return names.pop() if len(names) == 1 else "prompt"
 
 
@@ -85,7 +93,9 @@ def _parts(value: JsonValue) -> tuple[str, JsonObject]:
     return key, dict(inner) if isinstance(inner, dict) else {}
 
 
-def _target(draft: Draft, place: Place, identity: str, config: JsonObject) -> dict[str, Node] | None:
+def _target(
+    draft: Draft, place: Place, identity: str, config: JsonObject
+) -> dict[str, Node] | None:
     head, _, rest = identity.partition(":")
     source = place.source
     if identity == "echo":
@@ -102,13 +112,22 @@ def _target(draft: Draft, place: Place, identity: str, config: JsonObject) -> di
     made: dict[str, Node]
     if head in WITH_URL:
         key = KEYS.get(head, f"{head.upper()}_API_KEY")
-        made = {"provider": "openai", "model": model, "base_url": WITH_URL[head], "api_key": f"${{{{ {key} }}}}"}
+        made = {
+            "provider": "openai",
+            "model": model,
+            "base_url": WITH_URL[head],
+            "api_key": f"${{{{ {key} }}}}",
+        }
     elif head in APIS and model:
         made = {"provider": APIS[head], "model": model}
         if head == "vertex":
             draft.note("approximated", place, "vertex", "asked through the Gemini API")
         if made["provider"] == "azure-openai":
-            made = {"provider": "azure-openai", "deployment": _references(model), "endpoint": _endpoint(config)}
+            made = {
+                "provider": "azure-openai",
+                "deployment": _references(model),
+                "endpoint": _endpoint(config),
+            }
         if rest.startswith("responses:"):
             made["api_format"] = "responses"
     else:
@@ -130,18 +149,25 @@ def _settings(draft: Draft, place: Place, config: JsonObject) -> dict[str, Node]
                 known = str(value)
             if known is None:
                 draft.note(
-                    "dropped", where, "apiKey", "keys are references such as ${{ OPENAI_API_KEY }}, never themselves"
+                    "dropped",
+                    where,
+                    "apiKey",
+                    "keys are references such as ${{ OPENAI_API_KEY }}, never themselves",
                 )
             else:
                 made["api_key"] = f"${{{{ {known} }}}}"
-        elif key in {"systemPrompt", "system_prompt", "systemInstruction"} and isinstance(value, str):
+        elif key in {"systemPrompt", "system_prompt", "systemInstruction"} and isinstance(
+            value, str
+        ):
             made["system_prompt"] = value
         elif key in {"functionToolCallbacks", "cost", "showThinking", "apiHost", "organization"}:
             draft.note("dropped", where, f"config.{key}", "not a setting of targets")
         else:
             body[key] = _loaded(draft, place.source, value)
     if body:
-        draft.note("kept", place, "provider config", f"sent as it is, in extra_body: {', '.join(body)}")
+        draft.note(
+            "kept", place, "provider config", f"sent as it is, in extra_body: {', '.join(body)}"
+        )
         made["extra_body"] = body
     return made
 
@@ -164,24 +190,35 @@ def _loaded(draft: Draft, source: Source, value: JsonValue) -> JsonValue:
     return value
 
 
-def _program(draft: Draft, place: Place, identity: str, config: JsonObject, source: Source) -> dict[str, Node] | None:
+def _program(
+    draft: Draft, place: Place, identity: str, config: JsonObject, source: Source
+) -> dict[str, Node] | None:
     path = identity.removeprefix("file://").removeprefix("python:").removeprefix("file://")
-    file, _, function = path.partition(":") if path.partition(":")[0].endswith(".py") else (path, "", "")
+    file, _, function = (
+        path.partition(":") if path.partition(":")[0].endswith(".py") else (path, "", "")
+    )
     if file.endswith((".yaml", ".yml", ".json")):
         found = draft.reads.document(resolved(source, file))
         identity, settings = _parts(found.data) if found else ("", {})
         return (
-            _target(draft, Place(found), identity, cast("JsonObject", settings.get("config") or {})) if found else None
+            _target(draft, Place(found), identity, cast("JsonObject", settings.get("config") or {}))
+            if found
+            else None
         )
     if not file.endswith((".js", ".mjs", ".cjs", ".py")):
         return None
     runner, script = (
-        ("python3", "promptfoo_provider.py") if file.endswith(".py") else ("node", "promptfoo_provider.mjs")
+        ("python3", "promptfoo_provider.py")
+        if file.endswith(".py")
+        else ("node", "promptfoo_provider.mjs")
     )
     named = draft.reference(resolved(source, file)) + (f":{function}" if function else "")
     command = [runner, draft.script(script), named]
     after = f" {shlex.quote(json.dumps(config))}" if config else ""
     draft.note(
-        "approximated", place, identity, "called with the prompt and its config, without the variables of the test"
+        "approximated",
+        place,
+        identity,
+        "called with the prompt and its config, without the variables of the test",
     )
     return {"provider": "cli", "command_template": f"{shlex.join(command)} {{PROMPT_FILE}}{after}"}

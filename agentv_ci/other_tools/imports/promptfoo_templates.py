@@ -36,7 +36,20 @@ FILTERS = (
         "length",
         "list",
     ),
-    *("lower", "reverse", "round", "safe", "sort", "string", "title", "tojson", "trim", "unique", "upper", "wordcount"),
+    *(
+        "lower",
+        "reverse",
+        "round",
+        "safe",
+        "sort",
+        "string",
+        "title",
+        "tojson",
+        "trim",
+        "unique",
+        "upper",
+        "wordcount",
+    ),
 )
 """Filters whose result is about as long as what they are given."""
 MOST_ASSIGNED = 10
@@ -55,7 +68,9 @@ def variables_of(text: str) -> set[str]:
 def is_simple(text: str) -> bool:
     """Whether a template has only variables, and no statements or expressions."""
     return (
-        "{%" not in text and "{#" not in text and all(_VARIABLE.fullmatch(each) for each in _EXPRESSION.findall(text))
+        "{%" not in text
+        and "{#" not in text
+        and all(_VARIABLE.fullmatch(each) for each in _EXPRESSION.findall(text))
     )
 
 
@@ -75,12 +90,17 @@ def filled(row: JsonObject) -> JsonObject:
         for key, value in made.items():
             match = _NAMED.search(value) if isinstance(value, str) else None
             if match is not None and match[1] in made:
-                made[key] = f"{match.string[: match.start()]}{made[match[1]]}{match.string[match.end() :]}"
+                made[key] = (
+                    f"{match.string[: match.start()]}{made[match[1]]}{match.string[match.end() :]}"
+                )
     return made
 
 
 def rendered(value: JsonValue, row: JsonObject) -> JsonValue:
-    """Return a text, or messages, with its template filled in; one that jinja2 cannot read stays as it is."""
+    """Return a text, or messages, with its template filled in.
+
+    One that jinja2 cannot read stays as it is.
+    """
     if isinstance(value, list):
         return [rendered(each, row) for each in value]
     if isinstance(value, dict):
@@ -106,16 +126,25 @@ def _ends_soon(template: Template, size: int) -> bool:
     """Whether a template cannot take long, or make much, of values of this size: there are no calls and no powers."""
     from jinja2 import nodes
 
-    if next(template.find_all((nodes.Call, nodes.Mul, nodes.Pow, nodes.Mod, nodes.Macro, nodes.CallBlock)), None):
+    if next(
+        template.find_all(
+            (nodes.Call, nodes.Mul, nodes.Pow, nodes.Mod, nodes.Macro, nodes.CallBlock)
+        ),
+        None,
+    ):
         return False
     loops = list(template.find_all(nodes.For))
     is_nested = any(next(child.find_all(nodes.For), None) for loop in loops for child in loop.body)
     if is_nested or len(list(template.find_all((nodes.Assign, nodes.AssignBlock)))) > MOST_ASSIGNED:
         return False
     joins = [each for each in template.find_all(nodes.Filter) if each.name == "join"]
-    if len(joins) > 1 or not all(isinstance(each, nodes.Const) for join in joins for each in join.args):
+    if len(joins) > 1 or not all(
+        isinstance(each, nodes.Const) for join in joins for each in join.args
+    ):
         return False
-    if any(len(str(each.value)) > MOST_BETWEEN for join in joins for each in join.find_all(nodes.Const)):
+    if any(
+        len(str(each.value)) > MOST_BETWEEN for join in joins for each in join.find_all(nodes.Const)
+    ):
         return False
     return (len(loops) + len(list(template.find_all(nodes.Name)))) * size <= MOST_STEPS
 
@@ -133,21 +162,32 @@ def _bounded(texts: Iterable[str]) -> Iterator[str]:
 def partly_rendered(text: str) -> str | None:
     """Return a template in JSON with only variables: `{{ name | dump }}` is the text "{{ name }}".
 
-    Statements are carried out as without variables, so that a loop over earlier questions leaves nothing. None if the
-    template has other expressions, or if its statements need variables.
+    Statements are carried out as without variables, so that a loop over earlier questions leaves
+    nothing. None if the template has other expressions, or if its statements need variables.
     """
     names = {match[1]: f"{{{{ {match[1]} }}}}" for match in _DUMPED.finditer(_BLOCK.sub("", text))}
-    words = {word for statement in _STATEMENT.findall(text) for word in re.findall(r"\w+", statement)}
-    if words & names.keys() or not is_simple(_STATEMENT.sub("", _DUMPED.sub("", _BLOCK.sub("", text)))):
+    words = {
+        word for statement in _STATEMENT.findall(text) for word in re.findall(r"\w+", statement)
+    }
+    if words & names.keys() or not is_simple(
+        _STATEMENT.sub("", _DUMPED.sub("", _BLOCK.sub("", text)))
+    ):
         return None
     made = rendered(text, dict(names))
     return made if isinstance(made, str) else None
 
 
 def _dump(value: object, indent: int | None = None) -> str:
-    """Return a value as JSON, as the filter of Nunjucks does; nothing for a variable that is not there."""
+    """Return a value as JSON, as the filter of Nunjucks does.
+
+    Nothing for a variable that is not there.
+    """
     from jinja2 import Undefined
 
     separators = (",", ":") if indent is None else None
     is_there = not isinstance(value, Undefined)
-    return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators) if is_there else ""
+    return (
+        json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
+        if is_there
+        else ""
+    )

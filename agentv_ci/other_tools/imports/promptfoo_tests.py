@@ -18,7 +18,9 @@ from agentv_ci.other_tools.imports.draft import Draft, Fields, Place
 from agentv_ci.other_tools.imports.promptfoo_asserts import Assertion, assertion_in, resolved
 from agentv_ci.other_tools.imports.promptfoo_templates import FileText
 
-NO_GENERATORS = "a program makes these tests; write its rows to a file and read them with cases_from"
+NO_GENERATORS = (
+    "a program makes these tests; write its rows to a file and read them with cases_from"
+)
 SPECIAL = "__"
 """First characters of columns that are no variables."""
 
@@ -46,9 +48,18 @@ class Test:
     def fits(self, other: Test) -> bool:
         """Whether both can be rows of one template."""
         mine, theirs = ([each.value for each in test.asserts] for test in (self, other))
-        same = (self.threshold, self.options, self.provider) == (other.threshold, other.options, other.provider)
+        same = (self.threshold, self.options, self.provider) == (
+            other.threshold,
+            other.options,
+            other.provider,
+        )
         is_bare = not (
-            self.description or other.description or self.metadata or other.metadata or self.file or other.file
+            self.description
+            or other.description
+            or self.metadata
+            or other.metadata
+            or self.file
+            or other.file
         )
         return same and is_bare and mine == theirs and self.columns == other.columns != ()
 
@@ -67,7 +78,11 @@ class Tests:
     def shared(self) -> JsonObject:
         """The variables that the defaults give to every test, if one has several lines."""
         rows = self.defaults.rows
-        return rows[0] if len(rows) == 1 and any("\n" in str(value) for value in rows[0].values()) else {}
+        return (
+            rows[0]
+            if len(rows) == 1 and any("\n" in str(value) for value in rows[0].values())
+            else {}
+        )
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
@@ -79,7 +94,11 @@ class Tests:
         for scenario in place.items if place else []:
             fields = self._draft.fields(scenario, "scenarios")
             configs, tests = fields.at("config"), fields.at("tests")
-            rows = [row for each in (configs.items if configs else []) for row in self._test(each, "config").rows]
+            rows = [
+                row
+                for each in (configs.items if configs else [])
+                for row in self._test(each, "config").rows
+            ]
             for test in self.listed(tests):
                 test.rows = [{**row, **own} for row in rows or [{}] for own in test.rows]
                 test.file = None
@@ -96,15 +115,23 @@ class Tests:
         value = place.value
         if isinstance(value, str):
             yield from self._in_files(place, value)
-        elif isinstance(value, dict) and isinstance(value.get("path"), str) and not value.keys() - {"path", "config"}:
+        elif (
+            isinstance(value, dict)
+            and isinstance(value.get("path"), str)
+            and not value.keys() - {"path", "config"}
+        ):
             yield from self._in_files(place, str(value["path"]))
         elif isinstance(value, dict):
             yield self._with_defaults(self._test(place, "tests"))
 
     def _in_files(self, place: Place, reference: str) -> Iterator[Test]:
-        files = self._draft.reads.matching(resolved(place.source, reference.removeprefix("file://")))
+        files = self._draft.reads.matching(
+            resolved(place.source, reference.removeprefix("file://"))
+        )
         if not files:
-            is_program = reference.partition(":")[2].startswith("//") and reference.rpartition(".")[2][:2] in {
+            is_program = reference.partition(":")[2].startswith("//") and reference.rpartition(".")[
+                2
+            ][:2] in {
                 "py",
                 "js",
                 "ts",
@@ -118,7 +145,9 @@ class Tests:
                 case ".jsonl":
                     for number, line in enumerate((self._draft.reads.text(file) or "").split("\n")):
                         if isinstance(data := json_or_none(line), dict):
-                            yield self._with_defaults(self._test(Place(at_line(file, number, data)), "tests"))
+                            yield self._with_defaults(
+                                self._test(Place(at_line(file, number, data)), "tests")
+                            )
                 case ".json" | ".yaml" | ".yml":
                     if (source := self._draft.reads.document(file)) is not None:
                         yield from self.listed(Place(source))
@@ -128,20 +157,35 @@ class Tests:
     def _table(self, place: Place, file: Path) -> Iterator[Test]:
         csv.field_size_limit(ANY_LENGTH)
         reader = csv.DictReader(io.StringIO(self._draft.reads.text(file) or ""))
-        records = [{str(key).strip(): str(value or "") for key, value in row.items() if key} for row in reader]
+        records = [
+            {str(key).strip(): str(value or "") for key, value in row.items() if key}
+            for row in reader
+        ]
         special = {name for name in reader.fieldnames or () if name.strip().startswith(SPECIAL)}
         self._draft.note("kept", place, f"{file.suffix} of {len(records)} rows")
         texts = [row.get("__expected", "") for row in records]
-        is_plain = special <= {"__expected"} and all(text and assertion_in(text)["type"] == "equals" for text in texts)
+        is_plain = special <= {"__expected"} and all(
+            text and assertion_in(text)["type"] == "equals" for text in texts
+        )
         if records and (not special or is_plain):
-            asserts = [Assertion(place, {"type": "equals", "value": "{{ __expected }}"})] if special else []
-            yield self._with_defaults(Test(place, cast("list[JsonObject]", records), asserts, file=file))
+            asserts = (
+                [Assertion(place, {"type": "equals", "value": "{{ __expected }}"})]
+                if special
+                else []
+            )
+            yield self._with_defaults(
+                Test(place, cast("list[JsonObject]", records), asserts, file=file)
+            )
             return
         for number, row in enumerate(records, 1):
-            yield self._with_defaults(self._record(Place(at_line(file, number, cast("JsonObject", row))), row))
+            yield self._with_defaults(
+                self._record(Place(at_line(file, number, cast("JsonObject", row))), row)
+            )
 
     def _record(self, place: Place, row: dict[str, str]) -> Test:
-        variables: JsonObject = {key: value for key, value in row.items() if not key.startswith(SPECIAL)}
+        variables: JsonObject = {
+            key: value for key, value in row.items() if not key.startswith(SPECIAL)
+        }
         test = Test(place, [variables], [])
         for key, value in row.items():
             if key.startswith("__expected") and value.strip():
@@ -160,7 +204,9 @@ class Tests:
 
     def _test(self, place: Place, construct: str) -> Test:
         if isinstance(place.value, str):
-            source = self._draft.reads.document(resolved(place.source, place.value.removeprefix("file://")))
+            source = self._draft.reads.document(
+                resolved(place.source, place.value.removeprefix("file://"))
+            )
             return self._test(Place(source), construct) if source else Test(place, [{}], [])
         fields = self._draft.fields(place, construct)
         found = fields.take("options")
@@ -186,7 +232,9 @@ class Tests:
             return [{}]
         value = place.value
         if isinstance(value, str):
-            found = self._draft.reads.document(resolved(place.source, value.removeprefix("file://")))
+            found = self._draft.reads.document(
+                resolved(place.source, value.removeprefix("file://"))
+            )
             value = found.data if found else {}
         columns: list[tuple[str, list[JsonValue]]] = []
         for name, each in value.items() if isinstance(value, dict) else ():
@@ -207,7 +255,11 @@ class Tests:
         files = self._draft.reads.matching(resolved(place.source, value.removeprefix("file://")))
         texts = [text for file in files if (text := self._draft.reads.text(file)) is not None]
         if any(file.suffix in {".py", ".js", ".ts", ".mjs"} for file in files) or not texts:
-            why = "a program makes it; it is empty" if files else "the file was not found; it is empty"
+            why = (
+                "a program makes it; it is empty"
+                if files
+                else "the file was not found; it is empty"
+            )
             self._draft.note("dropped", place, f"vars: {value}", why)
             return [""]
         self._draft.note("kept", place, "vars: file://", "the text of the file is in the row")

@@ -15,7 +15,10 @@ ONLY_AGENTV = frozenset({"target", "execution", "experiment", "workspace", "gove
 
 
 def kind_of(path: Path, data: JsonValue, text: str) -> ImportKind | None:
-    """Return the tool that a file is from, by its name and content; None if it is from none of them."""
+    """Return the tool that a file is from, by its name and content.
+
+    None if it is from none of them.
+    """
     if path.name.endswith((".prompt.yml", ".prompt.yaml")):
         return "prompt-yml"
     if isinstance(data, dict) and path.suffix != ".jsonl":
@@ -26,7 +29,9 @@ def kind_of(path: Path, data: JsonValue, text: str) -> ImportKind | None:
         ):
             return "agentv" if _is_agentv(data) else "promptfoo"
         return "agentv" if data.keys() & OF_AGENTV else None
-    return _dataset_kind(data if isinstance(data, list) else [json_or_none(text.partition("\n")[0])])
+    return _dataset_kind(
+        data if isinstance(data, list) else [json_or_none(text.partition("\n")[0])]
+    )
 
 
 def _is_agentv(data: dict[str, JsonValue]) -> bool:

@@ -27,9 +27,13 @@ def migration_report(
     root: Path,
     command: str,
 ) -> str:
-    """Return the report in Markdown; paths are from `root`, `diagnostics` are those of what was written."""
+    """Return the report in Markdown.
+
+    Paths are from `root`, `diagnostics` are those of what was written.
+    """
     counts = ", ".join(
-        f"{sum(note.fate == fate for note in notes)} {fate}" for fate in ("kept", "approximated", "dropped")
+        f"{sum(note.fate == fate for note in notes)} {fate}"
+        for fate in ("kept", "approximated", "dropped")
     )
     lines = [
         "# Migration",

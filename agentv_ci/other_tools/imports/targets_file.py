@@ -8,14 +8,20 @@ from agentv_ci.contracts.source import TARGETS_SCHEMAS, Source
 from agentv_ci.other_tools.imports.draft import Draft, Place, slug
 from agentv_ci.other_tools.imports.yaml_text import Alias, Anchored, Block, Node, yaml_text
 
-JUDGES_ITSELF = frozenset({"openai", "azure-openai", "anthropic", "gemini", "openrouter", "ollama", "vllm", "mock"})
+JUDGES_ITSELF = frozenset(
+    {"openai", "azure-openai", "anthropic", "gemini", "openrouter", "ollama", "vllm", "mock"}
+)
 JUDGE = "judge"
 
 
 def add_targets_file(draft: Draft, source: Source) -> None:
     """Add `targets.yaml`; programs whose answers a model judges get a judge, which fails until it is configured."""
     for name, settings in draft.targets.items():
-        if draft.has_judges and settings["provider"] not in JUDGES_ITSELF and "judge_target" not in settings:
+        if (
+            draft.has_judges
+            and settings["provider"] not in JUDGES_ITSELF
+            and "judge_target" not in settings
+        ):
             draft.targets[name] = {**settings, "judge_target": JUDGE}
             draft.named.setdefault(JUDGE, Place(source))
     for settings in tuple(draft.targets.values()):
@@ -26,7 +32,9 @@ def add_targets_file(draft: Draft, source: Source) -> None:
         if name not in draft.targets:
             draft.stand_in(name, place, f"target '{name}'", "no file defines it")
     if draft.targets:
-        listed = _with_anchors([{"name": name, **settings} for name, settings in draft.targets.items()])
+        listed = _with_anchors(
+            [{"name": name, **settings} for name, settings in draft.targets.items()]
+        )
         draft.texts["targets.yaml"] = yaml_text({"$schema": TARGETS_SCHEMAS[0], "targets": listed})
 
 
@@ -37,7 +45,10 @@ def _with_anchors(targets: list[dict[str, Node]]) -> list[dict[str, Node]]:
         {key: _anchored(key, [other.get(key) for other in bodies], index) for key in body}
         for index, body in enumerate(bodies)
     ]
-    return [{**target, "extra_body": body} if body else target for target, body in zip(targets, shared, strict=True)]
+    return [
+        {**target, "extra_body": body} if body else target
+        for target, body in zip(targets, shared, strict=True)
+    ]
 
 
 def _anchored(key: str, values: list[Node], index: int) -> Node:

@@ -11,10 +11,13 @@ from typing import Union
 WIDTH = 110
 """Characters of a line that holds a whole mapping."""
 _PLAIN = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_ ./@()+;!'-]*[A-Za-z0-9_./@()+;!'-])?")
-"""Text that is a string in every YAML, also inside brackets, where libyaml refuses a question mark."""
+"""Text that is a string in every YAML, also inside brackets, where libyaml refuses a question mark.
+"""
 _WORDS = frozenset(("y", "yes", "n", "no", "on", "off", "true", "false", "null", "e"))
 _KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.-]*")
-_LINES = re.compile(r"[\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff\n]*")
+_LINES = re.compile(
+    r"[\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff\n]*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,17 @@ class Block:
 
 
 Node = Union[  # noqa: UP007  # it refers to itself
-    str, int, float, bool, None, Sequence["Node"], Mapping[str, "Node"], Anchored, Alias, Commented, Block
+    str,
+    int,
+    float,
+    bool,
+    None,
+    Sequence["Node"],
+    Mapping[str, "Node"],
+    Anchored,
+    Alias,
+    Commented,
+    Block,
 ]
 
 
@@ -74,9 +87,15 @@ def _entries(mapping: Mapping[str, Node], indent: str) -> Iterator[str]:
 def _entry(prefix: str, value: Node, indent: str) -> Iterator[str]:
     if isinstance(value, Anchored):
         prefix, value = f"{prefix} &{value.name}", value.value
-    if isinstance(value, str) and "\n" in value and (block := _block(value, indent + "  ")) is not None:
+    if (
+        isinstance(value, str)
+        and "\n" in value
+        and (block := _block(value, indent + "  ")) is not None
+    ):
         yield f"{prefix} {block}"
-    elif (line := _flow(value)) is not None and (not _is_nested(value) or len(prefix) + len(line) < WIDTH):
+    elif (line := _flow(value)) is not None and (
+        not _is_nested(value) or len(prefix) + len(line) < WIDTH
+    ):
         yield f"{prefix} {line}"
     elif isinstance(value, (Mapping, Block)):
         yield prefix
@@ -159,7 +178,8 @@ def _scalar(text: str) -> str | None:
 def _quoted(text: str) -> str:
     if "\n" in text or "\t" in text or not _LINES.fullmatch(text):
         return "".join(
-            each if _LINES.fullmatch(each) else _escaped(each) for each in json.dumps(text, ensure_ascii=False)
+            each if _LINES.fullmatch(each) else _escaped(each)
+            for each in json.dumps(text, ensure_ascii=False)
         )
     return "'" + text.replace("'", "''") + "'"
 
@@ -170,7 +190,12 @@ def _escaped(character: str) -> str:
 
 def _block(text: str, indent: str) -> str | None:
     """Return a text of several lines as a literal block; None if that would change it."""
-    if not _LINES.fullmatch(text) or text.startswith((" ", "\t", "\n")) or text.endswith("\n\n") or "\t" in text:
+    if (
+        not _LINES.fullmatch(text)
+        or text.startswith((" ", "\t", "\n"))
+        or text.endswith("\n\n")
+        or "\t" in text
+    ):
         return None
     ends = "" if text.endswith("\n") else "-"
     lines = text.removesuffix("\n").split("\n")

@@ -21,11 +21,14 @@ MAX_LINES = 8
 """Together less than the 4,096 characters that the runner keeps of a message."""
 
 
-EXPLAINED_BY_CASES: frozenset[GateReasonKind] = frozenset({"pass-rate", "mean-score", "errors", "nothing-graded"})
+EXPLAINED_BY_CASES: frozenset[GateReasonKind] = frozenset(
+    {"pass-rate", "mean-score", "errors", "nothing-graded"}
+)
 """Reasons of a gate that the annotations of its cases explain."""
 
 FindLine = Callable[[str, str, str], int | None]
-"""Return the line of an evaluator, by suite, case id and name; None: the case does not define it."""
+"""Return the line of an evaluator, by suite, case id and name; None: the case does not define it.
+"""
 
 
 def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
@@ -42,8 +45,12 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
     cases = [*run.errors, *run.failures]
     if level == "error" and not (cases and _is_explained_by_cases(report.gate)):
         # The cases do not explain every reason.
-        reasons = "\n".join(map(_line, report.gate.reasons[:MAX_LINES])) or GATE[report.gate.verdict]
-        yield Annotation("notice" if report.gate.verdict == "nothing" else "error", run.title, reasons)
+        reasons = (
+            "\n".join(map(_line, report.gate.reasons[:MAX_LINES])) or GATE[report.gate.verdict]
+        )
+        yield Annotation(
+            "notice" if report.gate.verdict == "nothing" else "error", run.title, reasons
+        )
     yield from (_case(each, run, level, find_line) for each in cases)
     for outcome, trial in run.lost_trials:
         what = "crashed" if trial.is_crash else "has no verdict"
@@ -60,7 +67,10 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
 
 
 def _is_explained_by_cases(gate: GateResult) -> bool:
-    """Return whether the cases explain every reason; run reports of older versions have no causes."""
+    """Return whether the cases explain every reason.
+
+    Run reports of older versions have no causes.
+    """
     kinds = {each.kind for each in gate.causes}
     return kinds <= EXPLAINED_BY_CASES and bool(kinds or not gate.reasons)
 
@@ -78,7 +88,9 @@ def _case(outcome: CaseOutcome, run: RunView, level: Level, find_line: FindLine)
     return replace(_on_case(outcome, level, title, "\n".join(lines), line), is_failure=True)
 
 
-def _on_case(outcome: CaseOutcome, level: Level, title: str, message: str, line: int | None = None) -> Annotation:
+def _on_case(
+    outcome: CaseOutcome, level: Level, title: str, message: str, line: int | None = None
+) -> Annotation:
     source = outcome.case.source
     return Annotation(level, title, message, source.path, line or source.line)
 

@@ -1,16 +1,19 @@
 """JUnit XML; the door to junit-xml.
 
-JUnit XML is not standardized. This is what GitLab, Jenkins, CircleCI, Azure and the common GitHub actions read: unique
-names, file and line on every test case, message and content on every failure, counts on both levels.
+JUnit XML is not standardized. This is what GitLab, Jenkins, CircleCI, Azure and the common GitHub
+actions read: unique names, file and line on every test case, message and content on every failure,
+counts on both levels.
 
-A test case is a trial. One that did not pass is a `failure` or, without a verdict, an `error`. It is a remark and not
-counted if its case passed, unless there are more errors than the gate allows, and in an experiment, which compares
-trials instead of expecting all of them to pass. Trials that did not run are `skipped`, once per case; those in
-quarantine that did not pass are, too. Every suite has the verdict of the gate as a property. If the gate is not passed
-and no test shows it, such as for a mean score, a budget or a missing shard, an extra suite does: a run that did not
-pass never has a green file.
+A test case is a trial. One that did not pass is a `failure` or, without a verdict, an `error`. It
+is a remark and not counted if its case passed, unless there are more errors than the gate allows,
+and in an experiment, which compares trials instead of expecting all of them to pass. Trials that
+did not run are `skipped`, once per case; those in quarantine that did not pass are, too. Every
+suite has the verdict of the gate as a property. If the gate is not passed and no test shows it,
+such as for a mean score, a budget or a missing shard, an extra suite does: a run that did not pass
+never has a green file.
 
-If the file gets too large, answers are shortened, those of passed trials first; no test is left out.
+If the file gets too large, answers are shortened, those of passed trials first; no test is left
+out.
 """
 
 from __future__ import annotations
@@ -64,11 +67,15 @@ class _Blame(Struct, frozen=True):
     text: Excerpt
 
     @classmethod
-    def of(cls, kind: Kind, name: str, reasons: Iterable[str], default: str = "no verdict") -> _Blame:
+    def of(
+        cls, kind: Kind, name: str, reasons: Iterable[str], default: str = "no verdict"
+    ) -> _Blame:
         """Return the blame for some reasons, or for `default` if they have no visible text."""
         lines = list(reasons)
         message = xml_text.line("; ".join(lines))
-        return cls(kind, name, message or default, Excerpt("\n".join(lines) if message else default))
+        return cls(
+            kind, name, message or default, Excerpt("\n".join(lines) if message else default)
+        )
 
 
 class _Entry(Struct, frozen=True, kw_only=True):
@@ -112,7 +119,9 @@ class _Entry(Struct, frozen=True, kw_only=True):
             *([self.blame.message] if self.blame else []),
         ]
         texts = self.answer.size + (self.blame.text.size if self.blame else 0)
-        return MARKUP + texts + sum(xml_text.size(each) + 5 * each.count('"') for each in attributes)
+        return (
+            MARKUP + texts + sum(xml_text.size(each) + 5 * each.count('"') for each in attributes)
+        )
 
     def cut(self, limits: Mapping[str, int]) -> None:
         """Shorten its texts."""
@@ -159,7 +168,9 @@ def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
 
 def _entries(run: RunView) -> Iterator[_Entry]:
     """Yield a test for every trial, and one for all missing trials of a case."""
-    made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.passed < each.ran}
+    made_up_for = {
+        each.key for each in run.outcomes if each.verdict == "pass" and each.passed < each.ran
+    }
     with_errors = {each.suite for each in run.report.gate.causes if each.kind == "errors"}
     quarantined = {each.key: each.quarantine for each in run.quarantined}
     for row in run.rows():
@@ -178,7 +189,11 @@ def _excuse(run: RunView, *, is_made_up_for: bool) -> str | None:
     """Return why a trial that does not pass is not red; None if it is."""
     if is_made_up_for:
         return "other trials make up for it"
-    return f"the experiment is {run.report.experiment.verdict}" if run.report.experiment is not None else None
+    return (
+        f"the experiment is {run.report.experiment.verdict}"
+        if run.report.experiment is not None
+        else None
+    )
 
 
 def _of_row(row: ResultRow, excuse: str | None) -> _Entry:
@@ -203,7 +218,9 @@ def _of_row(row: ResultRow, excuse: str | None) -> _Entry:
         properties={
             **({"score": f"{row.score:.3f}"} if row.score is not None else {}),
             "verdict": row.verdict,
-            **_properties(row.arm or row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run),
+            **_properties(
+                row.arm or row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run
+            ),
         },
     )
 
@@ -213,7 +230,9 @@ def _excused(entry: _Entry, quarantine: Quarantine) -> _Entry:
     properties = {**entry.properties, "quarantine": xml_text.line(quarantine.expires)}
     if entry.blame is None:
         return replace(entry, properties=properties)
-    blame = _Blame.of("skipped", "quarantine", [sentence(quarantine), *str(entry.blame.text).splitlines()])
+    blame = _Blame.of(
+        "skipped", "quarantine", [sentence(quarantine), *str(entry.blame.text).splitlines()]
+    )
     return replace(entry, blame=blame, properties=properties)
 
 
@@ -224,7 +243,11 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
     first = next(number for number in range(1, case.trials + 1) if number not in ran)
     what = "not run" if report.leaves_cases else "no result"
     which = f"{outcome.missing} of {case.trials} trials: {what}" if case.trials > 1 else what
-    reason = f"{which}: {STOPS[report.stopped]}" if report.stopped is not None and report.leaves_cases else which
+    reason = (
+        f"{which}: {STOPS[report.stopped]}"
+        if report.stopped is not None and report.leaves_cases
+        else which
+    )
     return _Entry(
         suite=case.suite,
         id=case.id,
@@ -233,7 +256,9 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
         path=case.source.path,
         line=case.source.line,
         blame=_Blame.of("skipped", "skipped", [reason]),
-        properties=_properties(outcome.target, first, case.digest, case.tags or (), dry_run=report.dry_run),
+        properties=_properties(
+            outcome.target, first, case.digest, case.tags or (), dry_run=report.dry_run
+        ),
     )
 
 
@@ -254,19 +279,30 @@ def _cost_properties(group: Group) -> dict[str, str]:
     return {name: f"{amount:.6f}" for name, amount in costs.items() if amount is not None}
 
 
-def _properties(target: str, trial: int, digest: str, tags: Sequence[str], *, dry_run: bool) -> dict[str, str]:
-    values = {"target": target, "trial": str(trial), "digest": digest, "dry_run": str(dry_run).lower()}
+def _properties(
+    target: str, trial: int, digest: str, tags: Sequence[str], *, dry_run: bool
+) -> dict[str, str]:
+    values = {
+        "target": target,
+        "trial": str(trial),
+        "digest": digest,
+        "dry_run": str(dry_run).lower(),
+    }
     values |= {"tags": ", ".join(tags)} if tags else {}
     return {name: xml_text.line(value) for name, value in values.items()}
 
 
-def _suite(path: str, entries: Sequence[_Entry], taken: _Names, properties: Mapping[str, str]) -> Iterator[bytes]:
+def _suite(
+    path: str, entries: Sequence[_Entry], taken: _Names, properties: Mapping[str, str]
+) -> Iterator[bytes]:
     start = min((entry.start for entry in entries if entry.start is not None), default=None)
     suite = TestSuite(
         xml_text.line(path),
         file=xml_text.path(path) if entries[0].path else None,
         # Without a time zone, as strict readers expect.
-        timestamp=start.replace(tzinfo=None).isoformat(timespec="seconds") if start is not None else None,
+        timestamp=start.replace(tzinfo=None).isoformat(timespec="seconds")
+        if start is not None
+        else None,
         properties=properties,
     )
     head = suite.build_xml_doc(encoding="utf-8")

@@ -128,7 +128,9 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     report = run.report
     yield Block(Rank.VERDICT, _verdict(run, last))
     if report.against_base is not None and (changes := all_changes(report.against_base, run.links)):
-        yield Block(Rank.COMPARISON, folded(f"All {len(changes)} changes of the test", "\n".join(changes)))
+        yield Block(
+            Rank.COMPARISON, folded(f"All {len(changes)} changes of the test", "\n".join(changes))
+        )
     yield from _side_by_side(run)
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
@@ -137,7 +139,9 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     cases = [*run.errors, *run.failures]
     if cases:
         yield Block(Rank.TABLE, _table(cases, run))
-        yield Block(Rank.TABLE, f"<details><summary>Details of {counted(len(cases), 'case')}</summary>")
+        yield Block(
+            Rank.TABLE, f"<details><summary>Details of {counted(len(cases), 'case')}</summary>"
+        )
         yield from _details(cases, run)
         yield Block(Rank.TABLE, "</details>")
     if lost := run.lost_trials:
@@ -155,7 +159,10 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
         texts = [line.text for line in lines]
         if any(texts):
             more = view.more_text(len(texts), MAX_LINES, "line")
-            yield Block(Rank.FIGURES, folded(title, fence("\n".join([*texts[:MAX_LINES], *more]).strip("\n"), "text")))
+            yield Block(
+                Rank.FIGURES,
+                folded(title, fence("\n".join([*texts[:MAX_LINES], *more]).strip("\n"), "text")),
+            )
 
 
 def _side_by_side(run: RunView) -> Iterator[Block]:
@@ -178,7 +185,9 @@ def _verdict(run: RunView, last: PastRun | None) -> str:
     report, gate = run.report, run.report.gate
     facts = " · ".join([f"**{view.counts_text(run)}**", *_facts(report, last)])
     lines = [f"## {SIGNS[gate.verdict]} {run.title}", ""]
-    if report.against_base is not None and (lowered := [*lowered_text(report.against_base, run.links)]):
+    if report.against_base is not None and (
+        lowered := [*lowered_text(report.against_base, run.links)]
+    ):
         lines += [*lowered, ""]
     lines.append(facts)
     if not report.dry_run and report.experiment is None:
@@ -192,12 +201,20 @@ def _verdict(run: RunView, last: PastRun | None) -> str:
     if (known := _mine_or_known(run)) is not None:
         lines += ["", known]
     if gate.reasons:
-        lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
+        lines += [
+            "",
+            *_some(
+                [f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS
+            ),
+        ]
     return "\n".join(lines)
 
 
 def _mine_or_known(run: RunView) -> str | None:
-    """Return how many of the cases that did not pass do not on the base branch, either; None if that is unknown."""
+    """Return how many of the cases that did not pass do not on the base branch, either.
+
+    None if that is unknown.
+    """
     red = [*run.errors, *run.failures]
     if run.base is None or not red:
         return None
@@ -241,9 +258,17 @@ def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:
 
 
 def _since(last: PastRun, report: RunReport) -> str:
-    """Return the change of the figures since the last run; its figures, if it had other cases or no mean."""
+    """Return the change of the figures since the last run.
+
+    Its figures, if it had other cases or no mean.
+    """
     mean = report.statistics.mean
-    if last.passed is None or last.mean is None or mean is None or last.total != report.counts.cases:
+    if (
+        last.passed is None
+        or last.mean is None
+        or mean is None
+        or last.total != report.counts.cases
+    ):
         known = f"{last.passed}/{last.total} passed" if last.passed is not None else last.verdict
         return f"last run: {known}" + (f", mean {last.mean:.3f}" if last.mean is not None else "")
     return f"since the last run: {report.counts.passed - last.passed:+d} passed, mean {mean - last.mean:+.3f}"
@@ -280,12 +305,18 @@ def _why(outcome: CaseOutcome) -> str:
 def _named(outcome: CaseOutcome, run: RunView) -> str:
     """Return the name of a case as a link to its line, with its target if there are several."""
     name = _link(outcome, run)
-    return f"{name} {cell_code(shortened(outcome.target, MAX_ID))}" if len(run.report.targets) > 1 else name
+    return (
+        f"{name} {cell_code(shortened(outcome.target, MAX_ID))}"
+        if len(run.report.targets) > 1
+        else name
+    )
 
 
 def _link(outcome: CaseOutcome, run: RunView) -> str:
     source = outcome.case.source
-    return link(cell_code(shortened(outcome.case.id, MAX_ID)), run.links.to(source.path, source.line))
+    return link(
+        cell_code(shortened(outcome.case.id, MAX_ID)), run.links.to(source.path, source.line)
+    )
 
 
 def _some(lines: Sequence[str], limit: int) -> list[str]:
@@ -310,7 +341,9 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
 def _statement(comparison: Comparison) -> list[str]:
     if (statement := comparison.statement) is None:
         return []
-    metrics = [f"{verdict_text(change)}: {code(metric_text(change))}" for change in statement.metrics]
+    metrics = [
+        f"{verdict_text(change)}: {code(metric_text(change))}" for change in statement.metrics
+    ]
     return [f"**{view.statement_text(comparison)}**", *metrics, *map(code, comparison.undecided)]
 
 
@@ -318,7 +351,9 @@ def _proof(proof: Proof, run: RunView) -> str:
     parts = [f"### {SIGNS['pass' if proof.gate.passed else 'fail']} Proof: {headline(proof).text}"]
     if not is_of(proof, run.report.plan_digest):
         parts.append(OF_ANOTHER_PLAN)
-    reasons = _some([f"- {code(shortened(each, MAX_REASON))}" for each in proof.gate.reasons], MAX_REASONS)
+    reasons = _some(
+        [f"- {code(shortened(each, MAX_REASON))}" for each in proof.gate.reasons], MAX_REASONS
+    )
     parts.append("\n".join([*reasons, *(f"- {each.text}" for each in facts(proof))]))
     if found := shown_findings(proof):
         items = [diagnostic_item(each, each.path, run.links) for each in found]
@@ -326,7 +361,9 @@ def _proof(proof: Proof, run: RunView) -> str:
     return "\n\n".join(parts)
 
 
-def _changed(case: ComparedCase, comparison: Comparison, sources: Mapping[CaseKey, Place], links: Links) -> str:
+def _changed(
+    case: ComparedCase, comparison: Comparison, sources: Mapping[CaseKey, Place], links: Links
+) -> str:
     source = sources.get(case.key)
     name = cell_code(shortened(view.compared_name(case, comparison), MAX_ID))
     place = "" if source is None else _place(source, links, cell_code)
@@ -339,13 +376,18 @@ def _place(source: Place, links: Links, as_code: Callable[[str], str] = code) ->
 
 def _case(outcome: CaseOutcome, run: RunView) -> str:
     """Return a case that did not pass: where it is defined, why, and the command that reruns it."""
-    facts = [_place(outcome.case.source, run.links), f"target {code(outcome.target)}", view.trials_text(outcome)]
+    facts = [
+        _place(outcome.case.source, run.links),
+        f"target {code(outcome.target)}",
+        view.trials_text(outcome),
+    ]
     name, command = code(shortened(run.name(outcome.key), MAX_ID)), run.again(outcome)
     return "\n\n".join(
         [
             f"#### {SIGNS[outcome.verdict]} {name}: {view.score_text(outcome.verdict, outcome.score)}",
             " · ".join(filter(None, facts)),
-            "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS)) or code(outcome.summary),
+            "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS))
+            or code(outcome.summary),
             *([verbatim(command, "sh")] if 0 < len(command) <= MAX_COMMAND else []),
         ]
     )
@@ -356,7 +398,9 @@ def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], run: RunView) -> s
     for outcome, trial in trials:
         place = _place(outcome.case.source, run.links)
         name = code(shortened(run.name(outcome.key), MAX_ID))
-        lines.append(f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}")
+        lines.append(
+            f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}"
+        )
     return "\n".join(_some(lines, MAX_REASONS))
 
 
@@ -370,7 +414,9 @@ def _finding(finding: Finding) -> str:
     return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.title)} {score}{text}"
 
 
-def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[CaseKey, ResultRow]:
+def _rows_of(
+    outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]
+) -> dict[CaseKey, ResultRow]:
     """Return the row of the worst trial of each case."""
     worst_trials = {each.key: each.worst.number for each in outcomes if each.worst is not None}
     rows_by_case: dict[CaseKey, ResultRow] = {}
@@ -384,7 +430,9 @@ def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict
 
 def _answer(row: ResultRow) -> str:
     """Return the question, the expected outcome and the answer."""
-    turns = "\n\n".join(f"[{each.name or each.role}]\n{each.content}" for each in row.input_messages or ())
+    turns = "\n\n".join(
+        f"[{each.name or each.role}]\n{each.content}" for each in row.input_messages or ()
+    )
     parts = [
         ("Question", turns),
         ("Expected outcome", row.expected_outcome),

@@ -14,7 +14,10 @@ class ReporterFailed(Exception):
 
 
 def write(name: str, run: RunView, out: IO[bytes]) -> None:
-    """Let a plugin write a report; raises ReporterFailed for its exceptions, and what reading the rows raises."""
+    """Let a plugin write a report.
+
+    Raises ReporterFailed for its exceptions, and what reading the rows raises.
+    """
     found = find_plugin("reporter", name)
     if isinstance(found, UnusablePlugin):
         raise ReporterFailed(found.message)

@@ -1,6 +1,7 @@
 """SARIF: a result per case that did not pass, on its line.
 
-A gate that is not passed is a result, too, if no case is an error: a run that did not pass never has a green file.
+A gate that is not passed is a result, too, if no case is an error: a run that did not pass never
+has a green file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ MAX_RESULTS = 5_000
 GATE = "gate-not-passed"
 RULES: Mapping[str, tuple[str, str]] = {
     "case-failed": ("error", "a case that failed"),
-    "case-errored": ("error", "a case without a verdict, because its target or an evaluator failed"),
+    "case-errored": (
+        "error",
+        "a case without a verdict, because its target or an evaluator failed",
+    ),
     "case-borderline": ("warning", "a case just below its threshold"),
     "trial-errored": ("warning", "a trial without a verdict; the other trials decide the case"),
     GATE: ("error", "a run that does not pass its gate"),
@@ -39,7 +43,9 @@ def render(run: RunView) -> Iterable[bytes]:
     """Return a log with one run; a dry run has no results."""
     report = run.report
     excused = [each for each in run.quarantined if each.verdict in RULE_OF]
-    cases, lost = ([], []) if report.dry_run else ([*run.errors, *run.failures, *excused], run.lost_trials)
+    cases, lost = (
+        ([], []) if report.dry_run else ([*run.errors, *run.failures, *excused], run.lost_trials)
+    )
     cases.sort(key=lambda each: ORDER.index(RULE_OF[each.verdict]))
     seen: Counter[str] = Counter()
     # In the plan's order, so that the fingerprints of identical cases do not depend on scores.
@@ -57,7 +63,9 @@ def render(run: RunView) -> Iterable[bytes]:
 def _result(outcome: CaseOutcome, known: JsonObject, again: str) -> JsonObject:
     case = outcome.case
     place = location(case.source.path, {"startLine": max(case.source.line, 1)})
-    place["logicalLocations"] = [{"name": case.id, "kind": "member", "fullyQualifiedName": f"{case.suite}:{case.id}"}]
+    place["logicalLocations"] = [
+        {"name": case.id, "kind": "member", "fullyQualifiedName": f"{case.suite}:{case.id}"}
+    ]
     return {
         **_of_rule(RULE_OF[outcome.verdict]),
         "message": _message(outcome, again),
@@ -72,13 +80,21 @@ def _result(outcome: CaseOutcome, known: JsonObject, again: str) -> JsonObject:
             "passed": outcome.passed,
             "flaky": outcome.flaky,
         },
-        **({"suppressions": [_suppression(outcome.quarantine)]} if outcome.quarantine is not None else {}),
+        **(
+            {"suppressions": [_suppression(outcome.quarantine)]}
+            if outcome.quarantine is not None
+            else {}
+        ),
     }
 
 
 def _suppression(quarantine: Quarantine) -> JsonObject:
     """Return why a result does not count (section 3.35)."""
-    return {"kind": "external", "status": "accepted", "justification": printable(sentence(quarantine))}
+    return {
+        "kind": "external",
+        "status": "accepted",
+        "justification": printable(sentence(quarantine)),
+    }
 
 
 def _of_rule(rule_id: str) -> JsonObject:
@@ -92,24 +108,35 @@ def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonO
     return {
         **_of_rule("trial-errored"),
         "message": message(f"{name} {what}\n{printable(trial.summary)}"),
-        "locations": [location(outcome.case.source.path, {"startLine": max(outcome.case.source.line, 1)})],
+        "locations": [
+            location(outcome.case.source.path, {"startLine": max(outcome.case.source.line, 1)})
+        ],
         "partialFingerprints": {name: f"{value}/{trial.number}" for name, value in known.items()},
     }
 
 
 def _message(outcome: CaseOutcome, again: str) -> JsonObject:
-    score = "no verdict" if outcome.verdict == "error" else f"{outcome.verdict}, score {outcome.score:.3f}"
+    score = (
+        "no verdict"
+        if outcome.verdict == "error"
+        else f"{outcome.verdict}, score {outcome.score:.3f}"
+    )
     facts = ", ".join(filter(None, [score, trials_text(outcome)]))
     text = f"{printable(outcome.case.id)} ({printable(outcome.target)}): {facts}"
     if outcome.summary:
         text += f"\n{printable(outcome.summary)}"
     # The command must stay as it is, to be typed.
-    return {"text": f"{without_links(text)}\nRun it again: {again}" if again else without_links(text)}
+    return {
+        "text": f"{without_links(text)}\nRun it again: {again}" if again else without_links(text)
+    }
 
 
 def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
     """Return a result for the gate, at the top of the first eval file."""
-    suites = [*(each.suite for each in report.gate.settings), *(each.case.suite for each in outcomes)]
+    suites = [
+        *(each.suite for each in report.gate.settings),
+        *(each.case.suite for each in outcomes),
+    ]
     result: JsonObject = {
         **_of_rule(GATE),
         "message": message(printable("\n".join(report.gate.reasons)) or report.gate.verdict),
@@ -127,5 +154,7 @@ def _invocation(report: RunReport, left_out: int) -> JsonObject:
         "executionSuccessful": report.gate.exit_code in (PASSED, FAILED),
         "exitCode": report.gate.exit_code,
         "exitCodeDescription": report.gate.verdict,
-        "toolExecutionNotifications": [{"level": level, "message": message(each)} for level, each in notes],
+        "toolExecutionNotifications": [
+            {"level": level, "message": message(each)} for level, each in notes
+        ],
     }

@@ -46,7 +46,8 @@ MAX_SENTENCE = 300
 MAX_ANSWER = 140
 MAX_COMMAND = 300
 SLOWEST, SLOW_S, ENOUGH_CASES = 3, 1.0, 5
-"""How many of the slowest cases are named, from how many seconds on, and in runs of how many cases."""
+"""How many of the slowest cases are named, from how many seconds on, and in runs of how many cases.
+"""
 
 _STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
 
@@ -99,7 +100,10 @@ def _lines(run: RunView) -> Iterator[Line]:
 def _tolerated(comparison: Comparison) -> Iterator[Line]:
     """Yield what is undecided but passes; otherwise it is among the reasons of the gate."""
     if comparison.when_undecided == "pass":
-        yield from (Line(f"undecided, which passes: {on_one_line(each)}", "warn") for each in comparison.undecided)
+        yield from (
+            Line(f"undecided, which passes: {on_one_line(each)}", "warn")
+            for each in comparison.undecided
+        )
 
 
 def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterator[Line]:
@@ -107,7 +111,9 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterato
         return
     yield Line(f"{title}:", "title")
     for outcome in outcomes[:MAX_SHOWN]:
-        yield _headline(score_text(outcome.verdict, outcome.score), outcome, run, of_trial=_worst_of(outcome))
+        yield _headline(
+            score_text(outcome.verdict, outcome.score), outcome, run, of_trial=_worst_of(outcome)
+        )
         yield from map(Line, _reasons(outcome))
         yield from (Line(each, "faint") for each in _answer(outcome))
         if again := run.again(outcome):
@@ -117,7 +123,12 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterato
 
 
 def _headline(
-    verdict: str, outcome: CaseOutcome, run: RunView, style: Style | None = None, *, of_trial: str = ""
+    verdict: str,
+    outcome: CaseOutcome,
+    run: RunView,
+    style: Style | None = None,
+    *,
+    of_trial: str = "",
 ) -> Line:
     source = outcome.case.source
     return Line.of(
@@ -130,7 +141,11 @@ def _headline(
 def _worst_of(outcome: CaseOutcome) -> str:
     """Return which of several trials the reasons are from."""
     several = len(outcome.trials) > 1 and outcome.worst is not None
-    return f"; trial {outcome.worst.number} of {len(outcome.trials)}" if several and outcome.worst else ""
+    return (
+        f"; trial {outcome.worst.number} of {len(outcome.trials)}"
+        if several and outcome.worst
+        else ""
+    )
 
 
 def _lost_trials(run: RunView) -> Iterator[Line]:
@@ -139,7 +154,9 @@ def _lost_trials(run: RunView) -> Iterator[Line]:
         return
     yield Line("trials without a verdict:", "title")
     for outcome, trial in lost[:MAX_SHOWN]:
-        yield _headline(f"error  trial {trial.number} of {outcome.case.trials}", outcome, run, "bad")
+        yield _headline(
+            f"error  trial {trial.number} of {outcome.case.trials}", outcome, run, "bad"
+        )
         yield from map(Line, _wrapped(on_one_line(trial.summary)))
     yield from more_line(len(lost))
     yield Line("")
@@ -171,8 +188,14 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
         return
     for each in findings:
         score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
-        text = f"{each.verdict:<10} {score:<5}  {on_one_line(each.title)}: {on_one_line(each.text)}".removesuffix(": ")
-        yield from [_cut(text)] if each.type == "schema" or each.verdict == "pass" else _wrapped(text, indent="  ")
+        text = f"{each.verdict:<10} {score:<5}  {on_one_line(each.title)}: {on_one_line(each.text)}".removesuffix(
+            ": "
+        )
+        yield from (
+            [_cut(text)]
+            if each.type == "schema" or each.verdict == "pass"
+            else _wrapped(text, indent="  ")
+        )
 
 
 def _time(run: RunView) -> Iterator[Line]:
@@ -180,7 +203,11 @@ def _time(run: RunView) -> Iterator[Line]:
     if run.report.duration_s is None:
         return
     slowest = nlargest(SLOWEST, run.outcomes, key=lambda each: each.duration_s)
-    texts = [f"{run.name(each.key)} {duration_text(each.duration_s)}" for each in slowest if each.duration_s >= SLOW_S]
+    texts = [
+        f"{run.name(each.key)} {duration_text(each.duration_s)}"
+        for each in slowest
+        if each.duration_s >= SLOW_S
+    ]
     shown = f"; slowest: {', '.join(texts)}" if texts and len(run.outcomes) >= ENOUGH_CASES else ""
     yield Line(f"time: {duration_text(run.report.duration_s)}{shown}")
 
@@ -194,7 +221,11 @@ def _gate(gate: GateResult) -> Iterator[Line]:
         case "nothing":
             yield Line(f"gate: {', '.join(gate.reasons)}", "warn")
         case _:
-            enforced = " (not enforced: `agentv-ci report` judges all shards)" if gate.exit_code == 0 else ""
+            enforced = (
+                " (not enforced: `agentv-ci report` judges all shards)"
+                if gate.exit_code == 0
+                else ""
+            )
             yield Line(f"gate: {GATE[gate.verdict]}{enforced}", "bad")
             reasons = [on_one_line(each) for each in gate.reasons[:MAX_SHOWN]]
             for text in (*reasons, *more_text(len(gate.reasons), MAX_SHOWN)):
@@ -203,7 +234,9 @@ def _gate(gate: GateResult) -> Iterator[Line]:
 
 def verdict(run: RunView) -> Line:
     """Return the verdict of a run as one line, with its first reason if the gate is not passed."""
-    if (found := run.report.experiment) is not None and run.report.gate.exit_code == found.exit_code:
+    if (
+        found := run.report.experiment
+    ) is not None and run.report.gate.exit_code == found.exit_code:
         return verdict_line(found)
     gate, *reasons = _gate(run.report.gate)
     why = f": {shortened(reasons[0].text.strip(), MAX_SENTENCE)}" if reasons else ""

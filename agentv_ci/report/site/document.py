@@ -28,7 +28,13 @@ from agentv_ci.report.renderers.html.page import (
     template_text,
 )
 from agentv_ci.report.site.badge import badge, message_of
-from agentv_ci.report.site.payload import case_block, interval_block, run_block, series_block, tracks
+from agentv_ci.report.site.payload import (
+    case_block,
+    interval_block,
+    run_block,
+    series_block,
+    tracks,
+)
 from agentv_ci.report.site.series import Point, Series, by_suite, by_target, overall
 
 if TYPE_CHECKING:
@@ -42,7 +48,9 @@ GENERATED = '<meta name="generator" content="agentv-ci">'
 QUARANTINED = "quarantine"
 """The mark of a case that does not gate."""
 MOST_CELLS = 1_000_000
-"""Most figures of cases in runs; of a larger ledger, the newest runs are shown. A browser opens them in two seconds."""
+"""Most figures of cases in runs; of a larger ledger, the newest runs are shown. A browser opens
+them in two seconds.
+"""
 
 
 class SiteView(Struct, frozen=True):
@@ -80,9 +88,9 @@ def render(site: SiteView) -> Mapping[str, bytes]:
     return {
         "index.html": _page(site, shown, everything),
         "badge.svg": badge(newest).encode(),
-        "status.json": (json.dumps(status(site.ledger, newest), indent=2, ensure_ascii=False) + "\n").encode(
-            "utf-8", "replace"
-        ),
+        "status.json": (
+            json.dumps(status(site.ledger, newest), indent=2, ensure_ascii=False) + "\n"
+        ).encode("utf-8", "replace"),
         # Pages of GitHub are built with Jekyll unless this file exists.
         ".nojekyll": b"",
     }
@@ -111,7 +119,8 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
         groups=named,
         health=site.health,
         quarantine=[
-            (each, expired_text(each) if each.state == "expired" else end_text(each)) for each in site.quarantine
+            (each, expired_text(each) if each.state == "expired" else end_text(each))
+            for each in site.quarantine
         ],
         style=style,
         early=early,
@@ -125,7 +134,9 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
         block("runs", run_block(shown.runs)),
         block("trends", [series_block(each) for each in (everything, *groups)]),
         block("intervals", interval_block(known.values())),
-        block("cases", [case_block(key, track, marks.get(key, ())) for key, track in known.items()]),
+        block(
+            "cases", [case_block(key, track, marks.get(key, ())) for key, track in known.items()]
+        ),
     )
     return b"".join((before.encode(), *blocks, after.encode()))
 

@@ -49,11 +49,15 @@ class Track(Struct):
 
     def verdicts(self) -> str:
         """Return a letter for each run."""
-        return "".join(LETTERS[self.lines[n].verdict] if n in self.lines else NONE for n in range(self.runs))
+        return "".join(
+            LETTERS[self.lines[n].verdict] if n in self.lines else NONE for n in range(self.runs)
+        )
 
     def values(self, name: str) -> list[JsonValue] | None:
         """Return a figure of every run; None if there is none at all."""
-        found = [getattr(self.lines[n], name) if n in self.lines else None for n in range(self.runs)]
+        found = [
+            getattr(self.lines[n], name) if n in self.lines else None for n in range(self.runs)
+        ]
         return None if all(each is None for each in found) else found
 
     def changes(self, name: str) -> list[JsonValue]:
@@ -102,4 +106,7 @@ def interval_block(all_tracks: Iterable[Track]) -> JsonObject:
     """Return the interval of the pass rate for each number of trials that passed, of those graded, in any run."""
     lines = (line for track in all_tracks for line in track.lines.values())
     counts = sorted({(line.passed, line.graded) for line in lines if line.graded > 1})
-    return {f"{passed}/{graded}": [*rate_interval(passed, graded, CONFIDENCE)] for passed, graded in counts}
+    return {
+        f"{passed}/{graded}": [*rate_interval(passed, graded, CONFIDENCE)]
+        for passed, graded in counts
+    }

@@ -23,7 +23,9 @@ class Point(Struct, frozen=True):
     passed: int
     graded: int
     low: float
-    """Of the interval of the pass rate (Wilson): these cases as a sample of those that could be asked."""
+    """Of the interval of the pass rate (Wilson): these cases as a sample of those that could be
+    asked.
+    """
     high: float
     score: float | None
     """Mean score of the graded cases."""

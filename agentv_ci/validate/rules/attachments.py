@@ -37,31 +37,48 @@ def check(document: EvalDocument, indexes: Iterable[int], find: Finder) -> Itera
     """AV355 and AV356 for images and documents of these cases, AV105, AV302 and AV318 for their files."""
     for index in indexes:
         case = document.evalcases[index]
-        for pointer, role, kind, value in attached(("evalcases", index, "input_messages"), case.inputs):
+        for pointer, role, kind, value in attached(
+            ("evalcases", index, "input_messages"), case.inputs
+        ):
             if role != "user":
                 message = f"{PHRASES[kind]} may only be in a message of role 'user', not '{role}'"
                 yield find.at("AV356", message, (*pointer, "type"))
             elif (problem := _problem(kind, value, find)) is not None:
                 rule, message, hint = problem
                 yield find.at(rule, message, (*pointer, "value"), hint=hint)
-        for pointer, _, kind, _ in attached(("evalcases", index, "expected_messages"), case.expectations):
+        for pointer, _, kind, _ in attached(
+            ("evalcases", index, "expected_messages"), case.expectations
+        ):
             message = f"{PHRASES[kind]} may only be in input_messages, not in expected_messages"
-            yield find.at("AV356", message, (*pointer, "type"), hint="describe what the answer must say about it")
+            yield find.at(
+                "AV356",
+                message,
+                (*pointer, "type"),
+                hint="describe what the answer must say about it",
+            )
 
 
-def check_target(document: EvalDocument, index: int, target: Target, find: Finder) -> Iterator[Diagnostic]:
+def check_target(
+    document: EvalDocument, index: int, target: Target, find: Finder
+) -> Iterator[Diagnostic]:
     """AV357 for the images and documents of a case that its target does not take."""
     for pointer, role, kind, value in attached(
         ("evalcases", index, "input_messages"), document.evalcases[index].inputs
     ):
         by_url = is_url(value)
         media_type = url_media_type(value) if by_url else find.file(value)[1].media_type
-        reason = refused_attachment(target, kind, media_type, by_url=by_url) if role == "user" else None
+        reason = (
+            refused_attachment(target, kind, media_type, by_url=by_url) if role == "user" else None
+        )
         if reason is not None:
-            yield find.at("AV357", reason, (*pointer, "type"), hint=_hint(target, media_type, by_url=by_url))
+            yield find.at(
+                "AV357", reason, (*pointer, "type"), hint=_hint(target, media_type, by_url=by_url)
+            )
 
 
-def attached(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage]) -> Iterator[Attached]:
+def attached(
+    pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage]
+) -> Iterator[Attached]:
     """Yield the images and documents of messages."""
     for number, message in enumerate(messages):
         if isinstance(message.content, tuple):
@@ -73,7 +90,9 @@ def attached(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage
 def with_attachments(document: EvalDocument, source: Source) -> Collection[int]:
     """Return the indexes of the cases that have any."""
     # Most files do not have the words; with a backslash, they may be there as escapes.
-    if source.text and not ("image" in source.text or "document" in source.text or "\\" in source.text):
+    if source.text and not (
+        "image" in source.text or "document" in source.text or "\\" in source.text
+    ):
         return ()
     return {
         index
@@ -91,7 +110,11 @@ def _problem(kind: AttachmentType, value: str, find: Finder) -> tuple[str, str, 
     """Return a rule, its message and a hint."""
     if is_url(value):
         reason = url_problem(value)
-        return None if reason is None else ("AV355", reason, "write the path of a file, or its http or https URL")
+        return (
+            None
+            if reason is None
+            else ("AV355", reason, "write the path of a file, or its http or https URL")
+        )
     path, file = find.file(value)
     problem = file_problem(value, path, file, find)
     if problem is not None and file.state not in ("blank", "not UTF-8"):
@@ -107,14 +130,30 @@ def _format_problem(
     if file.state == "blank":
         return "AV355", f"file '{value}' is empty: {path}", None
     if found is None:
-        return "AV355", f"file '{value}' is not {PHRASES[kind]} of a known format; {supported}", None
+        return (
+            "AV355",
+            f"file '{value}' is not {PHRASES[kind]} of a known format; {supported}",
+            None,
+        )
     if suffix not in (None, found):
-        return "AV355", f"file '{value}' is not {NAMES[suffix]} but {NAMES[found]}, by its first bytes", "rename it"
+        return (
+            "AV355",
+            f"file '{value}' is not {NAMES[suffix]} but {NAMES[found]}, by its first bytes",
+            "rename it",
+        )
     if found not in FORMATS[kind]:
         other = next(each for each in FORMATS if found in FORMATS[each])
-        return "AV355", f"file '{value}' is {NAMES[found]}, not {PHRASES[kind]}; {supported}", f"write type: {other}"
+        return (
+            "AV355",
+            f"file '{value}' is {NAMES[found]}, not {PHRASES[kind]}; {supported}",
+            f"write type: {other}",
+        )
     if file.size_bytes > MAX_BYTES:
-        return "AV355", f"file '{value}' is larger than {MAX_BYTES // 1024 // 1024} MiB: {path}", None
+        return (
+            "AV355",
+            f"file '{value}' is larger than {MAX_BYTES // 1024 // 1024} MiB: {path}",
+            None,
+        )
     return None
 
 

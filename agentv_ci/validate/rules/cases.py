@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from agentv_ci.base.text import counted, did_you_mean, listed
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import ROLE_MARKER
-from agentv_ci.contracts.evals import CaseExecution, ContentBlock, EvalDocument, ExpectedMessage, InputMessage
+from agentv_ci.contracts.evals import (
+    CaseExecution,
+    ContentBlock,
+    EvalDocument,
+    ExpectedMessage,
+    InputMessage,
+)
 from agentv_ci.contracts.judge_evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
@@ -30,7 +36,13 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
         if case.only:
             left_out = counted(len(document.left_out), "other case")
             message = f"'only' leaves out {left_out} of the file"
-            yield find.at("AV345", message, ("evalcases", index, "only"), key=True, hint="remove it when you are done")
+            yield find.at(
+                "AV345",
+                message,
+                ("evalcases", index, "only"),
+                key=True,
+                hint="remove it when you are done",
+            )
         if case.rubrics:
             place: Pointer = ("evalcases", index, "rubrics")
             yield from check_rubrics(place, case.rubrics, find)
@@ -44,14 +56,20 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
             yield from _check_targets(("evalcases", index, "execution"), case.execution, find)
         yield from _check_messages(("evalcases", index, "input_messages"), case.inputs, find)
         for number, expected in enumerate(case.expectations):
-            yield from _check_expected(("evalcases", index, "expected_messages", number), expected, find)
+            yield from _check_expected(
+                ("evalcases", index, "expected_messages", number), expected, find
+            )
 
 
-def _check_targets(place: Pointer, owner: EvalDocument | CaseExecution | None, find: Finder) -> Iterator[Diagnostic]:
+def _check_targets(
+    place: Pointer, owner: EvalDocument | CaseExecution | None, find: Finder
+) -> Iterator[Diagnostic]:
     if owner is None or owner.targets is None:
         return
     if owner.target is not None:
-        yield find.at("AV320", "'target' and 'targets' cannot be combined", (*place, "targets"), key=True)
+        yield find.at(
+            "AV320", "'target' and 'targets' cannot be combined", (*place, "targets"), key=True
+        )
     named = (((*place, "targets", number), name) for number, name in enumerate(owner.targets))
     yield from find.duplicates("target", named)
 
@@ -64,22 +82,30 @@ def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnost
     for index, use in enumerate(document.execution.validators):
         pointer: Pointer = ("execution", "validators", index)
         is_name = isinstance(use, str)
-        name, settings = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
+        name, settings = (
+            (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
+        )
         if name not in BUILT_IN and name not in (plugins := find.context.plugin_validators()):
             known = sorted({*BUILT_IN, *plugins})
-            message = f"unknown validator '{name}'{did_you_mean(name, known)}; available: {listed(known)}"
+            message = (
+                f"unknown validator '{name}'{did_you_mean(name, known)}; available: {listed(known)}"
+            )
             yield find.at("AV311", message, pointer if is_name else (*pointer, "key"))
         for place, message in wrong_settings(name, settings):
             yield find.at("AV323", message, (*pointer, *place), key=place[0] in settings)
 
 
-def _check_messages(pointer: Pointer, messages: tuple[InputMessage, ...], find: Finder) -> Iterator[Diagnostic]:
+def _check_messages(
+    pointer: Pointer, messages: tuple[InputMessage, ...], find: Finder
+) -> Iterator[Diagnostic]:
     for number, message in enumerate(messages):
         for place, text in _texts(message.content):
             # A substring search is much faster, and markers are rare.
             if "@[" in text and (marker := ROLE_MARKER.search(text)):
                 reason = f"the text contains the role marker '{marker[0]}'"
-                yield find.at("AV308", reason, (*pointer, number, "content", *place), hint=MARKER_HINT)
+                yield find.at(
+                    "AV308", reason, (*pointer, number, "content", *place), hint=MARKER_HINT
+                )
     if messages[-1].role == "assistant":
         yield find.at(
             "AV321",
@@ -100,7 +126,9 @@ def _texts(content: str | tuple[str | ContentBlock, ...]) -> Iterator[tuple[Poin
             yield (part, "value"), block.value
 
 
-def _check_expected(pointer: Pointer, message: ExpectedMessage, find: Finder) -> Iterator[Diagnostic]:
+def _check_expected(
+    pointer: Pointer, message: ExpectedMessage, find: Finder
+) -> Iterator[Diagnostic]:
     if find.is_missing((*pointer, "role")):
         return
     if message.content is None and not (message.role == "assistant" and message.tool_calls):

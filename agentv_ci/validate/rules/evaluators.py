@@ -32,7 +32,12 @@ from agentv_ci.contracts.evaluators import (
     PluginEvaluator,
     WeightedAverage,
 )
-from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator, RubricEvaluator, RubricItem, rubric_items
+from agentv_ci.contracts.judge_evaluators import (
+    LlmJudgeEvaluator,
+    RubricEvaluator,
+    RubricItem,
+    rubric_items,
+)
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.trace_evaluators import TokenUsageEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.jsonschema.files import SCHEMA_SUFFIXES, is_schema_name, read_schema
@@ -46,7 +51,10 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV301, AV319 and AV346 for lists of evaluators; all other rules of this module for each of them."""
+    """AV301, AV319 and AV346 for lists of evaluators.
+
+    All other rules of this module for each of them.
+    """
     for pointer, together in evaluator_lists(document):
         yield from _check_names(pointer, together, find)
     for index, case in enumerate(document.evalcases):
@@ -54,17 +62,25 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
             yield from _check_case(document, index, together, find)
     for pointer, evaluator in evaluators:
         yield from _check(pointer, evaluator, find)
-        if isinstance(evaluator, SimilarityEvaluator) and evaluator.package and find_spec(evaluator.package) is None:
+        if (
+            isinstance(evaluator, SimilarityEvaluator)
+            and evaluator.package
+            and find_spec(evaluator.package) is None
+        ):
             message = f"the metric '{evaluator.metric}' needs the package '{evaluator.package}'"
             yield find.at("AV330", message, (*pointer, "metric"), hint=PACKAGE_HINT)
     # Most documents compare no answer with the expected one.
     compares = any(isinstance(each, COMPARING) for _, each in evaluators)
     for index, case in enumerate(document.evalcases if compares else ()):
         for pointer, evaluator in evaluators_of(document, index):
-            yield from _check_expected_answer(pointer, evaluator, case, ("evalcases", index, "expected_messages"), find)
+            yield from _check_expected_answer(
+                pointer, evaluator, case, ("evalcases", index, "expected_messages"), find
+            )
 
 
-def _check_names(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder) -> Iterator[Diagnostic]:
+def _check_names(
+    pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder
+) -> Iterator[Diagnostic]:
     if len({each.name for each in evaluators}) < len(evaluators):
         names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
         yield from find.duplicates("evaluator name", names)
@@ -81,7 +97,9 @@ def _check_case(
     if all(map(_only_forbids, evaluators)) and not find.dropped:
         message = "nothing is required of an answer: all evaluators are negated, or limits"
         pointer, _ = own_list(document, index)
-        yield find.at("AV346", message, pointer or ("evalcases", index, "id"), key=True, hint=REQUIRE)
+        yield find.at(
+            "AV346", message, pointer or ("evalcases", index, "id"), key=True, hint=REQUIRE
+        )
 
 
 def _only_forbids(evaluator: AuthoredEvaluator) -> bool:
@@ -103,14 +121,23 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
         case ToolTrajectoryEvaluator():
             yield from _check_trajectory(pointer, evaluator, find)
         case LlmJudgeEvaluator() | RubricEvaluator():
-            if isinstance(evaluator, LlmJudgeEvaluator) and evaluator.prompt and evaluator.prompt_path:
+            if (
+                isinstance(evaluator, LlmJudgeEvaluator)
+                and evaluator.prompt
+                and evaluator.prompt_path
+            ):
                 yield find.at(
-                    "AV320", "'prompt' and 'prompt_path' cannot be combined", (*pointer, "prompt_path"), key=True
+                    "AV320",
+                    "'prompt' and 'prompt_path' cannot be combined",
+                    (*pointer, "prompt_path"),
+                    key=True,
                 )
             yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
         case CompositeEvaluator():
             yield from _check_names((*pointer, "evaluators"), evaluator.evaluators, find)
-            yield from _check_weights((*pointer, "evaluators"), [each.weight for each in evaluator.evaluators], find)
+            yield from _check_weights(
+                (*pointer, "evaluators"), [each.weight for each in evaluator.evaluators], find
+            )
             yield from _check_composite(pointer, evaluator, find)
         case FieldAccuracyEvaluator():
             yield from _check_fields(pointer, evaluator, find)
@@ -122,7 +149,9 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
             pass  # checked by the schema
 
 
-def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, find: Finder) -> Iterator[Diagnostic]:
+def _check_command(
+    pointer: Pointer, command: CodeEvaluator | CodeAggregator, find: Finder
+) -> Iterator[Diagnostic]:
     if isinstance(command.script, str) and command.script_path is not None:
         try:
             shlex.split(command.script)
@@ -142,10 +171,14 @@ def _shell_signs(command: str) -> set[str]:
     return set(re.findall(r"[|&;<>]+", _QUOTED.sub("", command)))
 
 
-def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder) -> Iterator[Diagnostic]:
+def _check_limits(
+    pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
     limits = ("max_total", "max_input", "max_output", "min_output")
     if all(getattr(evaluator, limit) is None for limit in limits) and not find.lost_part(pointer):
-        message = f"evaluator '{evaluator.name}' has no limit; set at least one of {', '.join(limits)}"
+        message = (
+            f"evaluator '{evaluator.name}' has no limit; set at least one of {', '.join(limits)}"
+        )
         yield find.at("AV320", message, (*pointer, "type"))
     least, most = evaluator.min_output, evaluator.max_output
     if least is not None and most is not None and least > most:
@@ -160,12 +193,16 @@ def _check_pattern(pointer: Pointer, pattern: str, find: Finder) -> Iterator[Dia
         yield find.at("AV310", f"not a regular expression: {error}", pointer)
 
 
-def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:
+def _check_trajectory(
+    pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
     is_any_order = evaluator.mode == "any_order" and not find.is_missing((*pointer, "mode"))
     if evaluator.args_match is not None and is_any_order:
         message = "'args_match' is not used in mode 'any_order', which only counts calls"
         yield find.at("AV320", message, (*pointer, "args_match"), key=True)
-    needed, other = ("minimums", "expected") if evaluator.mode == "any_order" else ("expected", "minimums")
+    needed, other = (
+        ("minimums", "expected") if evaluator.mode == "any_order" else ("expected", "minimums")
+    )
     if getattr(evaluator, needed) or find.is_missing((*pointer, "mode")):
         return
     if getattr(evaluator, other):
@@ -175,7 +212,9 @@ def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find
         yield find.at("AV320", f"mode '{evaluator.mode}' needs '{needed}'", (*pointer, "mode"))
 
 
-def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Finder) -> Iterator[Diagnostic]:
+def _check_composite(
+    pointer: Pointer, evaluator: CompositeEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
     match evaluator.aggregator:
         case WeightedAverage(weights=weights) if weights:
             place = (*pointer, "aggregator", "weights")
@@ -184,7 +223,9 @@ def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Find
                 return
             for name in sorted(weights.keys() - set(members)):
                 close = did_you_mean(name, members)
-                message = f"unknown member '{name}' in 'weights'{close}; available: {listed(members)}"
+                message = (
+                    f"unknown member '{name}' in 'weights'{close}; available: {listed(members)}"
+                )
                 yield find.at("AV324", message, (*place, name), key=True)
             yield from _check_weights(
                 place, [weights.get(each.name, each.weight) for each in evaluator.evaluators], find
@@ -195,28 +236,40 @@ def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Find
             pass
 
 
-def _check_fields(pointer: Pointer, evaluator: FieldAccuracyEvaluator, find: Finder) -> Iterator[Diagnostic]:
+def _check_fields(
+    pointer: Pointer, evaluator: FieldAccuracyEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
     place = (*pointer, "fields")
     yield from _check_weights(place, [field.weight for field in evaluator.fields], find)
     for index, field in enumerate(evaluator.fields):
         if find.lost_part((*place, index)):
             continue
         if field.match == "numeric_tolerance" and field.tolerance is None:
-            yield find.at("AV320", "match 'numeric_tolerance' needs 'tolerance'", (*place, index, "match"))
+            yield find.at(
+                "AV320", "match 'numeric_tolerance' needs 'tolerance'", (*place, index, "match")
+            )
         elif field.match != "numeric_tolerance" and field.tolerance is not None:
-            message = f"'tolerance' is not used by match '{field.match}', only by 'numeric_tolerance'"
+            message = (
+                f"'tolerance' is not used by match '{field.match}', only by 'numeric_tolerance'"
+            )
             yield find.at("AV320", message, (*place, index, "tolerance"), key=True)
 
 
-def check_rubrics(pointer: Pointer, rubrics: Sequence[str | RubricItem], find: Finder) -> Iterator[Diagnostic]:
+def check_rubrics(
+    pointer: Pointer, rubrics: Sequence[str | RubricItem], find: Finder
+) -> Iterator[Diagnostic]:
     """AV301 and AV319 for a list of rubrics."""
     items = rubric_items(tuple(rubrics))
     ids = [each.id or "" for each in items]
-    yield from find.duplicates("rubric id", (((*pointer, index, "id"), name) for index, name in enumerate(ids)))
+    yield from find.duplicates(
+        "rubric id", (((*pointer, index, "id"), name) for index, name in enumerate(ids))
+    )
     yield from _check_weights(pointer, [each.weight for each in items], find)
 
 
-def _check_weights(pointer: Pointer, weights: Sequence[float], find: Finder) -> Iterator[Diagnostic]:
+def _check_weights(
+    pointer: Pointer, weights: Sequence[float], find: Finder
+) -> Iterator[Diagnostic]:
     if weights and not any(weights):
         yield find.at("AV319", "all weights are 0, so the score is always 0", pointer, key=True)
 
@@ -229,25 +282,41 @@ def _check_expected_answer(
     if isinstance(evaluator, FieldAccuracyEvaluator) and evaluator.reference is not None:
         yield from _check_paths(pointer, evaluator, evaluator.reference, "'reference'", find)
         return
-    if evaluator.reference is not None or find.lost_part(expected[:-1]) or find.lost_part(expected, deep=True):
+    if (
+        evaluator.reference is not None
+        or find.lost_part(expected[:-1])
+        or find.lost_part(expected, deep=True)
+    ):
         return
     answer = _expected_answer(case)
-    hint = f"add 'reference' to evaluator '{evaluator.name}', or an expected message of the assistant"
+    hint = (
+        f"add 'reference' to evaluator '{evaluator.name}', or an expected message of the assistant"
+    )
     if answer is None:
-        message = f"evaluator '{evaluator.name}' compares with the expected answer, which is missing"
+        message = (
+            f"evaluator '{evaluator.name}' compares with the expected answer, which is missing"
+        )
         yield find.at("AV320", message, expected, key=True, hint=hint)
     elif isinstance(evaluator, FieldAccuracyEvaluator) and not isinstance(answer, list):
         try:
             reference = read_answer(answer) if isinstance(answer, str) else answer
         except ValueError:
-            message = f"evaluator '{evaluator.name}' compares with the expected answer, which is not JSON"
+            message = (
+                f"evaluator '{evaluator.name}' compares with the expected answer, which is not JSON"
+            )
             yield find.at("AV320", message, expected, key=True, hint=hint)
             return
-        yield from _check_paths(pointer, evaluator, reference, f"the expected answer of case '{case.id}'", find)
+        yield from _check_paths(
+            pointer, evaluator, reference, f"the expected answer of case '{case.id}'", find
+        )
 
 
 def _check_paths(
-    pointer: Pointer, evaluator: FieldAccuracyEvaluator, reference: JsonValue, where: str, find: Finder
+    pointer: Pointer,
+    evaluator: FieldAccuracyEvaluator,
+    reference: JsonValue,
+    where: str,
+    find: Finder,
 ) -> Iterator[Diagnostic]:
     for number, field in enumerate(evaluator.fields):
         if reason := reference_problem(field, reference):
@@ -255,7 +324,10 @@ def _check_paths(
 
 
 def _expected_answer(case: EvalCase) -> JsonValue:
-    """Return the content of the last expected assistant message that has any; a list if it may refer to files."""
+    """Return the content of the last expected assistant message that has any.
+
+    A list if it may refer to files.
+    """
     for message in reversed(case.expectations):
         if message.role != "assistant":
             continue
@@ -268,7 +340,9 @@ def _expected_answer(case: EvalCase) -> JsonValue:
     return None
 
 
-def _check_schema(pointer: Pointer, evaluator: SchemaEvaluator, find: Finder) -> Iterator[Diagnostic]:
+def _check_schema(
+    pointer: Pointer, evaluator: SchemaEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
     """AV309 and AV320 for the JSON Schema of an evaluator."""
     file, inline = evaluator.schema_file, evaluator.schema_inline
     if file is None and inline is None and not find.lost_part(pointer):
@@ -288,7 +362,9 @@ def _check_schema_file(pointer: Pointer, reference: str, find: Finder) -> Iterat
     if file.state not in ("text", "blank"):
         return  # reported by file_references
     if not is_schema_name(path):
-        message = f"a schema file must end in {listed(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
+        message = (
+            f"a schema file must end in {listed(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
+        )
         yield find.at("AV309", message, pointer)
         return
     if file.state == "blank":
@@ -302,7 +378,9 @@ def _check_schema_file(pointer: Pointer, reference: str, find: Finder) -> Iterat
     yield from _check_one_schema(pointer, schema, path, find)
 
 
-def _check_one_schema(pointer: Pointer, schema: JsonValue, path: Path, find: Finder) -> Iterator[Diagnostic]:
+def _check_one_schema(
+    pointer: Pointer, schema: JsonValue, path: Path, find: Finder
+) -> Iterator[Diagnostic]:
     # Slow to import, and few documents contain a schema.
     from agentv_ci.jsonschema.refs import bad_ref
     from agentv_ci.jsonschema.violations import invalid_schema

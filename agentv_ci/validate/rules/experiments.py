@@ -17,7 +17,9 @@ from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.workspaces.git_refs import commit_of
 
 MAGIC = "*?["
-NO_COMMIT_HINT = "name a branch, a tag, origin/BRANCH or a whole commit id; in CI, check out with fetch-depth: 0"
+NO_COMMIT_HINT = (
+    "name a branch, a tag, origin/BRANCH or a whole commit id; in CI, check out with fetch-depth: 0"
+)
 
 
 def check(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
@@ -32,7 +34,9 @@ def check(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
     if document.base is not None:
         yield from unknown_name(find, ("base",), "arm", document.base, names)
     for number, path in enumerate(document.evals):
-        if not any(each in path for each in MAGIC) and not find.context.path_exists(str(find.source.resolve(path))):
+        if not any(each in path for each in MAGIC) and not find.context.path_exists(
+            str(find.source.resolve(path))
+        ):
             message = f"'{path}' does not exist: {find.source.resolve(path)}"
             yield find.at("AV302", message, ("evals", number))
     for field, changes in (("margin", document.margin), ("detect", document.detect)):
@@ -53,7 +57,9 @@ def _check_arm(index: int, arm: Arm, find: Finder) -> Iterator[Diagnostic]:
     # At another commit, the targets file may be another one.
     if arm.target is None or arm.ref is not None or targets is None or targets.document is None:
         return
-    yield from unknown_name(find, (*place, "target"), "target", arm.target, authored_names(targets.source))
+    yield from unknown_name(
+        find, (*place, "target"), "target", arm.target, authored_names(targets.source)
+    )
     target = next((each for each in find.context.target_list if each.name == arm.target), None)
     if arm.env and target is not None and not takes_variables(target):
         yield find.at("AV384", useless_variables(target), (*place, "env"), key=True)
@@ -64,12 +70,18 @@ def _check_evaluators(document: ExperimentDocument, find: Finder) -> Iterator[Di
     evaluators = list(enumerate(document.evaluators or ()))
     targets = find.context.targets
     names = authored_names(targets.source) if targets is not None else None
-    yield from find.duplicates("evaluator", ((("evaluators", index, "name"), each.name) for index, each in evaluators))
+    yield from find.duplicates(
+        "evaluator", ((("evaluators", index, "name"), each.name) for index, each in evaluators)
+    )
     for index, each in evaluators:
         place: Pointer = ("evaluators", index)
         if each.name in MEASURES:
-            yield find.at("AV301", f"'{each.name}' is the name of a metric of every run", (*place, "name"))
-        yield from unknown_name(find, (*place, "judge_target"), "judge target", each.judge_target, names)
+            yield find.at(
+                "AV301", f"'{each.name}' is the name of a metric of every run", (*place, "name")
+            )
+        yield from unknown_name(
+            find, (*place, "judge_target"), "judge target", each.judge_target, names
+        )
 
 
 def _check_equal(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
@@ -82,7 +94,9 @@ def _check_equal(document: ExperimentDocument, find: Finder) -> Iterator[Diagnos
         known.setdefault(settings, arm.name)
 
 
-def check_metrics(document: ExperimentDocument, evaluators: Collection[str], find: Finder) -> Iterator[Diagnostic]:
+def check_metrics(
+    document: ExperimentDocument, evaluators: Collection[str], find: Finder
+) -> Iterator[Diagnostic]:
     """AV381 for metrics that are neither measured nor an evaluator, AV301 for evaluators of the same name.
 
     `evaluators` are those of the cases.
@@ -92,7 +106,9 @@ def check_metrics(document: ExperimentDocument, evaluators: Collection[str], fin
             message = f"evaluator '{each.name}' has the name of an evaluator of the cases"
             yield find.at("AV301", message, ("evaluators", number, "name"))
     known = [*MEASURES, *sorted({*evaluators, *document.preferences})]
-    named: list[tuple[Pointer, str]] = [(("metrics", n), each) for n, each in enumerate(document.metrics or ())]
+    named: list[tuple[Pointer, str]] = [
+        (("metrics", n), each) for n, each in enumerate(document.metrics or ())
+    ]
     named += [(("primary",), document.primary)] if document.primary is not None else []
     for pointer, metric in named:
         if metric not in known:
@@ -108,9 +124,17 @@ def check_settings(
     for target in targets:
         if arm.env and not takes_variables(target):
             yield find.at("AV384", useless_variables(target), (*place, "env"), key=True)
-        if arm.system_prompt is not None and isinstance(target, (CliTarget, AgentTarget, VsCodeTarget)):
+        if arm.system_prompt is not None and isinstance(
+            target, (CliTarget, AgentTarget, VsCodeTarget)
+        ):
             message = f"target '{target.name}' (provider {target.provider}) takes no system prompt"
-            yield find.at("AV384", message, (*place, "system_prompt"), key=True, hint="use 'guidelines' or 'files'")
+            yield find.at(
+                "AV384",
+                message,
+                (*place, "system_prompt"),
+                key=True,
+                hint="use 'guidelines' or 'files'",
+            )
     for path in unused:
         message = f"no case uses '{path}': {find.source.resolve(path)}"
         hint = "name a file that messages, prompts or workspaces of the cases have"

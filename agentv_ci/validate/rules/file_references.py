@@ -10,7 +10,12 @@ from agentv_ci.contracts.attachments import LFS_POINTER
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import FileState, ReferencedFile
 from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
-from agentv_ci.contracts.evaluators import CodeAggregator, CodeEvaluator, CompositeEvaluator, LlmJudgeAggregator
+from agentv_ci.contracts.evaluators import (
+    CodeAggregator,
+    CodeEvaluator,
+    CompositeEvaluator,
+    LlmJudgeAggregator,
+)
 from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator, prompt_path
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
@@ -35,11 +40,17 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
     if written := prompt_path(document.system_prompt):
         yield from check_reference(("system_prompt",), written, find)
     inspected: dict[str, tuple[tuple[str, str] | None, bool]] = {}
-    for is_message, references in ((True, _of_messages(document)), (False, _of_evaluators(evaluators))):
+    for is_message, references in (
+        (True, _of_messages(document)),
+        (False, _of_evaluators(evaluators)),
+    ):
         for pointer, file_reference in references:
             if file_reference not in inspected:
                 path, file = find.file(file_reference)
-                inspected[file_reference] = file_problem(file_reference, path, file, find), file.has_role_marker
+                inspected[file_reference] = (
+                    file_problem(file_reference, path, file, find),
+                    file.has_role_marker,
+                )
             problem, has_role_marker = inspected[file_reference]
             # An empty schema is AV309.
             if problem is not None and not (pointer[-1] == "schema_file" and problem[0] == "AV303"):
@@ -55,7 +66,9 @@ def check_reference(pointer: Pointer, file_reference: str, find: Finder) -> Iter
         yield find.at(*problem, pointer)
 
 
-def file_problem(file_reference: str, path: Path, file: ReferencedFile, find: Finder) -> tuple[str, str] | None:
+def file_problem(
+    file_reference: str, path: Path, file: ReferencedFile, find: Finder
+) -> tuple[str, str] | None:
     """Return a rule and its message."""
     if not file_reference:
         return "AV302", "the path is empty"
@@ -64,7 +77,10 @@ def file_problem(file_reference: str, path: Path, file: ReferencedFile, find: Fi
     if file.state == "text":
         return None
     rule, reason = PROBLEMS[file.state]
-    return rule, f"file '{file_reference}' {reason.format(root=find.source.root, reason=file.reason)}: {path}"
+    return (
+        rule,
+        f"file '{file_reference}' {reason.format(root=find.source.root, reason=file.reason)}: {path}",
+    )
 
 
 def _of_messages(document: EvalDocument) -> Iterator[FileReference]:
@@ -73,7 +89,9 @@ def _of_messages(document: EvalDocument) -> Iterator[FileReference]:
         yield from _in_messages(("evalcases", index, "expected_messages"), case.expectations)
 
 
-def _in_messages(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage]) -> Iterator[FileReference]:
+def _in_messages(
+    pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage]
+) -> Iterator[FileReference]:
     for number, message in enumerate(messages):
         if isinstance(message.content, tuple):
             for part, block in enumerate(message.content):
@@ -85,16 +103,26 @@ def _of_evaluators(evaluators: Evaluators) -> Iterator[FileReference]:
     for pointer, evaluator in evaluators:
         match evaluator:
             case LlmJudgeEvaluator() if evaluator.prompt_file is not None:
-                yield (*pointer, "prompt_path" if evaluator.prompt_path else "prompt"), evaluator.prompt_file
+                yield (
+                    (*pointer, "prompt_path" if evaluator.prompt_path else "prompt"),
+                    evaluator.prompt_file,
+                )
             case SchemaEvaluator() if evaluator.schema_file is not None:
                 yield (*pointer, "schema_file"), evaluator.schema_file
             case CodeEvaluator():
                 if evaluator.script_path is not None:
                     yield (*pointer, "script"), evaluator.script_path
-                yield from (((*pointer, "files", number), name) for number, name in enumerate(evaluator.files))
-            case CompositeEvaluator(aggregator=CodeAggregator() as aggregator) if aggregator.script_path is not None:
+                yield from (
+                    ((*pointer, "files", number), name)
+                    for number, name in enumerate(evaluator.files)
+                )
+            case CompositeEvaluator(aggregator=CodeAggregator() as aggregator) if (
+                aggregator.script_path is not None
+            ):
                 yield (*pointer, "aggregator", "script"), aggregator.script_path
-            case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=prompt)) if path := prompt_path(prompt):
+            case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=prompt)) if (
+                path := prompt_path(prompt)
+            ):
                 yield (*pointer, "aggregator", "prompt"), path
             case _:
                 pass

@@ -1,7 +1,7 @@
 """AV333: which scale the prompt of a judge asks for.
 
-Numbers alone say nothing: a prompt may be about pages 1 to 10. They are a scale in a sentence that asks for a rating,
-unless they count something, or the sentence says what an answer contains.
+Numbers alone say nothing: a prompt may be about pages 1 to 10. They are a scale in a sentence that
+asks for a rating, unless they count something, or the sentence says what an answer contains.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ MAX_READ = 100_000
 MAX_SENTENCE = 1_000
 MAX_WORD = 40
 
-_DIGITS = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "ten": 10}
+_DIGITS = {
+    "zero": 0,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "ten": 10,
+}
 _DIGITS |= {"twenty": 20, "a hundred": 100, "one hundred": 100, "hundred": 100}
 _NUMERAL = re.compile(rf"\b(?:{'|'.join(sorted(_DIGITS, key=len, reverse=True))})\b")
 _VARIABLE = re.compile(r"\{\{[^{}]{0,500}\}\}")
@@ -64,7 +74,9 @@ _RANGE = re.compile(
     r"(?: ?(?:\.{2,3}|[-–—…~,→]) ?|-to-| (?:to|through|thru|and|bis|à|al?) (?:an? )?|到|至)"
     rf"(?P<high>{_NUMBER})(?![\d:/-]|\.\d){_AFTER}"
 )
-_NOUN = re.compile(r"\b(?!this|answers|responses|replies|scores|ratings|grades|stars|marks)[a-z]{2,}[^\Ws]s $")
+_NOUN = re.compile(
+    r"\b(?!this|answers|responses|replies|scores|ratings|grades|stars|marks)[a-z]{2,}[^\Ws]s $"
+)
 """What precedes a range when it numbers something, such as pages."""
 _OUT_OF = re.compile(
     r"(?P<before>\b\w{1,30} )?(?:\bout of (?:an? )?|\bvon (?:maximal )?|\bsur "
@@ -91,7 +103,9 @@ _VALUE = re.compile(
 _MOST = re.compile(
     rf"\b(?:max(?:imum)?|highest|best|top)(?: possible)? (?:score|grade|mark|rating)(?: is| of| =|:)? ?{_WHOLE}"
 )
-_LISTED = re.compile(r"(?<![\w.,/-])\d(?: ?[,/|] ?\d){1,9}(?:,? (?:or|and) |[/|, ]+)(?P<high>\d{1,2})\b(?!\.\d)")
+_LISTED = re.compile(
+    r"(?<![\w.,/-])\d(?: ?[,/|] ?\d){1,9}(?:,? (?:or|and) |[/|, ]+)(?P<high>\d{1,2})\b(?!\.\d)"
+)
 _GRADE = re.compile(
     r"(?<![\w.,/-])(?P<high>\d{1,3}) ?(?:=|:|–|—|-|\(|means|is|being|for|→) ?(?:the |very |completely |fully )?"
     r"(?:best|worst|perfect|excellent|poor|terrible|awful|bad|good|great|fair|average|mediocre|acceptable|outstanding"
@@ -120,7 +134,9 @@ def _scales(sentence: str) -> Iterator[str]:
     asked = _CONDITION.split(sentence)[0]
     for match in _RANGE.finditer(asked):
         ends = float(match["low"]), float(match["high"])
-        if (min(ends) < 0 or max(ends) > 1) and not _NOUN.search(asked[: match.start()][-MAX_WORD:]):
+        if (min(ends) < 0 or max(ends) > 1) and not _NOUN.search(
+            asked[: match.start()][-MAX_WORD:]
+        ):
             yield match[0]
     for match in _OUT_OF.finditer(asked):
         if int(match["high"]) > 1 and not _COUNTED.fullmatch((match["before"] or "").strip()):

@@ -23,7 +23,9 @@ from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.validate.walk import Evaluators
 
 # Bounded, so that the time stays linear.
-_BRACES = re.compile(r"\{\{(?!\{)(?P<inside>(?:(?!\{\{|\}\}).){1,500})\}\}|\{%(?:(?!\{%|%\}).){0,500}%\}", re.DOTALL)
+_BRACES = re.compile(
+    r"\{\{(?!\{)(?P<inside>(?:(?!\{\{|\}\}).){1,500})\}\}|\{%(?:(?!\{%|%\}).){0,500}%\}", re.DOTALL
+)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ONE_BRACE = re.compile(r"(?<!\{)\{\s{0,9}(?:candidate_answer|expected_messages)\s{0,9}\}(?!\})")
 
@@ -53,18 +55,24 @@ def check(evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
     for pointer, evaluator in evaluators:
         match evaluator:
             case LlmJudgeEvaluator():
-                yield from _check_scale(pointer, evaluator.scale, find, has_rubrics=evaluator.rubrics is not None)
+                yield from _check_scale(
+                    pointer, evaluator.scale, find, has_rubrics=evaluator.rubrics is not None
+                )
                 if evaluator.prompt_file or evaluator.prompt:
                     place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
                     prompt = _Prompt(place, evaluator.name, evaluator.prompt_file, evaluator.prompt)
-                    scored = prompt._replace(gives_score=evaluator.rubrics is None, scale=evaluator.scale)
+                    scored = prompt._replace(
+                        gives_score=evaluator.rubrics is None, scale=evaluator.scale
+                    )
                     yield from _check_prompt(scored, find)
             case CompositeEvaluator(aggregator=LlmJudgeAggregator() as aggregator):
                 yield from _check_scale((*pointer, "aggregator"), aggregator.scale, find)
                 if aggregator.prompt is not None:
                     place, file = (*pointer, "aggregator", "prompt"), prompt_path(aggregator.prompt)
                     prompt = _Prompt(place, evaluator.name, file, aggregator.prompt)
-                    yield from _check_prompt(prompt._replace(scale=aggregator.scale, combines=True), find)
+                    yield from _check_prompt(
+                        prompt._replace(scale=aggregator.scale, combines=True), find
+                    )
             case _:
                 pass
 
@@ -76,17 +84,23 @@ def check_judge_set(document: JudgeSetDocument, find: Finder) -> Iterator[Diagno
     )
     for index, item in enumerate(document.items):
         if item.verdict is None and item.score is None and not find.lost_part(("items", index)):
-            yield find.at("AV320", "either 'verdict' or 'score' is required", ("items", index, "id"))
+            yield find.at(
+                "AV320", "either 'verdict' or 'score' is required", ("items", index, "id")
+            )
     yield from _check_scale((), document.scale, find)
     if document.prompt_file is not None:
         yield from check_reference(("prompt",), document.prompt_file, find)
     if document.prompt is not None:
-        prompt = _Prompt(("prompt",), None, document.prompt_file, document.prompt, scale=document.scale)
+        prompt = _Prompt(
+            ("prompt",), None, document.prompt_file, document.prompt, scale=document.scale
+        )
         yield from _check_prompt(prompt, find)
     targets = find.context.targets
     if targets is not None and targets.document is not None:
         names = authored_names(targets.source)
-        yield from unknown_name(find, ("judge_target",), "judge target", document.judge_target, names)
+        yield from unknown_name(
+            find, ("judge_target",), "judge target", document.judge_target, names
+        )
 
 
 def _check_scale(
@@ -96,7 +110,12 @@ def _check_scale(
         return
     if scale[0] >= scale[1]:
         hint = "the lowest score comes first, and means that nothing is right"
-        yield find.at("AV320", "'scale' must go from a lower to a higher score", (*pointer, "scale"), hint=hint)
+        yield find.at(
+            "AV320",
+            "'scale' must go from a lower to a higher score",
+            (*pointer, "scale"),
+            hint=hint,
+        )
     if has_rubrics:
         message = "'scale' is not used with 'rubrics', which the judge checks without a score"
         yield find.at("AV320", message, (*pointer, "scale"), key=True)
@@ -117,7 +136,9 @@ def _check_prompt(prompt: _Prompt, find: Finder) -> Iterator[Diagnostic]:
     known = AGGREGATOR_VARIABLES if prompt.combines else PROMPT_VARIABLES
     yield from _check_variables(pointer, title, variables, known, find)
     if prompt.gives_score and prompt.scale is None:
-        from agentv_ci.validate.rules.judge_scales import asked_scale  # its patterns take long to compile
+        from agentv_ci.validate.rules.judge_scales import (
+            asked_scale,
+        )  # its patterns take long to compile
 
         if (asked := asked_scale(text)) is not None:
             message = f"{title} asks for another scale than 0 to 1 ('{asked.strip()}')"

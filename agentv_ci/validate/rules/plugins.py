@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv_ci.base.installed_plugins import Plugin, UnusablePlugin, find_plugin, known_settings, refused_settings
+from agentv_ci.base.installed_plugins import (
+    Plugin,
+    UnusablePlugin,
+    find_plugin,
+    known_settings,
+    refused_settings,
+)
 from agentv_ci.base.json_access import value_at
 from agentv_ci.base.text import listed
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -18,15 +24,23 @@ RULES = {"unknown": "AV202", "missing": "AV201", "literal": "AV313", "broken": "
 """Kind of a refusal → its rule; of all others, AV204."""
 
 
-def check_evaluator(pointer: Pointer, evaluator: PluginEvaluator, find: Finder) -> Iterator[Diagnostic]:
-    """AV351 for an evaluator that cannot be used; else AV201, AV202, AV204, AV313 and AV314 for its settings."""
+def check_evaluator(
+    pointer: Pointer, evaluator: PluginEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
+    """AV351 for an evaluator that cannot be used.
+
+    Else AV201, AV202, AV204, AV313 and AV314 for its settings.
+    """
     found = find_plugin("evaluator", evaluator.type, evaluator.version)
     hint = "read it from the environment in the plugin: eval files have no environment references"
     yield from _check(found, (*pointer, "type"), evaluator.settings, hint, find)
 
 
 def check_target(pointer: Pointer, target: PluginTarget, find: Finder) -> Iterator[Diagnostic]:
-    """AV351 for a provider that cannot be used; else AV201, AV202, AV204, AV313 and AV314 for its settings."""
+    """AV351 for a provider that cannot be used.
+
+    Else AV201, AV202, AV204, AV313 and AV314 for its settings.
+    """
     found = find_plugin("provider", target.provider, target.version)
     hint = "put it in an environment variable and write ${{ NAME }}"
     yield from _check(found, (*pointer, "provider"), target.settings, hint, find)
@@ -43,7 +57,11 @@ def _check(
     for place, message, refused in refused_settings(found, settings):
         rule = RULES.get(refused, "AV204")
         if not place:
-            yield find.at(rule, message if refused == "broken" else f"{found.label} refuses it: {message}", kind)
+            yield find.at(
+                rule,
+                message if refused == "broken" else f"{found.label} refuses it: {message}",
+                kind,
+            )
             continue
         is_beside = isinstance(owner, dict) and place[0] in owner
         is_nowhere = refused == "missing" and len(place) == 1
@@ -51,17 +69,25 @@ def _check(
         name = ".".join(map(str, place))
         match refused:
             case "unknown":
-                known = None if "did you mean" in message else f"known fields: {listed(known_settings(found))}"
+                known = (
+                    None
+                    if "did you mean" in message
+                    else f"known fields: {listed(known_settings(found))}"
+                )
                 yield find.at(rule, message, pointer, key=True, hint=known)
             case "missing":
                 yield find.at(rule, f"missing field '{name}' of {found.label}", pointer)
             case "literal":
                 yield find.at(rule, message, pointer, hint=hint)
             case _:
-                yield find.at(rule, f"'{name}' is not accepted by {found.label}: {message}", pointer)
+                yield find.at(
+                    rule, f"'{name}' is not accepted by {found.label}: {message}", pointer
+                )
 
 
-def _given_twice(owner: JsonValue, known: Sequence[str], pointer: Pointer, find: Finder) -> Iterator[Diagnostic]:
+def _given_twice(
+    owner: JsonValue, known: Sequence[str], pointer: Pointer, find: Finder
+) -> Iterator[Diagnostic]:
     settings = value_at(owner, "settings")
     if isinstance(owner, dict) and isinstance(settings, dict):
         for key in [each for each in known if each in settings and each in owner]:

@@ -18,7 +18,9 @@ def check(document: QuarantineDocument, find: Finder) -> Iterator[Diagnostic]:
         place: Pointer = ("quarantine", index)
         if not find.is_missing((*place, "expires")):
             yield from _check_end(entry, (*place, "expires"), find)
-        if not find.lost_part(place) and not any(_is_about(entry, key) for key in find.context.cases_around()):
+        if not find.lost_part(place) and not any(
+            _is_about(entry, key) for key in find.context.cases_around()
+        ):
             hint = "remove the entry, or correct its 'id', 'suite' or 'target'"
             yield find.at("AV372", f"no case matches {_named(entry)}", (*place, "id"), hint=hint)
 
@@ -26,18 +28,30 @@ def check(document: QuarantineDocument, find: Finder) -> Iterator[Diagnostic]:
 def _check_end(entry: QuarantineEntry, place: Pointer, find: Finder) -> Iterator[Diagnostic]:
     day, today = last_day(entry.expires), find.context.today
     if day is None:
-        yield find.at("AV371", f"'{entry.expires}' is not a date", place, hint="write it like 2026-03-31")
+        yield find.at(
+            "AV371", f"'{entry.expires}' is not a date", place, hint="write it like 2026-03-31"
+        )
     elif today is None:
         return
     elif day < today:
         hint = "remove the entry, or agree with its owner on another date"
-        yield find.at("AV371", f"the quarantine of {_named(entry)} expired on {entry.expires}", place, hint=hint)
+        yield find.at(
+            "AV371",
+            f"the quarantine of {_named(entry)} expired on {entry.expires}",
+            place,
+            hint=hint,
+        )
     elif (day - today).days > LONG_DAYS:
-        yield find.at("AV373", f"the quarantine of {_named(entry)} ends in more than {LONG_DAYS} days", place)
+        yield find.at(
+            "AV373", f"the quarantine of {_named(entry)} ends in more than {LONG_DAYS} days", place
+        )
 
 
 def _is_about(entry: QuarantineEntry, key: CaseKey) -> bool:
-    """Whether a case is one of these; cases that are made from rows have a glob of their ids instead of an id."""
+    """Whether a case is one of these.
+
+    Cases that are made from rows have a glob of their ids instead of an id.
+    """
     suite, case_id, target = key
     is_of_rows = "*" in case_id and matches(entry.id, case_id)
     known = entry.target or "" if target == ANY_TARGET else target

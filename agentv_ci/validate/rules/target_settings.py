@@ -7,7 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import AgentTarget
-from agentv_ci.contracts.api_targets import INVALID_ADDRESS, HttpTarget, is_address, refused_settings
+from agentv_ci.contracts.api_targets import (
+    INVALID_ADDRESS,
+    HttpTarget,
+    is_address,
+    refused_settings,
+)
 from agentv_ci.contracts.cli_target import CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import FileState
@@ -23,11 +28,16 @@ Found = Iterator[Diagnostic]
 
 
 def check(pointer: Pointer, target: Target, find: Finder) -> Found:
-    """AV330 for addresses, headers, working directories and certificates; references are checked by the run."""
+    """AV330 for addresses, headers, working directories and certificates.
+
+    References are checked by the run.
+    """
     if isinstance(target, HttpTarget):
         for field, reason in refused_settings(_as_written(target)):
             place = tuple(field.split(".", 1))
-            yield find.at("AV330", f"invalid {field}: {reason}", (*pointer, *place), key=len(place) > 1)
+            yield find.at(
+                "AV330", f"invalid {field}: {reason}", (*pointer, *place), key=len(place) > 1
+            )
         yield from _check_path((*pointer, "ca_bundle"), target.ca_bundle, FILE, find)
     if isinstance(target, (CliTarget, AgentTarget)):
         yield from _check_path((*pointer, "cwd"), target.cwd, FOLDER, find)
@@ -36,20 +46,32 @@ def check(pointer: Pointer, target: Target, find: Finder) -> Found:
             case CommandHealthcheck(cwd=cwd):
                 yield from _check_path((*pointer, "healthcheck", "cwd"), cwd, FOLDER, find)
             case HttpHealthcheck(url=url) if OPENING not in url and not is_address(url):
-                yield find.at("AV330", f"invalid url: {INVALID_ADDRESS}", (*pointer, "healthcheck", "url"))
+                yield find.at(
+                    "AV330", f"invalid url: {INVALID_ADDRESS}", (*pointer, "healthcheck", "url")
+                )
             case _:
                 pass
 
 
 def _as_written(target: HttpTarget) -> HttpTarget:
     """Return a target without keys and references, whose values only a run knows."""
-    headers = {name: value for name, value in (target.headers or {}).items() if OPENING not in value}
+    headers = {
+        name: value for name, value in (target.headers or {}).items() if OPENING not in value
+    }
     refers = [name for name, value in target if isinstance(value, str) and OPENING in value]
-    address = {name: text.strip() for name in ("base_url", "endpoint") if (text := getattr(target, name, None))}
-    return target.model_copy(update={**address, **dict.fromkeys(refers), "headers": headers, "api_key": None})
+    address = {
+        name: text.strip()
+        for name in ("base_url", "endpoint")
+        if (text := getattr(target, name, None))
+    }
+    return target.model_copy(
+        update={**address, **dict.fromkeys(refers), "headers": headers, "api_key": None}
+    )
 
 
-def _check_path(pointer: Pointer, written: str | None, is_usable: Container[FileState], find: Finder) -> Found:
+def _check_path(
+    pointer: Pointer, written: str | None, is_usable: Container[FileState], find: Finder
+) -> Found:
     """AV330 for a path that is not there, or not what it should be."""
     if written is None or OPENING in written:
         return
@@ -58,5 +80,7 @@ def _check_path(pointer: Pointer, written: str | None, is_usable: Container[File
     path = normal(find.source.path.parent / written)
     state = find.context.inspect_file(path, (path,)).state
     if state not in is_usable:
-        reason = {"missing": "does not exist", "folder": "is a folder"}.get(state, "is not a folder")
+        reason = {"missing": "does not exist", "folder": "is a folder"}.get(
+            state, "is not a folder"
+        )
         yield find.at("AV330", f"'{written}' {reason}: {path}", pointer)

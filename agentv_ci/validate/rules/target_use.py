@@ -15,7 +15,13 @@ from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator, LlmJudgeAggregator
 from agentv_ci.contracts.judge_evaluators import LlmJudgeEvaluator, RubricEvaluator
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import MockTarget, Target, judge_name, model_name, workspace_settings
+from agentv_ci.contracts.targets import (
+    MockTarget,
+    Target,
+    judge_name,
+    model_name,
+    workspace_settings,
+)
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import attachments, workspaces
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
@@ -29,7 +35,8 @@ def check(
 ) -> Iterator[Diagnostic]:
     """AV304, AV312, AV316, AV357 and AV363 for the targets that answer and judge an eval document.
 
-    `every` are all its evaluators, `with_attachments` the indexes of the cases with images or documents.
+    `every` are all its evaluators, `with_attachments` the indexes of the cases with images or
+    documents.
     """
     targets = find.context.targets
     if targets is None or targets.document is None:
@@ -62,7 +69,9 @@ class _TargetUse:
             judge_name(None, each) is None for each in self._targets.values()
         )
         keys = find.source.keys
-        self._has_workspaces = keys is None or "workspace" in keys or any(each.needs_workspace for _, each in every)
+        self._has_workspaces = (
+            keys is None or "workspace" in keys or any(each.needs_workspace for _, each in every)
+        )
 
     def _depends_on_target(self, evaluator: AuthoredEvaluator) -> bool:
         """Whether an evaluator may be wrong for some target that can judge."""
@@ -80,22 +89,30 @@ class _TargetUse:
         for pointer, each in evaluators:
             if isinstance(each, JUDGED) and each.judge_target is not None:
                 place = (*pointer, "judge_target")
-                yield from unknown_name(self._find, place, "judge target", each.judge_target, self._names)
+                yield from unknown_name(
+                    self._find, place, "judge target", each.judge_target, self._names
+                )
         for name in overriding or [name for _, name in own] or ["default"]:
             if (target := self._targets.get(name)) is not None:
                 yield from self._check_target(index, target, evaluators)
 
-    def _check_target(self, index: int, target: Target, evaluators: Evaluators) -> Iterator[Diagnostic]:
+    def _check_target(
+        self, index: int, target: Target, evaluators: Evaluators
+    ) -> Iterator[Diagnostic]:
         """AV312, AV316, AV357 and AV363 for a target that answers a case."""
         for pointer, each in evaluators:
-            if each.measures is not None and (missing := never_reported(each, target, self._prices)):
+            if each.measures is not None and (
+                missing := never_reported(each, target, self._prices)
+            ):
                 message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
                 yield self._find.at("AV316", message, (*pointer, "type"))
         if index in self._with_attachments:
             refused = attachments.check_target(self._document, index, target, self._find)
             yield from (each for each in refused if self._is_selected(index))
         if self._has_workspaces or workspace_settings(target) is not None:
-            yield from workspaces.check_target(self._document, index, evaluators, target, self._find)
+            yield from workspaces.check_target(
+                self._document, index, evaluators, target, self._find
+            )
         if judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 
@@ -118,21 +135,39 @@ class _TargetUse:
             hint = "set execution: {target: NAME}, or name one of the targets 'default'"
             yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
 
-    def _check_judges(self, index: int, target: Target, evaluators: Evaluators) -> Iterator[Diagnostic]:
+    def _check_judges(
+        self, index: int, target: Target, evaluators: Evaluators
+    ) -> Iterator[Diagnostic]:
         """AV312 for everything that a target without a judge would have to judge."""
         if self._document.evalcases[index].rubrics:
             if self._targets_are_valid and not self._lost_around(index):
-                yield self._no_judge(("evalcases", index, "rubrics"), "the list of rubrics", target, key=True)
-        elif not evaluators and target.name not in self._without_judge and not self._lists_evaluators(index):
+                yield self._no_judge(
+                    ("evalcases", index, "rubrics"), "the list of rubrics", target, key=True
+                )
+        elif (
+            not evaluators
+            and target.name not in self._without_judge
+            and not self._lists_evaluators(index)
+        ):
             self._without_judge.add(target.name)
             message = f"there are no evaluators, and target '{target.name}' has no judge for the default one"
             hint = f"add evaluators, or add judge_target to target '{target.name}'; reported once per target"
             yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
         for pointer, each in evaluators:
-            if isinstance(each, JUDGED) and each.judge_target is None and not self._find.lost_part(pointer):
-                yield self._no_judge((*pointer, "name"), f"evaluator '{each.name}'", target, own=True)
-            elif isinstance(each, CompositeEvaluator) and isinstance(each.aggregator, LlmJudgeAggregator):
-                yield self._no_judge((*pointer, "aggregator", "type"), f"the aggregator of '{each.name}'", target)
+            if (
+                isinstance(each, JUDGED)
+                and each.judge_target is None
+                and not self._find.lost_part(pointer)
+            ):
+                yield self._no_judge(
+                    (*pointer, "name"), f"evaluator '{each.name}'", target, own=True
+                )
+            elif isinstance(each, CompositeEvaluator) and isinstance(
+                each.aggregator, LlmJudgeAggregator
+            ):
+                yield self._no_judge(
+                    (*pointer, "aggregator", "type"), f"the aggregator of '{each.name}'", target
+                )
 
     def _lists_evaluators(self, index: int) -> bool:
         """Whether the author lists evaluators, even if all of them are invalid."""
@@ -141,7 +176,9 @@ class _TargetUse:
         if self._document.evalcases[index].inherit_evaluators is not False:
             owners.append(("execution",))
         data = self._find.source.data
-        return self._lost_around(index) or any(value_at(data, *owner, "evaluators") for owner in owners)
+        return self._lost_around(index) or any(
+            value_at(data, *owner, "evaluators") for owner in owners
+        )
 
     def _lost_around(self, index: int) -> bool:
         """Whether a dropped part may have set how the case runs."""
@@ -157,11 +194,17 @@ class _TargetUse:
         return self._find.at("AV312", message, pointer, key=key, hint=hint)
 
 
-def never_reported(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[str, Price]) -> str | None:
+def never_reported(
+    evaluator: AuthoredEvaluator, target: Target, prices: Mapping[str, Price]
+) -> str | None:
     """Return what the evaluator needs and the target never reports; None if it may score."""
     match evaluator.measures, target:
-        case "cost", HttpTarget() if (model := model_name(target)) and price_of(model, prices) is None:
-            return f"a cost: the price of '{model}' is unknown; set it under 'prices' in .agentv.yaml"
+        case "cost", HttpTarget() if (model := model_name(target)) and price_of(
+            model, prices
+        ) is None:
+            return (
+                f"a cost: the price of '{model}' is unknown; set it under 'prices' in .agentv.yaml"
+            )
         case "cost", _ if "cost" not in target.reports:
             return "a cost: it has no model with a price"
         case "tokens", MockTarget(usage=None):

@@ -31,7 +31,9 @@ from agentv_ci.validate.rules.file_references import PROBLEMS, check_reference
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV105, AV301, AV302, AV304, AV305, AV313, AV315, AV318, AV322, AV329, AV330, AV351 and AV362 for targets."""
-    named = ((("targets", index, "name"), target.name) for index, target in enumerate(document.targets))
+    named = (
+        (("targets", index, "name"), target.name) for index, target in enumerate(document.targets)
+    )
     yield from find.duplicates("target name", named)
     names = authored_names(find.source)
     for index, target in enumerate(document.targets):
@@ -47,11 +49,18 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
         if isinstance(target, (CliTarget, AgentTarget)):
             yield from _check_sources(pointer, target.sources or (), find)
             if target.workspace is not None:
-                yield from workspaces.check_settings((*pointer, "workspace"), target.workspace, find)
+                yield from workspaces.check_settings(
+                    (*pointer, "workspace"), target.workspace, find
+                )
         if isinstance(target, HttpTarget) and (path := prompt_path(target.system_prompt)):
             yield from check_reference((*pointer, "system_prompt"), path, find)
         if isinstance(target, HttpTarget) and target.api_key and OPENING not in target.api_key:
-            yield find.at("AV313", "'api_key' is a literal key", (*pointer, "api_key"), hint=_key_hint(target.api_key))
+            yield find.at(
+                "AV313",
+                "'api_key' is a literal key",
+                (*pointer, "api_key"),
+                hint=_key_hint(target.api_key),
+            )
 
 
 def _key_hint(api_key: str) -> str:
@@ -64,7 +73,9 @@ def _key_hint(api_key: str) -> str:
 def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Iterator[Diagnostic]:
     templates = [((*pointer, "command_template"), target.command_template)]
     if isinstance(target.healthcheck, CommandHealthcheck):
-        templates.append(((*pointer, "healthcheck", "command_template"), target.healthcheck.command_template))
+        templates.append(
+            ((*pointer, "healthcheck", "command_template"), target.healthcheck.command_template)
+        )
     for place, template in templates:
         unknown = unknown_placeholders(template)
         yield from _unknown(place, unknown, CLI_PLACEHOLDERS, find)
@@ -79,7 +90,9 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
             yield from _without_prompt(place, template, find)
     for key in ("files_format", "attachments_format"):
         used = (match for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
-        unknown = tuple(dict.fromkeys(match[0] for match in used if match["name"] not in FORMAT_PLACEHOLDERS))
+        unknown = tuple(
+            dict.fromkeys(match[0] for match in used if match["name"] not in FORMAT_PLACEHOLDERS)
+        )
         yield from _unknown((*pointer, key), unknown, FORMAT_PLACEHOLDERS, find)
 
 
@@ -89,9 +102,13 @@ def _check_sources(pointer: Pointer, sources: Sequence[str], find: Finder) -> It
     for index, each in enumerate(sources):
         found = find_files(each, folder)
         if not found:
-            yield find.at("AV302", f"no file matches '{each}': {folder / each}", (*pointer, "sources", index))
+            yield find.at(
+                "AV302", f"no file matches '{each}': {folder / each}", (*pointer, "sources", index)
+            )
         states = ((path, find.inspect(path)) for path in found)
-        for path, file in [(path, file) for path, file in states if file.state in ("outside", "unreadable")][:1]:
+        for path, file in [
+            (path, file) for path, file in states if file.state in ("outside", "unreadable")
+        ][:1]:
             rule, reason = PROBLEMS[file.state]
             message = f"file '{path}' {reason.format(root=find.source.root, reason=file.reason)}"
             yield find.at(rule, message, (*pointer, "sources", index))
@@ -107,7 +124,9 @@ def _without_prompt(place: Pointer, template: str, find: Finder) -> Iterator[Dia
         yield find.at("AV329", message, place, hint=hint)
 
 
-def _unknown(pointer: Pointer, unknown: Iterable[str], known: Sequence[str], find: Finder) -> Iterator[Diagnostic]:
+def _unknown(
+    pointer: Pointer, unknown: Iterable[str], known: Sequence[str], find: Finder
+) -> Iterator[Diagnostic]:
     for written in unknown:
         name = written.strip("{} ")
         exist = listed(f"{{{each}}}" for each in known)

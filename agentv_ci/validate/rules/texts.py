@@ -9,7 +9,12 @@ from agentv_ci.base.case_rows import VARIABLE, is_template
 from agentv_ci.base.json_access import text_at, value_at
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.environment_references import OPENING, REFERENCE_LIKE, variable_of, variables_in
+from agentv_ci.contracts.environment_references import (
+    OPENING,
+    REFERENCE_LIKE,
+    variable_of,
+    variables_in,
+)
 from agentv_ci.contracts.source import Pointer, locate
 from agentv_ci.validate.findings import Finder
 
@@ -58,7 +63,9 @@ def _check_reference(pointer: Pointer, text: str, find: Finder) -> Iterator[Diag
         # In a prompt it may be a variable of the prompt.
         if pointer[-1] not in ("prompt", "llm_judge") and (names := variables_in(text)):
             hint = "environment references are only replaced in targets files"
-            yield find.at("AV327", f"${{{{ {names[0]} }}}} stays literal in an eval file", pointer, hint=hint)
+            yield find.at(
+                "AV327", f"${{{{ {names[0]} }}}} stays literal in an eval file", pointer, hint=hint
+            )
     elif find.source.kind != "targets" or variable_of(text) is not None:
         return
     elif whole := REFERENCE_LIKE.fullmatch(text.strip()):
@@ -67,7 +74,12 @@ def _check_reference(pointer: Pointer, text: str, find: Finder) -> Iterator[Diag
         yield find.at("AV315", message, pointer, hint=hint)
     else:
         hint = "put the whole value in one environment variable"
-        yield find.at("AV315", "an environment reference must be the whole value: ${{ NAME }}", pointer, hint=hint)
+        yield find.at(
+            "AV315",
+            "an environment reference must be the whole value: ${{ NAME }}",
+            pointer,
+            hint=hint,
+        )
 
 
 def _texts(value: JsonValue, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:

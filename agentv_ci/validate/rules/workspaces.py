@@ -19,7 +19,14 @@ from agentv_ci.contracts.outcome_evaluators import (
 )
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import MockTarget, Target, workspace_settings
-from agentv_ci.contracts.workspaces import EMPTY, FileSource, GitSource, TargetWorkspace, Workspace, for_agent
+from agentv_ci.contracts.workspaces import (
+    EMPTY,
+    FileSource,
+    GitSource,
+    TargetWorkspace,
+    Workspace,
+    for_agent,
+)
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.file_references import check_reference
 from agentv_ci.validate.walk import Evaluators, evaluators_of
@@ -35,9 +42,13 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
         yield from _check_workspace(("execution", "workspace"), own, find)
     for index, case in enumerate(document.evalcases):
         if case.execution is not None and case.execution.workspace is not None:
-            yield from _check_workspace(("evalcases", index, "execution", "workspace"), case.execution.workspace, find)
+            yield from _check_workspace(
+                ("evalcases", index, "execution", "workspace"), case.execution.workspace, find
+            )
         if not find.context.target_list:
-            yield from _check_confinement(document, index, evaluators_of(document, index), None, find)
+            yield from _check_confinement(
+                document, index, evaluators_of(document, index), None, find
+            )
     for pointer, each in evaluators:
         if each.needs_workspace:
             yield from _check_evaluator(pointer, each, find)
@@ -46,13 +57,18 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
 def check_target(
     document: EvalDocument, index: int, evaluators: Evaluators, target: Target, find: Finder
 ) -> Iterator[Diagnostic]:
-    """AV361 to AV363 for the workspace in which a target answers a case; `evaluators` score the case."""
+    """AV361 to AV363 for the workspace in which a target answers a case.
+
+    `evaluators` score the case.
+    """
     yield from _check_confinement(document, index, evaluators, target, find)
     place, own = _workspace_of(document, index)
     if own is None:
         return
     if not isinstance(target, (CliTarget, AgentTarget, MockTarget)):
-        message = f"target '{target.name}' (provider {target.provider}) does not work in a workspace"
+        message = (
+            f"target '{target.name}' (provider {target.provider}) does not work in a workspace"
+        )
         hint = "use a command (cli) or an agent on the command line"
         yield find.at("AV363", message, place, key=True, hint=hint)
     elif not isinstance(target, MockTarget) and target.cwd is not None:
@@ -60,16 +76,23 @@ def check_target(
         yield find.at("AV363", message, place, key=True, hint="remove 'cwd' from the target")
 
 
-def check_settings(pointer: Pointer, workspace: TargetWorkspace, find: Finder) -> Iterator[Diagnostic]:
+def check_settings(
+    pointer: Pointer, workspace: TargetWorkspace, find: Finder
+) -> Iterator[Diagnostic]:
     """AV302, AV315 and AV362 for what a target sets for its workspaces."""
     yield from _check_files((*pointer, "files"), workspace.files or {}, find)
     if OPENING in workspace.model_dump_json():
         message = "settings of a workspace are in the plan: they cannot refer to the environment"
-        yield find.at("AV315", message, pointer, key=True, hint="write the value, or use 'env' of the target")
+        yield find.at(
+            "AV315", message, pointer, key=True, hint="write the value, or use 'env' of the target"
+        )
 
 
 def _workspace_of(document: EvalDocument, index: int) -> tuple[Pointer, Workspace | None]:
-    """Return the workspace of a case or of the file, and its place; without one, that of the case."""
+    """Return the workspace of a case or of the file, and its place.
+
+    Without one, that of the case.
+    """
     execution, shared = document.evalcases[index].execution, document.execution
     if execution is not None and execution.workspace is not None:
         return ("evalcases", index, "execution", "workspace"), execution.workspace
@@ -95,7 +118,11 @@ def _check_confinement(
         yield find.at("AV362", message, _setting(pointer, own, "network"), hint=hint)
     if (workspace.isolation == "container") is not (workspace.image is not None):
         needs = workspace.image is None
-        message = "isolation: container needs an 'image'" if needs else "only isolation: container has an 'image'"
+        message = (
+            "isolation: container needs an 'image'"
+            if needs
+            else "only isolation: container has an 'image'"
+        )
         place = _setting(pointer, own, "isolation" if needs else "image")
         yield find.at("AV362", f"{whose}{message}", place, key=not needs)
 
@@ -107,10 +134,16 @@ def _setting(pointer: Pointer, own: Workspace | None, name: str) -> Pointer:
 
 def _check_missing(index: int, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
     places = [(pointer, each.name) for pointer, each in evaluators if each.needs_workspace]
-    if not places or find.lost_part(("execution",)) or find.lost_part(("evalcases", index, "execution")):
+    if (
+        not places
+        or find.lost_part(("execution",))
+        or find.lost_part(("evalcases", index, "execution"))
+    ):
         return
     for pointer, name in places:
-        message = f"evaluator '{name}' scores what the agent leaves behind, and there is no workspace"
+        message = (
+            f"evaluator '{name}' scores what the agent leaves behind, and there is no workspace"
+        )
         yield find.at("AV361", message, (*pointer, "type"), hint=HINT)
 
 
@@ -133,7 +166,9 @@ def _check_workspace(pointer: Pointer, workspace: Workspace, find: Finder) -> It
 def _check_folder(pointer: Pointer, origin: str, find: Finder) -> Iterator[Diagnostic]:
     path, file = find.file(origin)
     if file.state == "outside":
-        yield find.at("AV318", f"'{origin}' is outside the repository {find.source.root}: {path}", pointer)
+        yield find.at(
+            "AV318", f"'{origin}' is outside the repository {find.source.root}: {path}", pointer
+        )
     elif file.state != "folder":
         reason = "does not exist" if file.state == "missing" else "is not a folder"
         hint = f"the workspace without files is called '{EMPTY}'"
@@ -148,16 +183,24 @@ def _check_git(pointer: Pointer, origin: GitSource, find: Finder) -> Iterator[Di
         return
     repository = find.source.resolve(origin.git)
     if git_folder(repository) is None:
-        yield find.at("AV302", f"'{origin.git}' is not a Git repository: {repository}", (*pointer, "git"))
+        yield find.at(
+            "AV302", f"'{origin.git}' is not a Git repository: {repository}", (*pointer, "git")
+        )
     elif commit_of(repository, origin.ref) is None:
-        message = f"'{origin.ref}' is not a branch, a tag or the whole id of a commit of {repository}"
+        message = (
+            f"'{origin.ref}' is not a branch, a tag or the whole id of a commit of {repository}"
+        )
         yield find.at("AV362", message, (*pointer, "ref"))
 
 
-def _check_files(pointer: Pointer, files: Mapping[str, str | FileSource], find: Finder) -> Iterator[Diagnostic]:
+def _check_files(
+    pointer: Pointer, files: Mapping[str, str | FileSource], find: Finder
+) -> Iterator[Diagnostic]:
     for path, each in files.items():
         if path.startswith("/") or any(part in ("", ".", "..") for part in path.split("/")):
-            message = f"'{path}' is not a path in the workspace: it is relative, without '.' and '..'"
+            message = (
+                f"'{path}' is not a path in the workspace: it is relative, without '.' and '..'"
+            )
             yield find.at("AV362", message, (*pointer, path), key=True)
         if isinstance(each, FileSource):
             yield from check_reference((*pointer, path, "file"), each.file, find)
@@ -177,7 +220,11 @@ def _check_evaluator(pointer: Pointer, evaluator: object, find: Finder) -> Itera
         try:
             compiled(evaluator.regex)
         except InvalidPattern as error:
-            yield find.at("AV310", f"'{evaluator.regex}' is not a regular expression: {error}", (*pointer, "regex"))
+            yield find.at(
+                "AV310",
+                f"'{evaluator.regex}' is not a regular expression: {error}",
+                (*pointer, "regex"),
+            )
 
 
 def _check_state(pointer: Pointer, evaluator: StateEvaluator, find: Finder) -> Iterator[Diagnostic]:
@@ -189,4 +236,6 @@ def _check_state(pointer: Pointer, evaluator: StateEvaluator, find: Finder) -> I
     elif (evaluator.database is None) is not (evaluator.query is None):
         yield find.at("AV320", "'database' and 'query' belong together", (*pointer, "type"))
     if evaluator.rows is None:
-        yield find.at("AV320", "'rows' is missing: the expected rows, or [] for none", (*pointer, "type"))
+        yield find.at(
+            "AV320", "'rows' is missing: the expected rows, or [] for none", (*pointer, "type")
+        )

@@ -34,7 +34,9 @@ class BuiltInSettings(BaseModel):
     """The settings of a built-in validator, as in documents."""
 
     # Built on first use, like the contracts.
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, validate_assignment=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, defer_build=True, validate_assignment=True
+    )
 
     @classmethod
     def lenient(cls, context: object) -> Self:
@@ -52,7 +54,9 @@ class BuiltIn(Protocol):
 
     Settings: type[BuiltInSettings]
 
-    def validate(self, report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
+    def validate(
+        self, report: dict[str, Any], context: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """Return the issues that the validator finds in a scenario report, and a summary."""
         ...
 
@@ -72,7 +76,10 @@ def setting_names(key: str) -> list[str] | None:
 
 
 def wrong_settings(key: str, context: JsonObject) -> Iterator[tuple[Pointer, str]]:
-    """Yield the errors in the settings of a built-in validator, each with its place; none for other validators."""
+    """Yield the errors in the settings of a built-in validator, each with its place.
+
+    None for other validators.
+    """
     validator = built_in(key)
     if validator is None:
         return

@@ -40,22 +40,28 @@ class Settings(BuiltInSettings):
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
     """Compare the outputs of successful runs of the same runner, seed and case with the first one.
 
-    1 equals 1.0, true does not equal 1, and NaN equals NaN; values that JSON cannot hold and values nested too deeply
-    equal only themselves. Runs whose seed is not an integer are not compared.
+    1 equals 1.0, true does not equal 1, and NaN equals NaN; values that JSON cannot hold and values
+    nested too deeply equal only themselves. Runs whose seed is not an integer are not compared.
 
-    Settings: `tolerance`, the largest difference of equal numbers (0.0); `fields`, dot paths into the output. A field
-    that is missing in both outputs is equal. By default the common top-level keys are compared, or the whole outputs
-    when there are none. Settings of an invalid form are ignored.
+    Settings: `tolerance`, the largest difference of equal numbers (0.0); `fields`, dot paths into
+    the output. A field that is missing in both outputs is equal. By default the common top-level
+    keys are compared, or the whole outputs when there are none. Settings of an invalid form are
+    ignored.
 
-    In the summary, `groups` counts the groups of runs with a seed, and `inconsistencies` the fields that differ.
+    In the summary, `groups` counts the groups of runs with a seed, and `inconsistencies` the fields
+    that differ.
     """
     tolerance = Settings.lenient(context).tolerance
     fields = _fields(settings_in(context).get("fields"))
     runs = numbered_runs(report)
     groups = _groups(runs)
-    successes = {named: [each for each in group if is_success(each[1])] for named, group in groups.items()}
+    successes = {
+        named: [each for each in group if is_success(each[1])] for named, group in groups.items()
+    }
     comparable = {named: group for named, group in successes.items() if len(group) > 1}
-    mismatches = {named: [*_mismatches(group, fields, tolerance)] for named, group in comparable.items()}
+    mismatches = {
+        named: [*_mismatches(group, fields, tolerance)] for named, group in comparable.items()
+    }
     issues = [*_not_compared(runs)]
     for named, group in comparable.items():
         issues += mismatches[named] or [_sameness(len(group), *named)]
@@ -72,12 +78,18 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
 
 def _fields(setting: object) -> tuple[str, ...] | None:
-    paths = tuple(each for each in setting if isinstance(each, str)) if isinstance(setting, list) else ()
+    paths = (
+        tuple(each for each in setting if isinstance(each, str))
+        if isinstance(setting, list)
+        else ()
+    )
     return paths or None
 
 
 Named = tuple[str | None, int, str | None]
-"""Runner, seed and case of a group; None: its runs have none, which is not the one called `unknown`."""
+"""Runner, seed and case of a group; None: its runs have none, which is not the one called
+`unknown`.
+"""
 
 
 def _groups(runs: Sequence[Numbered]) -> dict[Named, list[Numbered]]:
@@ -97,7 +109,9 @@ def _not_compared(runs: Sequence[Numbered]) -> Iterator[JsonObject]:
             message = f"{name_of(index, run)} is not compared: its seed is missing"
             yield issue("missing_seed", "warning", message, "runs", index, "seed")
         elif not is_success(run):
-            message = f"{name_of(index, run)} is not compared: its status is {excerpt(run.get('status'))}"
+            message = (
+                f"{name_of(index, run)} is not compared: its status is {excerpt(run.get('status'))}"
+            )
             yield issue("non_success_skipped", "info", message, "runs", index, "status")
 
 
@@ -107,7 +121,9 @@ def _sameness(runs: int, runner: str | None, seed: int, case: str | None) -> Jso
     return issue("determinism_ok", "info", f"{runs} runs have the same output: {which}")
 
 
-def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, tolerance: float) -> Iterator[JsonObject]:
+def _mismatches(
+    group: Sequence[Numbered], fields: Sequence[str] | None, tolerance: float
+) -> Iterator[JsonObject]:
     (baseline, first), *others = group
     for index, run in others:
         for steps, here, there in _compared(first.get("output"), run.get("output"), fields):
@@ -119,10 +135,14 @@ def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, toleran
             yield issue("determinism_mismatch", "error", message, "runs", index, "output", *steps)
 
 
-def _compared(one: object, other: object, fields: Sequence[str] | None) -> list[tuple[tuple[str, ...], Found, Found]]:
+def _compared(
+    one: object, other: object, fields: Sequence[str] | None
+) -> list[tuple[tuple[str, ...], Found, Found]]:
     """Return the places where two outputs are compared, with the value of each."""
     if fields is not None:
-        return [(tuple(path.split(".")), found_at(one, path), found_at(other, path)) for path in fields]
+        return [
+            (tuple(path.split(".")), found_at(one, path), found_at(other, path)) for path in fields
+        ]
     if isinstance(one, dict) and isinstance(other, dict):
         common = [key for key in one if isinstance(key, str) and key in other]
         if common:

@@ -35,13 +35,14 @@ class Settings(BuiltInSettings):
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
     """Compare the largest and the smallest mean of a metric over groups of successful runs.
 
-    Settings: `metric_path`, a dot path into a run, required; `group`, a dot path ("runner_key") to a string, number or
-    boolean, otherwise the group is "unknown"; `threshold`, the largest fair difference, at least 0 (0.1);
-    `min_group_size`, the fewest runs with the metric for a group to count, at least 1 (1). Settings of an invalid
-    form are ignored.
+    Settings: `metric_path`, a dot path into a run, required; `group`, a dot path ("runner_key") to
+    a string, number or boolean, otherwise the group is "unknown"; `threshold`, the largest fair
+    difference, at least 0 (0.1); `min_group_size`, the fewest runs with the metric for a group to
+    count, at least 1 (1). Settings of an invalid form are ignored.
 
-    In the summary, `group_sizes` has the number of runs with the metric of all groups, and `group_means` the means of
-    groups that count; `difference` is null without such groups, or when it does not fit into a float.
+    In the summary, `group_sizes` has the number of runs with the metric of all groups, and
+    `group_means` the means of groups that count; `difference` is null without such groups, or when
+    it does not fit into a float.
     """
     settings = Settings.lenient(context)
     metric_path = settings.metric_path if "metric_path" in settings.model_fields_set else None
@@ -52,9 +53,18 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     means = {name: round(statistics.mean(metrics), PRECISION) for name, metrics in counting.items()}
     difference = round(max(means.values()) - min(means.values()), PRECISION) if means else None
     if metric_path is None:
-        issues = [issue("missing_metric_path", "error", "setting 'metric_path' is missing: nothing is compared")]
+        issues = [
+            issue(
+                "missing_metric_path",
+                "error",
+                "setting 'metric_path' is missing: nothing is compared",
+            )
+        ]
     else:
-        issues = [*_without_metric(runs, metric_path), _judged(means, difference, settings.threshold)]
+        issues = [
+            *_without_metric(runs, metric_path),
+            _judged(means, difference, settings.threshold),
+        ]
     return findings(
         issues,
         {
@@ -68,7 +78,9 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     )
 
 
-def _groups(runs: Sequence[tuple[int, Run]], group_path: str, metric_path: str) -> dict[str, list[float]]:
+def _groups(
+    runs: Sequence[tuple[int, Run]], group_path: str, metric_path: str
+) -> dict[str, list[float]]:
     groups: dict[str, list[float]] = {}
     for _, run in runs:
         metric = _metric(run, metric_path)
@@ -88,7 +100,9 @@ def _without_metric(runs: Sequence[tuple[int, Run]], metric_path: str) -> Iterat
             found = found_at(run, metric_path)
             has = f"must be a number, not {excerpt(found[0])}" if found else "is missing"
             message = f"{name_of(index, run)} is ignored: '{metric_path}' {has}"
-            yield issue("non_numeric_metric", "info", message, "runs", index, *metric_path.split("."))
+            yield issue(
+                "non_numeric_metric", "info", message, "runs", index, *metric_path.split(".")
+            )
 
 
 def _judged(means: Mapping[str, float], difference: float | None, threshold: float) -> JsonObject:
@@ -98,4 +112,6 @@ def _judged(means: Mapping[str, float], difference: float | None, threshold: flo
     figures = f"the means of {most} and {least} differ by {difference}"
     if difference > round(threshold, PRECISION):
         return issue("fairness_imbalance", "error", f"{figures}; the threshold is {threshold}")
-    return issue("fairness_within_threshold", "info", f"{figures}, within the threshold of {threshold}")
+    return issue(
+        "fairness_within_threshold", "info", f"{figures}, within the threshold of {threshold}"
+    )

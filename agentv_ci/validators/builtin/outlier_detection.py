@@ -1,7 +1,8 @@
 """Find runs whose duration is far from the others.
 
-A run is an outlier when its duration is further from the median than k times the median absolute deviation (MAD), which
-outliers hardly affect. The MAD is scaled by 1.4826: of a normal distribution it is then the standard deviation.
+A run is an outlier when its duration is further from the median than k times the median absolute
+deviation (MAD), which outliers hardly affect. The MAD is scaled by 1.4826: of a normal distribution
+it is then the standard deviation.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ class Settings(BuiltInSettings):
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return an issue per run of any status whose duration is an outlier; none when the deviation is 0.
+    """Return an issue per run of any status whose duration is an outlier.
 
-    Runs whose `duration_ms` is not a number are ignored. Settings: `k`, more than 0 (5.0); ignored if invalid.
+    None when the deviation is 0.
 
-    In the summary, `median` and the scaled `mad` are milliseconds, null without durations or when they do not fit into
-    a float, and `outliers` are the positions of the runs.
+    Runs whose `duration_ms` is not a number are ignored. Settings: `k`, more than 0 (5.0); ignored
+    if invalid.
+
+    In the summary, `median` and the scaled `mad` are milliseconds, null without durations or when
+    they do not fit into a float, and `outliers` are the positions of the runs.
     """
     k = Settings.lenient(context).k
     runs = dict(numbered_runs(report))
@@ -38,7 +42,9 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
         return findings([], {"median": None, "mad": None, "k": k, "outliers": []})
     median = _median([*durations.values()])
     mad = SCALE * _median([abs(duration - median) for duration in durations.values()])
-    outliers = [index for index, duration in durations.items() if mad and abs(duration - median) > k * mad]
+    outliers = [
+        index for index, duration in durations.items() if mad and abs(duration - median) > k * mad
+    ]
     usual = f"the median is {median:g} ms, the scaled deviation {mad:g} ms"
     issues = []
     for index in outliers:

@@ -7,7 +7,16 @@ from typing import Any
 
 from agentv_ci.contracts.base import Integer, JsonObject, Name
 from agentv_ci.validators.builtin import BuiltInSettings
-from agentv_ci.validators.runs import Run, excerpt, findings, is_seed, issue, name_of, numbered_runs, settings_in
+from agentv_ci.validators.runs import (
+    Run,
+    excerpt,
+    findings,
+    is_seed,
+    issue,
+    name_of,
+    numbered_runs,
+    settings_in,
+)
 
 
 class Settings(BuiltInSettings):
@@ -20,9 +29,10 @@ class Settings(BuiltInSettings):
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return an issue per run whose seed or digest is missing or not the expected one.
 
-    Settings: `expected_seeds`, a list of integers: other seeds must not occur, and each of these should; an empty list
-    expects none. `config_digest`, the digest of every run; runs without one are reported together as one info.
-    Entries of the list that are not seeds, and settings of an invalid form, are ignored.
+    Settings: `expected_seeds`, a list of integers: other seeds must not occur, and each of these
+    should; an empty list expects none. `config_digest`, the digest of every run; runs without one
+    are reported together as one info. Entries of the list that are not seeds, and settings of an
+    invalid form, are ignored.
     """
     expected = _expected(settings_in(context).get("expected_seeds"))
     digest = Settings.lenient(context).config_digest
@@ -47,24 +57,44 @@ def _expected(setting: object) -> list[int] | None:
     return [int(seed) for seed in setting if is_seed(seed)] if isinstance(setting, list) else None
 
 
-def _check(index: int, run: Run, allowed: Collection[int] | None, digest: str | None) -> Iterator[JsonObject]:
+def _check(
+    index: int, run: Run, allowed: Collection[int] | None, digest: str | None
+) -> Iterator[JsonObject]:
     seed, own_digest = run.get("seed"), run.get("config_digest")
     place, name = ("runs", index, "seed"), name_of(index, run)
     if seed is None:
         yield issue("missing_seed", "warning", f"the seed of {name} is missing", *place)
     elif not is_seed(seed):
-        yield issue("invalid_seed_type", "error", f"the seed of {name} must be an integer, not {excerpt(seed)}", *place)
+        yield issue(
+            "invalid_seed_type",
+            "error",
+            f"the seed of {name} must be an integer, not {excerpt(seed)}",
+            *place,
+        )
     elif allowed is not None and seed not in allowed:
-        yield issue("unexpected_seed", "error", f"the seed of {name} is not expected: {excerpt(seed)}", *place)
-    if digest is not None and own_digest is not None and not (isinstance(own_digest, str) and own_digest == digest):
-        message = f"the config_digest of {name} differs: {excerpt(own_digest)}, not {excerpt(digest)}"
+        yield issue(
+            "unexpected_seed",
+            "error",
+            f"the seed of {name} is not expected: {excerpt(seed)}",
+            *place,
+        )
+    if (
+        digest is not None
+        and own_digest is not None
+        and not (isinstance(own_digest, str) and own_digest == digest)
+    ):
+        message = (
+            f"the config_digest of {name} differs: {excerpt(own_digest)}, not {excerpt(digest)}"
+        )
         yield issue("config_digest_mismatch", "error", message, "runs", index, "config_digest")
 
 
 def _never_seen(expected: Sequence[int], observed: Collection[int]) -> Iterator[JsonObject]:
     for seed in dict.fromkeys(expected):
         if seed not in observed:
-            yield issue("missing_expected_seed", "warning", f"no run has the expected seed {seed}", "runs")
+            yield issue(
+                "missing_expected_seed", "warning", f"no run has the expected seed {seed}", "runs"
+            )
 
 
 def _without_digest(runs: Sequence[tuple[int, Run]], digest: str | None) -> Iterator[JsonObject]:

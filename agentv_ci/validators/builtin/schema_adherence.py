@@ -111,7 +111,9 @@ def _requirement(field: str, demand: object) -> Requirement:
     if not isinstance(demand, dict):
         return Requirement(field, _types(demand))
     path = demand.get("path")
-    return Requirement(path if isinstance(path, str) and path else field, _types(demand.get("type")))
+    return Requirement(
+        path if isinstance(path, str) and path else field, _types(demand.get("type"))
+    )
 
 
 def _types(demand: object) -> tuple[str, ...]:
@@ -132,7 +134,5 @@ def _check(index: int, run: Run, requirements: Sequence[Requirement]) -> Iterato
             message = f"'{each.path}' is missing from the output of {name_of(index, run)}"
             yield issue("schema_missing_field", "error", message, *place, *steps)
         elif not each.accepts(found[0]):
-            message = (
-                f"'{each.path}' of {name_of(index, run)} must be {' or '.join(each.types)}, not {excerpt(found[0])}"
-            )
+            message = f"'{each.path}' of {name_of(index, run)} must be {' or '.join(each.types)}, not {excerpt(found[0])}"
             yield issue("schema_type_mismatch", "error", message, *place, *steps)

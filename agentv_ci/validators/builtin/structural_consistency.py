@@ -12,7 +12,13 @@ from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.runs import Run, excerpt, findings, is_success, issue, name_of
 
 FIELDS = {"scenario_key": str, "runs": list, "aggregates": dict}
-FIELDS_OF_RUNS = {"scenario_key": str, "runner_key": str, "status": str, "duration_ms": int, "metrics": dict}
+FIELDS_OF_RUNS = {
+    "scenario_key": str,
+    "runner_key": str,
+    "status": str,
+    "duration_ms": int,
+    "metrics": dict,
+}
 NAMES: dict[type, str] = {str: "a string", list: "a list", dict: "an object", int: "an integer"}
 STATUSES = {"success": "success", "failed": "failed", "error": "errors", "timeout": "timeouts"}
 """Statuses of runs, and the names of their counts."""
@@ -29,7 +35,9 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     is an invalid type. There are no settings.
     """
     if not isinstance(report, dict):
-        wrong = issue("invalid_report_type", "error", f"the report must be an object, not {excerpt(report)}")
+        wrong = issue(
+            "invalid_report_type", "error", f"the report must be an object, not {excerpt(report)}"
+        )
         return findings([wrong], _counts([]))
     runs = report.get("runs")
     runs = runs if isinstance(runs, list) else []
@@ -47,7 +55,12 @@ def _counts(runs: list[Any]) -> JsonObject:
 def _check(index: int, run: object) -> Iterator[JsonObject]:
     place = ("runs", index)
     if not isinstance(run, dict):
-        yield issue("invalid_run_type", "error", f"{name_of(index, run)} must be an object, not {excerpt(run)}", *place)
+        yield issue(
+            "invalid_run_type",
+            "error",
+            f"{name_of(index, run)} must be an object, not {excerpt(run)}",
+            *place,
+        )
         return
     yield from _wrong_fields(run, FIELDS_OF_RUNS, name_of(index, run), *place)
     status, seed, duration_ms = run.get("status"), run.get("seed"), run.get("duration_ms")
@@ -65,11 +78,21 @@ def _check(index: int, run: object) -> Iterator[JsonObject]:
 def _wrong_output(index: int, run: Run) -> Iterator[JsonObject]:
     output, status, place = run.get("output"), run.get("status"), ("runs", index, "output")
     if is_success(run) and output is None:
-        yield issue("missing_output_on_success", "error", f"the output of {name_of(index, run)} is missing", *place)
+        yield issue(
+            "missing_output_on_success",
+            "error",
+            f"the output of {name_of(index, run)} is missing",
+            *place,
+        )
     elif is_success(run) and not isinstance(output, dict):
         message = f"the output of {name_of(index, run)} must be an object, not {excerpt(output)}"
         yield issue("invalid_output_type", "error", message, *place)
-    elif isinstance(status, str) and status in STATUSES and not is_success(run) and output is not None:
+    elif (
+        isinstance(status, str)
+        and status in STATUSES
+        and not is_success(run)
+        and output is not None
+    ):
         message = f"{name_of(index, run)} has an output, but its status is {excerpt(status)}"
         yield issue("unexpected_output_on_failure", "warning", message, *place)
 
@@ -85,7 +108,12 @@ def _wrong_fields(
 
 
 def _wrong_type(
-    owner: str, field: str, kind: type, value: object, *place: str | int, severity: Severity = "error"
+    owner: str,
+    field: str,
+    kind: type,
+    value: object,
+    *place: str | int,
+    severity: Severity = "error",
 ) -> JsonObject:
     message = f"'{field}' of {owner} must be {NAMES[kind]}, not {excerpt(value)}"
     return issue("invalid_type", severity, message, *place, field)

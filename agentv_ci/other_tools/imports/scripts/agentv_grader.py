@@ -11,7 +11,11 @@ import sys
 def text_of(content):
     """Return the text of a message's content."""
     if isinstance(content, list):
-        return "\n".join(part.get("text") or part.get("value") or "" for part in content if isinstance(part, dict))
+        return "\n".join(
+            part.get("text") or part.get("value") or ""
+            for part in content
+            if isinstance(part, dict)
+        )
     return content
 
 
@@ -56,7 +60,8 @@ print(
         {
             "score": float(score),
             "hits": reply.get("hits") or [each["text"] for each in checks if each.get("passed")],
-            "misses": reply.get("misses") or [each["text"] for each in checks if not each.get("passed")],
+            "misses": reply.get("misses")
+            or [each["text"] for each in checks if not each.get("passed")],
             "reasoning": reply.get("reasoning") or "",
         }
     )

@@ -11,7 +11,11 @@ folder = f"skills/{skill}/"
 found = ""
 for message in given["output_messages"]:
     for call in message.get("tool_calls") or []:
-        name, arguments, output = str(call["tool"]).lower(), call.get("input") or {}, call.get("output")
+        name, arguments, output = (
+            str(call["tool"]).lower(),
+            call.get("input") or {},
+            call.get("output"),
+        )
         if not isinstance(arguments, dict):
             arguments = {}
         path = str(arguments.get("file_path") or arguments.get("path") or "")
@@ -19,4 +23,11 @@ for message in given["output_messages"]:
         is_used = name == "skill" and skill in str(arguments.get("skill", ""))
         if is_used or (name == "read" and folder in path) or folder in output:
             found = found or call["tool"]
-print(json.dumps({"score": int(bool(found)), "reasoning": f"by {found}" if found else f"'{skill}' was not used"}))
+print(
+    json.dumps(
+        {
+            "score": int(bool(found)),
+            "reasoning": f"by {found}" if found else f"'{skill}' was not used",
+        }
+    )
+)

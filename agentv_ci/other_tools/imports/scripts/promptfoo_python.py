@@ -1,7 +1,7 @@
 """Do a python check of promptfoo.
 
-Settings: check {code or file, function, threshold}, vars, graded, negated (the evaluator negates the score, but a
-function that raises an exception has failed).
+Settings: check {code or file, function, threshold}, vars, graded, negated (the evaluator negates
+the score, but a function that raises an exception has failed).
 """
 
 import importlib.util
@@ -26,7 +26,9 @@ def result_of_code(code):
     """Return the value of an expression, or what the body of a function returns."""
     names = {"json": json}
     if "\n" in code or code.startswith("return "):
-        exec("def judged(output, context):\n" + textwrap.indent(textwrap.dedent(code), "    "), names)
+        exec(
+            "def judged(output, context):\n" + textwrap.indent(textwrap.dedent(code), "    "), names
+        )
         return names["judged"](output, context)
     return eval(code, {**names, "output": output, "context": context})
 
@@ -42,7 +44,10 @@ def function_of_file(file, name):
 
 
 def verdict(result):
-    """Return whether it passed, its score, and why; raises ValueError and TypeError for another value."""
+    """Return whether it passed, its score, and why.
+
+    Raises ValueError and TypeError for another value.
+    """
     threshold = check.get("threshold")
     if isinstance(result, dict):
         passed = result.get("pass", result.get("pass_", result.get("score", 0)))
@@ -55,13 +60,24 @@ def verdict(result):
     return number > 0 if threshold is None else number >= threshold, number, json.dumps(result)
 
 
-judge = function_of_file(check["file"], check.get("function") or "get_assert") if "file" in check else None
+judge = (
+    function_of_file(check["file"], check.get("function") or "get_assert")
+    if "file" in check
+    else None
+)
 try:
-    passed, score, reasoning = verdict(judge(output, context) if judge else result_of_code(check["value"].strip()))
+    passed, score, reasoning = verdict(
+        judge(output, context) if judge else result_of_code(check["value"].strip())
+    )
 except Exception as error:  # noqa: BLE001  # of the author's code
     passed, score = settings.get("negated", False), None
     reasoning = f"the function raised {type(error).__name__}: {error}"
 is_number = isinstance(score, (int, float)) and not isinstance(score, bool)
 print(
-    json.dumps({"score": score if settings.get("graded") and is_number else int(bool(passed)), "reasoning": reasoning})
+    json.dumps(
+        {
+            "score": score if settings.get("graded") and is_number else int(bool(passed)),
+            "reasoning": reasoning,
+        }
+    )
 )

@@ -13,8 +13,13 @@ MAX_TEXT = 100_000
 
 
 def fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
-    """Return a block of at most about `limit` bytes; if its texts are too long, only their beginnings are kept."""
-    pieces = (block(name, _beginnings(value, longest)) for longest in (MAX_TEXT, 20_000, 4_000, 800))
+    """Return a block of at most about `limit` bytes.
+
+    If its texts are too long, only their beginnings are kept.
+    """
+    pieces = (
+        block(name, _beginnings(value, longest)) for longest in (MAX_TEXT, 20_000, 4_000, 800)
+    )
     fitting = (piece for piece in pieces if len(piece) <= limit)
     return next(fitting, None) or block(name, _beginnings(value, 100))
 
@@ -33,7 +38,10 @@ def _beginnings(value: JsonValue, longest: int) -> JsonValue:
 
 
 def block(name: str, value: JsonValue) -> bytes:
-    """Return an element that holds a value as data; scripts find it by its name, which needs no escaping."""
+    """Return an element that holds a value as data.
+
+    Scripts find it by its name, which needs no escaping.
+    """
     return f'<script type="application/json" id="{name}">{encoded(value)}</script>\n'.encode()
 
 

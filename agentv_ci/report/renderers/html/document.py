@@ -33,7 +33,9 @@ from agentv_ci.report.renderers.html.plots import BOTTOM, LEFT, RIGHT, TOP, colu
 from agentv_ci.report.view import RunView
 
 MAX_BYTES = 30_000_000
-"""Of the whole file. Texts of passed cases are left out first, then of borderline and flaky ones, then table rows."""
+"""Of the whole file. Texts of passed cases are left out first, then of borderline and flaky ones,
+then table rows.
+"""
 
 SCRIPTS = (
     "elements.js",
@@ -84,14 +86,20 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         ],
         judges_cost=view.judges_cost(report),
         proof=run.proof,
-        proof_lines=[each.text for each in (headline(run.proof), *facts(run.proof))] if run.proof is not None else [],
+        proof_lines=[each.text for each in (headline(run.proof), *facts(run.proof))]
+        if run.proof is not None
+        else [],
         proof_findings=shown_findings(run.proof) if run.proof is not None else [],
         experiment=shown_experiment(report.experiment) if report.experiment is not None else None,
         is_of_plan=run.proof is None or is_of(run.proof, report.plan_digest),
         when=when(trials.first, trials.last),
         commit=commit_of(run),
         models=sorted({model for models in trials.models.values() for model in models}),
-        validations=[(each.scenario_key, it) for each in report.scenario_reports for it in each.aggregates.validations],
+        validations=[
+            (each.scenario_key, it)
+            for each in report.scenario_reports
+            for it in each.aggregates.validations
+        ],
         style=style,
         early=early,
         script=script,
@@ -131,7 +139,9 @@ def _environment() -> Environment:
     return made
 
 
-def worst_first(figures: Iterable[CaseFigures | EvaluatorFigures]) -> list[CaseFigures | EvaluatorFigures]:
+def worst_first(
+    figures: Iterable[CaseFigures | EvaluatorFigures],
+) -> list[CaseFigures | EvaluatorFigures]:
     """Return the figures sorted by pass rate, lowest first."""
     return sorted(figures, key=view.badness)
 

@@ -39,8 +39,13 @@ class Axis(Struct, frozen=True):
     end: float
 
     def at(self, change: float | None, *, otherwise: float = 0.0) -> float:
-        """Return the position of a change; one beyond the ends, or None, is at the end (`otherwise`: its sign)."""
-        value = self.reach * otherwise if change is None else max(-self.reach, min(self.reach, change))
+        """Return the position of a change.
+
+        One beyond the ends, or None, is at the end (`otherwise`: its sign).
+        """
+        value = (
+            self.reach * otherwise if change is None else max(-self.reach, min(self.reach, change))
+        )
         return round(self.start + (value / self.reach + 1) / 2 * (self.end - self.start), 1)
 
     def ticks(self) -> Sequence[float]:
@@ -79,14 +84,21 @@ class Forest(Struct, frozen=True):
 def forest(found: ExperimentReport) -> Forest:
     """Return the forest plot of an experiment."""
     shown = [each for each in found.effects if each.estimate is not None]
-    axis = axis_of([value for each in shown for value in (each.estimate, each.low, each.high)], LEFT, RIGHT)
-    bars = [Bar(each, TOP + ROW * (row + 0.5), tone_of(each.verdict), _text(each)) for row, each in enumerate(shown)]
+    axis = axis_of(
+        [value for each in shown for value in (each.estimate, each.low, each.high)], LEFT, RIGHT
+    )
+    bars = [
+        Bar(each, TOP + ROW * (row + 0.5), tone_of(each.verdict), _text(each))
+        for row, each in enumerate(shown)
+    ]
     return Forest(bars, axis, TOP + ROW * len(bars))
 
 
 def _text(effect: MetricEffect) -> str:
     metric = effect.metric
-    return f"{change_text(metric, effect.estimate)} ({interval_text(metric, effect.low, effect.high)})"
+    return (
+        f"{change_text(metric, effect.estimate)} ({interval_text(metric, effect.low, effect.high)})"
+    )
 
 
 class LookPlot(Struct, frozen=True):
@@ -138,7 +150,9 @@ def _look_plot(arm: str, looks: Sequence[Look]) -> LookPlot:
     ends = [value for each in looks for value in (each.low, each.high)]
     axis = axis_of(ends, LOOKS_BOTTOM, LOOKS_TOP)
     last = max(*(each.trials for each in looks), 1)
-    places = [round(LOOKS_LEFT + each.trials / last * (LOOKS_RIGHT - LOOKS_LEFT), 1) for each in looks]
+    places = [
+        round(LOOKS_LEFT + each.trials / last * (LOOKS_RIGHT - LOOKS_LEFT), 1) for each in looks
+    ]
     highs = [axis.at(each.high, otherwise=1) for each in looks]
     lows = [axis.at(each.low, otherwise=-1) for each in looks]
     around = [*zip(places, highs, strict=True), *reversed([*zip(places, lows, strict=True)])]

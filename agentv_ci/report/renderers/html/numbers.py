@@ -32,7 +32,9 @@ def money(dollars: float) -> str:
     """Return an amount in dollars with as many digits as it needs."""
     if 0 < dollars < 0.0001:
         return "<$0.0001"
-    return f"${fixed(dollars, 2)}" if dollars == 0 or dollars >= 0.0995 else f"${digits(dollars, 2)}"
+    return (
+        f"${fixed(dollars, 2)}" if dollars == 0 or dollars >= 0.0995 else f"${digits(dollars, 2)}"
+    )
 
 
 def duration(milliseconds: float) -> str:

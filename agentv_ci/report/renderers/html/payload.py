@@ -117,10 +117,14 @@ class Trials(Struct):
             elif (number, row.trial) not in seen:
                 seen.add((number, row.trial))
                 trials._note(number, row)
-                piece = fitting_block(f"trial-{number}-{row.trial}", details(row), min(limit // 3, MAX_TRIAL))
+                piece = fitting_block(
+                    f"trial-{number}-{row.trial}", details(row), min(limit // 3, MAX_TRIAL)
+                )
                 trials.texts.add(kind_of(run.outcomes[number]), number, row.trial, piece)
         trials.number = len(seen)
-        trials.points.sort(key=lambda point: (point.case, point.trial, point.duration_ms, point.score))
+        trials.points.sort(
+            key=lambda point: (point.case, point.trial, point.duration_ms, point.score)
+        )
         return trials
 
     def _add(self, number: int, row: ResultRow) -> None:
@@ -128,7 +132,9 @@ class Trials(Struct):
             return
         duration_ms = min(row.duration_ms, MOST_MS)
         cost = sum_of_known(parts(row.cost_usd), parts(row.judge_cost_usd))
-        self.points.append(Point(number, row.trial, row.verdict, duration_ms, cost, row.score or 0.0))
+        self.points.append(
+            Point(number, row.trial, row.verdict, duration_ms, cost, row.score or 0.0)
+        )
         if (start := started(row)) is not None:
             end = start + timedelta(milliseconds=row.duration_ms)
             self.first = min(self.first or start, start)
@@ -136,7 +142,9 @@ class Trials(Struct):
 
     def _note(self, number: int, row: ResultRow) -> None:
         brief = self.briefs.setdefault(number, Brief())
-        brief.misses |= {each.name for each in row.evaluator_results if each.verdict not in ("pass", "skipped")}
+        brief.misses |= {
+            each.name for each in row.evaluator_results if each.verdict not in ("pass", "skipped")
+        }
         if row.model:
             self.models.setdefault(row.arm or row.target, set()).add(row.model)
         if row.trial == self.shown[number]:
@@ -147,19 +155,27 @@ class Trials(Struct):
 
     def totals(self) -> dict[int, JsonObject]:
         """Return the mean time and the sum of costs of each case that has trials."""
-        by_case = {case: list(points) for case, points in groupby(self.points, key=attrgetter("case"))}
+        by_case = {
+            case: list(points) for case, points in groupby(self.points, key=attrgetter("case"))
+        }
         return {case: _totals(points) for case, points in by_case.items()}
 
 
 def _totals(points: Sequence[Point]) -> JsonObject:
     milliseconds, trials = sum(each.duration_ms for each in points), len(points)
     costs = [each.cost for each in points if each.cost is not None]
-    return {"ms": (2 * milliseconds + trials) // (2 * trials), "cost": dollars(sum(costs)) if costs else None}
+    return {
+        "ms": (2 * milliseconds + trials) // (2 * trials),
+        "cost": dollars(sum(costs)) if costs else None,
+    }
 
 
 def shown_trial(outcome: CaseOutcome) -> int | None:
     """Return the number of the trial that explains a verdict: one that did not pass, else the first."""
-    trials = [*filter(None, [outcome.worst if outcome.verdict != "pass" else None]), *outcome.trials]
+    trials = [
+        *filter(None, [outcome.worst if outcome.verdict != "pass" else None]),
+        *outcome.trials,
+    ]
     return trials[0].number if trials else None
 
 
@@ -177,13 +193,23 @@ def kind_of(outcome: CaseOutcome) -> int:
 
 
 def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
-    """Return a line of JSON for every case, by its number; beyond `limit` bytes, passed cases are left out first."""
+    """Return a line of JSON for every case, by its number.
+
+    Beyond `limit` bytes, passed cases are left out first.
+    """
     suites, targets = numbered_names(run.outcomes)
     tags, evaluators = filter_names(trials)
     comparison = run.report.comparison
-    compared = {each.key: each.model_dump(include=_OF_CHANGE) for each in (comparison.cases if comparison else ())}
+    compared = {
+        each.key: each.model_dump(include=_OF_CHANGE)
+        for each in (comparison.cases if comparison else ())
+    }
     unchanged: JsonObject = {"change": "unchanged"} if comparison else {}
-    intervals = {each.key: [each.pass_rate_low, each.pass_rate_high] for each in run.report.repeated if each.graded}
+    intervals = {
+        each.key: [each.pass_rate_low, each.pass_rate_high]
+        for each in run.report.repeated
+        if each.graded
+    }
     totals = trials.totals()
     lines = BoundedPieces(limit)
     for number, outcome in enumerate(run.outcomes):
@@ -203,12 +229,19 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
             "answer": brief.answer or None,
             "shown": trials.shown[number],
             "tags": [tags[each] for each in brief.tags if each in tags] or None,
-            "misses": [evaluators[each] for each in sorted(brief.misses) if each in evaluators] or None,
+            "misses": [evaluators[each] for each in sorted(brief.misses) if each in evaluators]
+            or None,
             **totals.get(number, {}),
             "interval": [*intervals.get(outcome.key, ())] or None,
             **compared.get(outcome.key, unchanged if outcome.quarantine is None else {}),
         }
-        line = encoded({name: value for name, value in entry.items() if value is not None and value is not False})
+        line = encoded(
+            {
+                name: value
+                for name, value in entry.items()
+                if value is not None and value is not False
+            }
+        )
         lines.add(kind_of(outcome), number, 0, f"{line},\n".encode())
     return {number: piece.removesuffix(b",\n") for number, _, piece in lines.in_order()}
 
@@ -231,13 +264,20 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
         "texts": len(trials.texts.in_order()),
     }
     table = b",\n".join(lines.values())
-    return block("run", facts) + b'<script type="application/json" id="cases">[' + table + b"]</script>\n"
+    return (
+        block("run", facts)
+        + b'<script type="application/json" id="cases">['
+        + table
+        + b"]</script>\n"
+    )
 
 
 def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the suites, sorted, and the targets, in the order of the author, each with its number."""
     targets = dict.fromkeys(each.target for each in outcomes)
-    return numbered({each.case.suite for each in outcomes}), {name: number for number, name in enumerate(targets)}
+    return numbered({each.case.suite for each in outcomes}), {
+        name: number for number, name in enumerate(targets)
+    }
 
 
 def filter_names(trials: Trials) -> tuple[dict[str, int], dict[str, int]]:
@@ -255,7 +295,9 @@ def numbered(names: Iterable[str], most: int | None = None) -> dict[str, int]:
 def _verdict(outcome: CaseOutcome) -> JsonObject:
     several = outcome.case.trials > 1 or len(outcome.trials) > 1
     is_first = [each.number for each in outcome.trials] in ([], [1])
-    trials: list[JsonValue] = [[each.number, each.verdict, each.score, each.summary] for each in outcome.trials]
+    trials: list[JsonValue] = [
+        [each.number, each.verdict, each.score, each.summary] for each in outcome.trials
+    ]
     return {
         "verdict": "not run" if outcome.not_run else outcome.verdict,
         "score": outcome.score if outcome.graded else None,
@@ -286,7 +328,8 @@ def details(row: ResultRow) -> JsonObject:
 
 def _turn(turn: OutputMessage) -> JsonObject:
     calls: list[JsonValue] = [
-        {"tool": each.tool, "input": _pretty(each.input), "output": _pretty(each.output)} for each in turn.tool_calls
+        {"tool": each.tool, "input": _pretty(each.input), "output": _pretty(each.output)}
+        for each in turn.tool_calls
     ]
     return {"role": turn.role, "content": _pretty(turn.content), "tool_calls": calls}
 
@@ -294,7 +337,9 @@ def _turn(turn: OutputMessage) -> JsonObject:
 def _known(value: JsonObject) -> JsonObject:
     """Return an object without empty values, at any depth."""
     known = ((key, _known_parts(each)) for key, each in value.items())
-    return {key: each for key, each in known if each not in (None, "", [], {}) and each is not False}
+    return {
+        key: each for key, each in known if each not in (None, "", [], {}) and each is not False
+    }
 
 
 def _known_parts(value: JsonValue) -> JsonValue:

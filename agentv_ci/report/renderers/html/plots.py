@@ -45,8 +45,16 @@ class Scale(Struct, frozen=True):
         """Return a scale that shows all values; a linear one begins at zero."""
         positive = [value for value in values if value > 0]
         high = max(values, default=0) or 1.0
-        is_log = bool(positive) and len(positive) == len(values) and high / min(positive) >= LOG_FROM
-        return cls(min(positive) / 1.2 if is_log else 0.0, high * (1.2 if is_log else 1.05), start, end, is_log)
+        is_log = (
+            bool(positive) and len(positive) == len(values) and high / min(positive) >= LOG_FROM
+        )
+        return cls(
+            min(positive) / 1.2 if is_log else 0.0,
+            high * (1.2 if is_log else 1.05),
+            start,
+            end,
+            is_log,
+        )
 
     def at(self, value: float) -> float:
         """Return the position of a value."""
@@ -115,5 +123,7 @@ def thinned(points: Sequence[Point]) -> list[Point]:
 
 
 def _every(points: Sequence[Point], number: int) -> list[Point]:
-    ordered = sorted(points, key=lambda point: (point.duration_ms, point.cost or 0, point.case, point.trial))
+    ordered = sorted(
+        points, key=lambda point: (point.duration_ms, point.cost or 0, point.case, point.trial)
+    )
     return [ordered[index * len(ordered) // number] for index in range(min(number, len(ordered)))]

@@ -33,13 +33,20 @@ def main() -> None:
     prompt = Path(sys.argv[1]).read_text(encoding="utf-8")
     calls, files = read_files(prompt)
     answer = answer_to(prompt, files)
-    print(json.dumps({"output_messages": [{"role": "assistant", "content": answer, "tool_calls": calls}]}))
+    print(
+        json.dumps(
+            {"output_messages": [{"role": "assistant", "content": answer, "tool_calls": calls}]}
+        )
+    )
 
 
 def read_files(prompt: str) -> tuple[list[dict], dict[str, str]]:
     """Return the files in the prompt, and one tool call for each that was read."""
     files = {match["path"]: match["text"] for match in FILE.finditer(prompt)}
-    calls = [{"tool": "read_file", "input": {"path": path}, "output": text} for path, text in files.items()]
+    calls = [
+        {"tool": "read_file", "input": {"path": path}, "output": text}
+        for path, text in files.items()
+    ]
     return calls, files
 
 
@@ -61,7 +68,9 @@ def guidelines_of(files: dict[str, str]) -> str:
 
 def review(path: str, code: str, guidelines: str) -> str:
     found = [issue for rule, issue, breaks in CHECKS if rule in guidelines and breaks(code)]
-    return f"{Path(path).name} breaks {len(found)} guidelines:\n" + "\n".join(f"- {issue}" for issue in found)
+    return f"{Path(path).name} breaks {len(found)} guidelines:\n" + "\n".join(
+        f"- {issue}" for issue in found
+    )
 
 
 def write_function(question: str, guidelines: str) -> str:
