@@ -2,7 +2,7 @@
 # It is looked up for every recipe, because `tools` may make .venv.
 PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || echo python3)
 
-.PHONY: help tools dev check format test-fast test mutants test-peers schemas docs golden screenshot prices github-api lock
+.PHONY: help tools dev check format test-fast test test-real mutants test-peers schemas docs golden screenshot prices github-api lock
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -18,7 +18,7 @@ tools:
 	  test -x .venv/bin/python || python3 -m venv .venv; \
 	  .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; }
 
-check format test-fast test mutants schemas docs golden: tools
+check format test-fast test test-real mutants schemas docs golden: tools
 
 check:      ## lint, types, import rules, schemas fresh: everything but the tests
 	$(PYTHON) -m ruff check .
@@ -37,6 +37,9 @@ test-fast:  ## run the tests but for the slow ones, in about a minute
 
 test:       ## run the tests with coverage
 	$(PYTHON) -m pytest -n auto --cov
+
+test-real:  ## run the tests of act, the browser and clusters, and record what they have passed with
+	$(PYTHON) -m pytest -n auto --real
 
 mutants:    ## change random lines and print the changes that no test notices; ARGS=--help
 	$(PYTHON) -m tests.mutants $(ARGS)

@@ -7,12 +7,14 @@ import inspect
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from tests.real_programs import COMMAND, group_of, record_as_passed, unchanged
 from tests.support import FakeClock
 
 # Tests interrupt processes; a background job of a shell starts deaf to that, and so do its children.
@@ -28,9 +30,59 @@ settings.load_profile(os.environ.get("HYPOTHESIS", "shared"))
 SWEEPS = {"action", "browser", "external", "faults", "guards"}
 """Folders of tests that are not about one part. What runs only there, or in a process of its own, is not covered."""
 
+LEFT_OUT = pytest.StashKey[Collection[str]]()
+"""The groups of tests of real programs that do not run."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the corpus's expected files")
+    parser.addoption(
+        "--real", action="store_true", help="run the tests of real programs alone, and record that they pass"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Decide which tests of real programs are left out: none of those that are named."""
+    if hasattr(config, "workerinput"):
+        config.stash[LEFT_OUT] = config.workerinput["left_out"]
+        return
+    names_no_tests = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    left_out: Collection[str] = unchanged() if names_no_tests and not config.option.real else ()
+    config.stash[LEFT_OUT] = left_out
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist what is left out."""
+    node.workerinput["left_out"] = sorted(node.config.stash[LEFT_OUT])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of real programs, and deselect those that are left out."""
+    kept: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        group = group_of(item.path)
+        if group is not None:
+            item.add_marker(group)
+        is_left_out = group is None if config.option.real else group in config.stash[LEFT_OUT]
+        (others if is_left_out else kept).append(item)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = kept
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which tests of real programs are left out."""
+    if names := ", ".join(sorted(config.stash[LEFT_OUT])):
+        why = "what they read has not changed since they passed"
+        terminalreporter.write_line(f"left out: tests of {names}, since {why}; to run them: {COMMAND}")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Record that the tests of real programs pass."""
+    if session.config.option.real and exitstatus == 0 and not hasattr(session.config, "workerinput"):
+        record_as_passed()
 
 
 @pytest.hookimpl(tryfirst=True)
