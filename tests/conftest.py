@@ -7,7 +7,7 @@ import inspect
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS", "shared"))
 SWEEPS = {"action", "browser", "external", "faults", "guards"}
 """Folders of tests that are not about one part. What runs only there, or in a process of its own, is not covered."""
 
-LEFT_OUT = pytest.StashKey[Collection[str]]()
+LEFT_OUT = pytest.StashKey[frozenset[str]]()
 """The groups of tests of real programs that do not run."""
+NONE: frozenset[str] = frozenset()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,11 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Decide which tests of real programs are left out: none of those that are named."""
     if hasattr(config, "workerinput"):
-        config.stash[LEFT_OUT] = config.workerinput["left_out"]
+        config.stash[LEFT_OUT] = frozenset(config.workerinput["left_out"])
         return
     names_no_tests = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    left_out: Collection[str] = unchanged() if names_no_tests and not config.option.real else ()
-    config.stash[LEFT_OUT] = left_out
+    runs_all = config.option.real or not names_no_tests
+    config.stash[LEFT_OUT] = NONE if runs_all else unchanged()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -74,7 +75,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say which tests of real programs are left out."""
-    if names := ", ".join(sorted(config.stash[LEFT_OUT])):
+    left_out = config.stash[LEFT_OUT]
+    if names := ", ".join(sorted(left_out)):
         why = "what they read has not changed since they passed"
         terminalreporter.write_line(f"left out: tests of {names}, since {why}; to run them: {COMMAND}")
 
