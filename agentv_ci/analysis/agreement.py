@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 
 from msgspec import Struct
@@ -53,12 +54,12 @@ class JudgedItem(Struct, frozen=True):
     @property
     def wrong(self) -> int:
         """Judgements that differ from the label."""
-        return sum(each.passes != self.passes for each in self.judgements)
+        return sum(judgement.passes != self.passes for judgement in self.judgements)
 
     @property
     def flips(self) -> bool:
         """Whether the judge contradicts itself."""
-        return 0 < sum(each.passes for each in self.judgements) < len(self.judgements)
+        return 0 < sum(judgement.passes for judgement in self.judgements) < len(self.judgements)
 
 
 class Agreement(Struct, frozen=True):
@@ -107,44 +108,48 @@ def measure(
 ) -> Agreement:
     """Compare the rows of a judge with the labels of their cases, by id."""
     by_case: dict[str, list[ResultRow]] = {case.id: [] for case in cases}
-    all_rows = sorted(rows, key=attrgetter("trial"))
-    for row in all_rows:
+    broken_contracts = 0
+    for row in sorted(rows, key=attrgetter("trial")):
         by_case[row.eval_id].append(row)
+        broken_contracts += bool(row.evaluator_results) and row.evaluator_results[0].breaks_contract
+
+    pairs: list[tuple[bool, bool]] = []
+    distances: list[float] = []
     items = tuple(_item(case, labels[case.id], by_case[case.id]) for case in cases)
-    pairs = [(item.passes, each.passes) for item in items for each in item.judgements]
-    distances = [
-        abs(each.score - item.expected_score)
-        for item in items
-        if item.expected_score is not None
-        for each in item.judgements
-    ]
+    for item in items:
+        pairs += ((item.passes, judgement.passes) for judgement in item.judgements)
+        if item.expected_score is not None:
+            distances += map(partial(_distance, item.expected_score), item.judgements)
     repeated = [item for item in items if len(item.judgements) > 1]
     return Agreement(
         items=items,
         judgements=len(pairs),
         errors=sum(len(item.errors) for item in items),
-        agreement=_mean([float(one == other) for one, other in pairs]),
+        agreement=_mean([float(label == judgement) for label, judgement in pairs]),
         kappa=kappa(pairs),
         false_passes=pairs.count((False, True)),
         false_fails=pairs.count((True, False)),
         mean_absolute_error=_mean(distances),
         flip_rate=_mean([float(item.flips) for item in repeated]),
-        broken_contracts=sum(
-            row.evaluator_results[0].breaks_contract for row in all_rows if row.evaluator_results
-        ),
+        broken_contracts=broken_contracts,
         write_error=write_error,
     )
+
+
+def _distance(expected: float, judgement: Judgement) -> float:
+    return abs(judgement.score - expected)
 
 
 def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
     """Return Cohen's kappa of two raters; None when chance alone would always agree."""
     if not pairs:
         return None
-    first, second = (sum(pair[rater] for pair in pairs) / len(pairs) for rater in (0, 1))
-    by_chance = first * second + (1 - first) * (1 - second)
+    passed_first = sum(first for first, _ in pairs) / len(pairs)
+    passed_second = sum(second for _, second in pairs) / len(pairs)
+    by_chance = passed_first * passed_second + (1 - passed_first) * (1 - passed_second)
     if by_chance == 1:
         return None
-    observed = sum(one == other for one, other in pairs) / len(pairs)
+    observed = sum(first == second for first, second in pairs) / len(pairs)
     return round((observed - by_chance) / (1 - by_chance), PRECISION)
 
 
@@ -187,7 +192,9 @@ def _item(case: PlanCase, label: LabelledAnswer, rows: Sequence[ResultRow]) -> J
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return round(math.fsum(values) / len(values), PRECISION) if values else None
+    if not values:
+        return None
+    return round(math.fsum(values) / len(values), PRECISION)
 
 
 def _missed(name: str, reached: float | None, limit: float | None, *, is_least: bool) -> list[str]:

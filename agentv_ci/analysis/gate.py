@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from agentv_ci.analysis.cases.counts import apart, mean_score
@@ -15,7 +16,7 @@ from agentv_ci.base.text import counted, dollars, first_few, shortened
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan import Plan, PlanSuite
 from agentv_ci.contracts.report import (
     Ending,
     GateReason,
@@ -56,23 +57,29 @@ OF_PROOFS = {"min_kill_rate", "null_agents", "accept"}
 
 def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
     """Return the thresholds of a plan's suites."""
-    cases = Counter(case.suite for case in heads_of(plan))
+    cases: Counter[str] = Counter()
     seeds: dict[str, set[int]] = {}
     for case in heads_of(plan):
+        cases[case.suite] += 1
         seeds.setdefault(case.suite, set()).update(case.seeds[: case.trials])
     return tuple(
-        GateSettings(
-            suite=suite.path,
-            cases=cases[suite.path],
-            **suite.gate.model_dump(exclude=OF_PROOFS | {"validators"}),
-            validators=tuple(
-                ValidatorSettings(key=each.key, context=each.context) for each in suite.validators
-            ),
-            validator_errors=suite.gate.validators,
-            seeds=tuple(sorted(seeds[suite.path])),
-        )
+        _settings(suite, cases[suite.path], seeds[suite.path])
         for suite in plan.suites
         if suite.path in cases
+    )
+
+
+def _settings(suite: PlanSuite, cases: int, seeds: Iterable[int]) -> GateSettings:
+    return GateSettings(
+        suite=suite.path,
+        cases=cases,
+        **suite.gate.model_dump(exclude=OF_PROOFS | {"validators"}),
+        validators=tuple(
+            ValidatorSettings(key=validator.key, context=validator.context)
+            for validator in suite.validators
+        ),
+        validator_errors=suite.gate.validators,
+        seeds=tuple(sorted(seeds)),
     )
 
 
@@ -96,11 +103,8 @@ def decide_gate(
     causes += _missing_cases(ending)
     idle = _all_idle(outcomes)
     if not causes and (not settings or (idle is not None and ending.shard is not None)):
-        nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
-        nothing = f"all cases of the shard are {idle}" if idle is not None else nothing
-        return _result(
-            "nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], settings, ending
-        )
+        cause = _cause(PASSED, "nothing-ran", f"nothing ran: {_why_nothing_ran(idle, ending)}")
+        return _result("nothing", [cause], settings, ending)
     if idle is not None:
         causes.append(_cause(FAILED, "nothing-graded", f"no case was graded: all are {idle}"))
     ended = {code for code, _ in causes}
@@ -111,10 +115,10 @@ def decide_gate(
     if ending.experiment is not None:
         causes += _judge_experiment(ending.experiment, settings)
     result = _result(None, causes, settings, ending)
-    verdicts = {
-        target: _verdict(ended | {code for code, reason in causes if reason.target == target})
-        for target in _in_matrix(outcomes)
-    }
+    verdicts: dict[str, GateVerdict] = {}
+    for target in _in_matrix(outcomes):
+        of_target = {code for code, reason in causes if reason.target == target}
+        verdicts[target] = _verdict(ended | of_target)
     result = result.model_copy(update={"targets": verdicts})
     if ending.shard is None:
         return result
@@ -123,34 +127,47 @@ def decide_gate(
     return result.model_copy(update={"exit_code": code, "verdict": verdict})
 
 
+def _why_nothing_ran(idle: str | None, ending: Ending) -> str:
+    if idle is not None:
+        return f"all cases of the shard are {idle}"
+    if ending.shard is None:
+        return "no case was left to run"
+    return "the shard is empty"
+
+
 def _missing_cases(ending: Ending) -> Iterator[_Cause]:
     base = ending.against_base
-    if base is not None and base.missing and base.missing_cases == "fail":
-        named = first_few(
-            [case for each in base.lowered if each.kind == "case" for case in each.cases]
-        )
-        message = f"{counted(base.missing, 'case')} of {base.base} missing: {named}"
-        yield _cause(FAILED, "missing-cases", message)
+    if base is None or not base.missing or base.missing_cases != "fail":
+        return
+    missing = (change.cases for change in base.lowered if change.kind == "case")
+    named = first_few(list(chain.from_iterable(missing)))
+    message = f"{counted(base.missing, 'case')} of {base.base} missing: {named}"
+    yield _cause(FAILED, "missing-cases", message)
 
 
 def _judge_experiment(
-    found: ExperimentReport, settings: Sequence[GateSettings]
+    experiment: ExperimentReport, settings: Sequence[GateSettings]
 ) -> Iterator[_Cause]:
-    if found.exit_code != PASSED:
-        yield from (_cause(found.exit_code, "experiment", each) for each in found.reasons)
-    most = min((each.max_errors for each in settings), default=0)
-    if found.unjudged > most:
-        message = f"{counted(found.unjudged, 'pair')} of answers not judged, at most {most} allowed"
+    if experiment.exit_code != PASSED:
+        for reason in experiment.reasons:
+            yield _cause(experiment.exit_code, "experiment", reason)
+    most = min((suite.max_errors for suite in settings), default=0)
+    if experiment.unjudged > most:
+        pairs = counted(experiment.unjudged, "pair")
+        message = f"{pairs} of answers not judged, at most {most} allowed"
         yield _cause(INFRASTRUCTURE, "errors", message)
 
 
 def _all_idle(outcomes: Sequence[CaseOutcome]) -> str | None:
     """Return what all cases are, if none of them can decide anything."""
     counting = gating(outcomes)
-    if not outcomes or any(each.verdict != "skipped" for each in counting):
+    if not outcomes or any(outcome.verdict != "skipped" for outcome in counting):
         return None
-    what = ["skipped"] if counting else []
-    return " or ".join([*what, *(["in quarantine"] if len(counting) < len(outcomes) else [])])
+    if not counting:
+        return "in quarantine"
+    if len(counting) < len(outcomes):
+        return "skipped or in quarantine"
+    return "skipped"
 
 
 def _result(
@@ -176,7 +193,7 @@ def _worst(codes: AbstractSet[int]) -> int:
 
 def worst_verdict(verdicts: Collection[GateVerdict]) -> GateVerdict:
     """Return the worst of several verdicts."""
-    return next((each for each in VERDICTS.values() if each in verdicts), "pass")
+    return next((verdict for verdict in VERDICTS.values() if verdict in verdicts), "pass")
 
 
 def _verdict(codes: AbstractSet[int]) -> GateVerdict:
@@ -188,9 +205,12 @@ def _cause(code: int, kind: GateReasonKind, message: str, suite: str | None = No
 
 
 def _sentence(reason: GateReason, *, names_suite: bool) -> str:
-    named = [reason.suite] if names_suite and reason.suite is not None else []
-    named += [f"target {reason.target}"] if reason.target is not None else []
-    return ": ".join([*named, reason.message])
+    parts: list[str] = []
+    if names_suite and reason.suite is not None:
+        parts.append(reason.suite)
+    if reason.target is not None:
+        parts.append(f"target {reason.target}")
+    return ": ".join([*parts, reason.message])
 
 
 def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> int:
@@ -198,67 +218,64 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
     if worst in (INTERRUPTED, BUDGET):
         return worst
     counting = gating(outcomes)
-    nothing_graded = bool(counting or not outcomes) and all(
-        outcome.verdict == "error" for outcome in counting
-    )
-    is_lost = ending.write_error is not None or ending.unrecorded > 0
-    return INFRASTRUCTURE if nothing_graded or is_lost else PASSED
+    if ending.write_error is not None or ending.unrecorded > 0:
+        return INFRASTRUCTURE
+    if not counting and outcomes:
+        return PASSED
+    nothing_graded = all(outcome.verdict == "error" for outcome in counting)
+    return INFRASTRUCTURE if nothing_graded else PASSED
 
 
 def _ended_badly(
     settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], ending: Ending
 ) -> Iterator[_Cause]:
     """Yield what is wrong with how a run ended, regardless of its answers."""
-    yield from (_cause(FAILED, "incomplete", reason) for reason in ending.incomplete)
+    for reason in ending.incomplete:
+        yield _cause(FAILED, "incomplete", reason)
     if ending.write_error is not None:
-        yield _cause(
-            INFRASTRUCTURE, "write-error", f"results could not be written: {ending.write_error}"
-        )
+        message = f"results could not be written: {ending.write_error}"
+        yield _cause(INFRASTRUCTURE, "write-error", message)
     if ending.unrecorded:
         requests = f"{counted(ending.unrecorded, 'request')} without a recording"
         yield _cause(INFRASTRUCTURE, "unrecorded", f"{requests}; run with --record to record")
-    cases = max(len(outcomes), sum(each.cases for each in settings))
-    left_out = cases - sum(outcome.ran > 0 for outcome in outcomes)
-    left = (
-        f"{left_out} of {cases} cases not run"
-        if left_out
-        else "every case ran, but not every trial"
-    )
+    if ending.stopped is None or ending.stopped == "decided":
+        return
+
+    left = _left(settings, outcomes)
     match ending.stopped:
         case "interrupted":
             yield _cause(INTERRUPTED, "stopped", f"interrupted: {left}")
         case "budget":
             yield _cause(BUDGET, "stopped", f"the budget is used up: {left}")
         case "fail-fast":
-            has_failed = any(
-                each.verdict in ("fail", "borderline") and not each.is_open
-                for each in gating(outcomes)
-            )
-            code = FAILED if has_failed else INFRASTRUCTURE
+            code = FAILED if any(map(_has_failed, gating(outcomes))) else INFRASTRUCTURE
             yield _cause(code, "stopped", f"stopped at the first failure: {left}")
-        case "decided" | None:
-            pass
+
+
+def _left(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome]) -> str:
+    """Return how much of a stopped run did not run."""
+    cases = max(len(outcomes), sum(suite.cases for suite in settings))
+    left_out = cases - sum(outcome.ran > 0 for outcome in outcomes)
+    if not left_out:
+        return "every case ran, but not every trial"
+    return f"{left_out} of {cases} cases not run"
+
+
+def _has_failed(outcome: CaseOutcome) -> bool:
+    return outcome.verdict in ("fail", "borderline") and not outcome.is_open
 
 
 def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> Iterator[_Cause]:
     """Yield what is wrong with the cost of the whole run."""
-    cost = tally.spending.cost_usd
-    if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
-        yield _cause(
-            BUDGET,
-            "cost",
-            f"the run cost {dollars(cost)}, at most ${ending.max_cost_usd:g} allowed",
-        )
-    is_bounded = ending.max_cost_usd is not None or any(
-        each.max_cost_usd is not None for each in settings
-    )
+    cost, most = tally.spending.cost_usd, ending.max_cost_usd
+    if most is not None and cost is not None and cost > most:
+        message = f"the run cost {dollars(cost)}, at most ${most:g} allowed"
+        yield _cause(BUDGET, "cost", message)
+    is_bounded = most is not None or any(suite.max_cost_usd is not None for suite in settings)
     if is_bounded and ending.unpriced_models:
         models = ", ".join(ending.unpriced_models)
-        yield _cause(
-            FAILED,
-            "unpriced",
-            f"the cost is unknown: {models} without a price; set it under 'prices'",
-        )
+        message = f"the cost is unknown: {models} without a price; set it under 'prices'"
+        yield _cause(FAILED, "unpriced", message)
 
 
 def _judge_suites(
@@ -269,7 +286,7 @@ def _judge_suites(
     scenarios: Sequence[ScenarioReport],
 ) -> Iterator[_Cause]:
     costs = {suite: spent.cost_usd for suite, spent in tally.spending_by("suite").items()}
-    validations = {each.scenario_key: each for each in scenarios}
+    validations = {scenario.scenario_key: scenario for scenario in scenarios}
     by_suite: dict[str, list[CaseOutcome]] = {}
     for outcome in outcomes:
         by_suite.setdefault(outcome.suite, []).append(outcome)
@@ -277,7 +294,7 @@ def _judge_suites(
         own = by_suite.get(suite.suite, [])
         yield from _judge_suite(suite, own, costs.get(suite.suite), ending, tally.not_started)
         for target in _in_matrix(own):
-            alone = [each for each in own if each.target == target]
+            alone = [outcome for outcome in own if outcome.target == target]
             part = suite.model_copy(update={"cases": len(alone)})
             for code, reason in _judge_suite(part, alone, None, ending, tally.not_started):
                 yield code, reason.model_copy(update={"target": target})
@@ -288,7 +305,7 @@ def _in_matrix(outcomes: Sequence[CaseOutcome]) -> Sequence[str]:
     """Return the targets of suites in which several targets answer the same case."""
     several = in_matrix_of(outcomes)
     suites = {suite for suite, _ in several}
-    return [*dict.fromkeys(each.target for each in outcomes if each.suite in suites)]
+    return [*dict.fromkeys(outcome.target for outcome in outcomes if outcome.suite in suites)]
 
 
 def undecided_code(when: WhenUndecided | None) -> int:
@@ -297,30 +314,24 @@ def undecided_code(when: WhenUndecided | None) -> int:
 
 
 def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
+    against = f"against {comparison.base}"
     reasons = list(comparison.reasons)
     if gating(outcomes) and not comparison.is_part and not comparison.shares_cases:
         reasons.append("no case of this run is in it")
     for reason in reasons:
-        yield _cause(FAILED, "regression", f"against {comparison.base}: {reason}")
+        yield _cause(FAILED, "regression", f"{against}: {reason}")
     if comparison.shares_cases and not comparison.compared and gating(outcomes):
         nothing = "no case has a verdict on both sides"
-        yield _cause(INFRASTRUCTURE, "unmeasured", f"against {comparison.base}: {nothing}")
+        yield _cause(INFRASTRUCTURE, "unmeasured", f"{against}: {nothing}")
     code = undecided_code(comparison.when_undecided)
     if code != PASSED:
-        yield from (
-            _cause(code, "undecided", f"against {comparison.base}: {each}")
-            for each in comparison.undecided
-        )
+        for reason in comparison.undecided:
+            yield _cause(code, "undecided", f"{against}: {reason}")
     for reason in comparison.unmeasured:
-        yield _cause(
-            INFRASTRUCTURE,
-            "unmeasured",
-            f"against {comparison.base}: a limit was not checked: {reason}",
-        )
-    yield from (
-        _cause(INFRASTRUCTURE, "withheld", f"against {comparison.base}: no decision: {reason}")
-        for reason in _withheld(comparison)
-    )
+        message = f"{against}: a limit was not checked: {reason}"
+        yield _cause(INFRASTRUCTURE, "unmeasured", message)
+    for reason in _withheld(comparison):
+        yield _cause(INFRASTRUCTURE, "withheld", f"{against}: no decision: {reason}")
 
 
 def _withheld(comparison: Comparison) -> Iterator[str]:
@@ -343,12 +354,7 @@ def _judge_suite(
     not_started: Mapping[CaseKey, int],
 ) -> Iterator[_Cause]:
     counting = gating(outcomes)
-    # Of cases without any row, merged results know only the number.
-    errors = sum(outcome.errors for outcome in counting) + max(0, suite.cases - len(outcomes))
-    if ending.stopped is not None:
-        # Cases that did not run because the run was stopped are not errors; the stop has its own
-        # reason.
-        errors -= sum(outcome.missing for outcome in counting) + max(0, suite.cases - len(outcomes))
+    errors = _errors(suite, outcomes, ending)
     has_too_many = errors > suite.max_errors
     run = [outcome for outcome in counting if outcome.verdict != "skipped"]
     is_nothing = ending.stopped is None and all(outcome.verdict == "error" for outcome in run)
@@ -363,19 +369,28 @@ def _judge_suite(
         message = f"{counted(errors, f'errored {what}')}, at most {suite.max_errors} allowed"
         yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
     capped = sum(not_started.get(outcome.key, 0) for outcome in counting)
-    if errors > suite.max_errors and capped:
-        message = f"{counted(capped, 'trial')} not started: the case had used its max_cost_usd or max_requests"
+    if has_too_many and capped:
+        why = "the case had used its max_cost_usd or max_requests"
+        message = f"{counted(capped, 'trial')} not started: {why}"
         yield _cause(BUDGET, "cost", message, suite.suite)
     if is_nothing and (run or not outcomes):
         # Without any answer, nothing is known about quality.
         broke = has_too_many or ending.unrecorded > 0
         crashed = sum(outcome.is_graded for outcome in run)
-        yield _cause(
-            INFRASTRUCTURE if broke else FAILED,
-            "nothing-graded",
-            _nothing(crashed, len(run)),
-            suite.suite,
-        )
+        code = INFRASTRUCTURE if broke else FAILED
+        yield _cause(code, "nothing-graded", _nothing(crashed, len(run)), suite.suite)
+
+
+def _errors(suite: GateSettings, outcomes: Sequence[CaseOutcome], ending: Ending) -> int:
+    """Return how many trials of a suite have an error that is not due to the end of the run."""
+    counting = gating(outcomes)
+    errors = sum(outcome.errors for outcome in counting)
+    if ending.stopped is None:
+        # Of cases without any row, merged results know only the number.
+        return errors + max(0, suite.cases - len(outcomes))
+    # Cases that did not run because the run was stopped are not errors; the stop has its own
+    # reason.
+    return errors - sum(outcome.missing for outcome in counting)
 
 
 def _nothing(crashed: int, cases: int) -> str:
@@ -408,11 +423,12 @@ def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator
 
 def validator_errors(scenario: ScenarioReport) -> Iterator[str]:
     """Yield what each validator found that is an error."""
-    for each in scenario.aggregates.validations:
-        if isinstance(each, Validation) and each.errors:
-            others = each.count("error") - 1
+    for validation in scenario.aggregates.validations:
+        if isinstance(validation, Validation) and validation.errors:
+            others = validation.count("error") - 1
             more = f" (and {others} more)" if others else ""
-            yield f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
+            issue = shortened(validation.errors[0], MAX_ISSUE)
+            yield f"validator {validation.validator}: {issue}{more}"
 
 
 def _quality(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import get_args
+from itertools import chain
+from typing import Any, TypeVar, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
     GateSettings,
+    GuidelineText,
     RunOrigin,
     RunReport,
     ScenarioReport,
@@ -30,8 +32,13 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.stored_rows import AnyRow
 
 MANY_TRIALS = 32
-"""Trials of a case that are looked up in a set: of fewer, the tally alone knows which rows it has.
+"""So many trials of a case are looked up in a set.
+
+Of fewer, the tally alone knows which rows it has.
 """
+
+
+T = TypeVar("T")
 
 
 class Part(Struct, frozen=True, eq=False):
@@ -53,48 +60,38 @@ def merge(
     repeated: Iterable[str] = (),
     write_error: str | None = None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
-    """Return the run report and outcomes of several files together, with the gate settings of their reports.
+    """Return the run report and outcomes of several files together.
 
-    `validate` applies the validators of these settings to the same rows.
+    The gate settings are those of their reports. `validate` applies the validators of these
+    settings to the same rows.
 
-    With `expected_shards`, or when one file is a shard, the files must be exactly the shards of one plan: a missing,
-    duplicate or foreign one is a reason of the gate. Duplicate rows always are, and so are files that are named twice
-    (`repeated`). A case counts once.
+    With `expected_shards`, or when one file is a shard, the files must be exactly the shards of one
+    plan: a missing, duplicate or foreign one is a reason of the gate. Duplicate rows always are,
+    and so are files that are named twice (`repeated`). A case counts once.
     """
-    targets = (
-        each.name for part in parts if part.report is not None for each in part.report.targets
-    )
-    tally = Tally(targets, compares=against is not None)
+    reports = [part.report for part in parts if part.report is not None]
+    tally = Tally(_target_names(reports), compares=against is not None)
     merged = _Rows(tally, has_parts=len(parts) > 1)
     for part, row in rows:
         if merged.is_new(part, row):
             tally.add(row)
-    reports = [part.report for part in parts if part.report is not None]
     ending = _ending(reports)
     outcomes = in_quarantine(
         tally.outcomes(is_decided=ending.stopped == "decided"), ending.quarantine
     )
     settings = _settings(parts, merged, outcomes)
-    expected = expected_shards or next(
-        (each.shard.total for each in reports if each.shard is not None), None
-    )
     scenarios = validate(settings)
-    problems = [f"{name} is named twice" for name in repeated]
-    problems += [
+    problems = [
+        *(f"{name} is named twice" for name in repeated),
         *_unfinished(parts),
-        *_incomplete(parts, expected),
+        *_incomplete(parts, expected_shards or _number_of_shards(reports)),
         *_differing(reports),
         *merged.problems(parts),
-    ]
-    problems += [
-        *(reason for report in reports for reason in report.incomplete),
+        *chain.from_iterable(report.incomplete for report in reports),
         *_unrepeated(reports, scenarios),
+        *_unjudged(reports, merged, experiment),
     ]
     ending = replace(ending, experiment=experiment)
-    if merged.has_arms and experiment is None and all(each.experiment is None for each in reports):
-        problems.append(
-            "the rows are of an experiment: judge them with `agentv-ci experiment FILE --results RESULTS`"
-        )
     comparison = None
     if against is not None and not ending.dry_run:
         comparison = compare(against, outcomes, settings)
@@ -103,25 +100,57 @@ def merge(
         comparison = reports[0].comparison
         ending = replace(ending, experiment=experiment or reports[0].experiment)
     else:
-        problems += [*_uncompared(reports)]
-    plans = {each.plan_digest for each in reports}
+        problems += _uncompared(reports)
+    ending = replace(
+        ending,
+        incomplete=tuple(dict.fromkeys(problems)),
+        write_error=write_error or ending.write_error,
+    )
+    plans = {report.plan_digest for report in reports}
     run_report = run_report_of(
         tally,
         outcomes,
         settings,
-        replace(
-            ending,
-            incomplete=tuple(dict.fromkeys(problems)),
-            write_error=write_error or ending.write_error,
-        ),
+        ending,
         plan_digest=plans.pop() if len(plans) == 1 else None,
         scenarios=scenarios,
         comparison=comparison,
-        guidelines=[
-            *{each.path: each for report in reports for each in report.guidelines}.values()
-        ],
+        guidelines=_guidelines(reports),
     )
     return run_report, outcomes
+
+
+def _target_names(reports: Iterable[RunReport]) -> Iterator[str]:
+    for report in reports:
+        for target in report.targets:
+            yield target.name
+
+
+def _number_of_shards(reports: Iterable[RunReport]) -> int | None:
+    """Return into how many shards the plan of these runs was split; None if it was not."""
+    for report in reports:
+        if report.shard is not None:
+            return report.shard.total
+    return None
+
+
+def _unjudged(
+    reports: Sequence[RunReport], rows: _Rows, experiment: ExperimentReport | None
+) -> Iterator[str]:
+    """Yield that rows are of an experiment which nothing judges."""
+    if not rows.has_arms or experiment is not None:
+        return
+    if all(report.experiment is None for report in reports):
+        command = "agentv-ci experiment FILE --results RESULTS"
+        yield f"the rows are of an experiment: judge them with `{command}`"
+
+
+def _guidelines(reports: Iterable[RunReport]) -> list[GuidelineText]:
+    """Return the guidelines of all runs; of a path in several runs, the last text counts."""
+    by_path: dict[str, GuidelineText] = {}
+    for report in reports:
+        by_path.update((guideline.path, guideline) for guideline in report.guidelines)
+    return [*by_path.values()]
 
 
 class _Rows:
@@ -140,18 +169,18 @@ class _Rows:
         self.has_arms = False
 
     def is_new(self, part: Part, row: AnyRow) -> bool:
+        """Count a row, and return whether it is the first of its trial."""
         self._counts[part] += 1
         self._dry_runs[part].add(row.dry_run)
         key = row.case_key
         self.has_arms = self.has_arms or row.arm is not None
         if self._has_parts:
             self._cases[part, row.suite].add(key)
-        if self._is_known(key, row.trial):
-            self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = (
-                None
-            )
-            return False
-        return True
+        if not self._is_known(key, row.trial):
+            return True
+        trial = f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"
+        self._doubled[trial] = None
+        return False
 
     def _is_known(self, key: CaseKey, trial: int) -> bool:
         """Return whether the tally has a row of this trial, which is added otherwise."""
@@ -167,7 +196,9 @@ class _Rows:
 
     def cases(self, part: Part, suite: str, ran: Counter[str]) -> int:
         """Return the number of cases of a suite in a file; `ran` has those in all files."""
-        return len(self._cases.get((part, suite), ())) if self._has_parts else ran[suite]
+        if not self._has_parts:
+            return ran[suite]
+        return len(self._cases.get((part, suite), ()))
 
     def problems(self, parts: Iterable[Part]) -> Iterator[str]:
         """Yield contradictions between rows and run reports."""
@@ -176,11 +207,13 @@ class _Rows:
         for part, dry_runs in self._dry_runs.items():
             if part.report is not None and dry_runs != {part.report.dry_run}:
                 is_dry, are_not = ("is", "are not") if part.report.dry_run else ("is not", "are")
-                yield f"the run report of {part.name} {is_dry} of a dry run, but some of its rows {are_not}"
+                report = f"the run report of {part.name} {is_dry} of a dry run"
+                yield f"{report}, but some of its rows {are_not}"
         for part in parts:
             rows = self._counts[part]
             if part.report is not None and part.report.counts.rows != rows:
-                yield f"{part.name} has {counted(rows, 'row')}, but its run report counts {part.report.counts.rows}"
+                told = part.report.counts.rows
+                yield f"{part.name} has {counted(rows, 'row')}, but its run report counts {told}"
 
 
 def _settings(
@@ -188,72 +221,81 @@ def _settings(
 ) -> tuple[GateSettings, ...]:
     """Return the gate settings of all suites, with defaults for suites that no report has."""
     by_suite: dict[str, GateSettings] = {}
-    ran = Counter(each.suite for each in outcomes)
+    ran = Counter(outcome.suite for outcome in outcomes)
     never_ran: dict[str, dict[object, int]] = {}
-    for part, report in ((part, part.report) for part in parts if part.report is not None):
-        for each in report.gate.settings:
-            known = by_suite.get(each.suite, each)
-            seeds = tuple(sorted({*each.seeds, *known.seeds}))
-            by_suite[each.suite] = known.model_copy(update={"seeds": seeds})
-            # Another run of the same shard has the same cases.
-            which = report.plan_digest, report.shard
-            of_suite = never_ran.setdefault(each.suite, {})
-            of_suite[which] = max(
-                of_suite.get(which, 0), each.cases - rows.cases(part, each.suite, ran)
-            )
-    return tuple(
-        by_suite.get(suite, GateSettings(suite=suite, cases=0)).model_copy(
-            update={"cases": ran[suite] + sum(never_ran.get(suite, {}).values())}
-        )
-        for suite in sorted({*by_suite, *ran})
-    )
+    for part in parts:
+        if part.report is None:
+            continue
+        # Another run of the same shard has the same cases.
+        which = part.report.plan_digest, part.report.shard
+        for settings in part.report.gate.settings:
+            suite = settings.suite
+            known = by_suite.get(suite, settings)
+            seeds = tuple(sorted({*settings.seeds, *known.seeds}))
+            by_suite[suite] = known.model_copy(update={"seeds": seeds})
+            of_suite = never_ran.setdefault(suite, {})
+            left = settings.cases - rows.cases(part, suite, ran)
+            of_suite[which] = max(of_suite.get(which, 0), left)
+
+    merged: list[GateSettings] = []
+    for suite in sorted({*by_suite, *ran}):
+        cases = ran[suite] + sum(never_ran.get(suite, {}).values())
+        settings = by_suite.get(suite, GateSettings(suite=suite, cases=0))
+        merged.append(settings.model_copy(update={"cases": cases}))
+    return tuple(merged)
 
 
 def _ending(reports: Sequence[RunReport]) -> Ending:
-    stops = {each.stopped for each in reports}
+    stops = {report.stopped for report in reports}
+    durations = _known(report.duration_s for report in reports)
+    unpriced = chain.from_iterable(report.unpriced_models for report in reports)
     return Ending(
-        dry_run=any(each.dry_run for each in reports),
-        write_error=next(
-            (each.write_error for each in reports if each.write_error is not None), None
-        ),
+        dry_run=any(report.dry_run for report in reports),
+        write_error=next(_known(report.write_error for report in reports), None),
         stopped=next((stop for stop in reversed(get_args(Stop)) if stop in stops), None),
-        max_cost_usd=next(
-            (each.gate.max_cost_usd for each in reports if each.gate.max_cost_usd is not None), None
-        ),
-        unrecorded=sum(each.unrecorded for each in reports),
-        replayed=any(each.replayed for each in reports),
-        filtered=any(each.filtered for each in reports),
-        again=tuple(
-            word for word in reports[0].again if all(word in each.again for each in reports)
-        )
-        if reports
-        else (),
-        unpriced_models=tuple(
-            dict.fromkeys(model for each in reports for model in each.unpriced_models)
-        ),
-        concurrency=tuple(change for each in reports for change in each.concurrency),
+        max_cost_usd=next(_known(report.gate.max_cost_usd for report in reports), None),
+        unrecorded=sum(report.unrecorded for report in reports),
+        replayed=any(report.replayed for report in reports),
+        filtered=any(report.filtered for report in reports),
+        again=_shared_words(reports),
+        unpriced_models=tuple(dict.fromkeys(unpriced)),
+        concurrency=tuple(chain.from_iterable(report.concurrency for report in reports)),
         quarantine=quarantine_in(reports),
-        against_base=next(
-            (each.against_base for each in reports if each.against_base is not None), None
-        ),
-        origin=_origin([each.origin for each in reports if each.origin is not None]),
-        duration_s=max(
-            (each.duration_s for each in reports if each.duration_s is not None), default=None
-        ),
+        against_base=next(_known(report.against_base for report in reports), None),
+        origin=_origin(list(_known(report.origin for report in reports))),
+        duration_s=max(durations, default=None),
     )
+
+
+def _known(values: Iterable[T | None]) -> Iterator[T]:
+    return (value for value in values if value is not None)
+
+
+def _shared_words(reports: Sequence[RunReport]) -> tuple[str, ...]:
+    """Return the words of the command for another run that all of these runs have."""
+    if not reports:
+        return ()
+    first, *others = (report.again for report in reports)
+    return tuple(word for word in first if all(word in words for words in others))
 
 
 def _origin(origins: Sequence[RunOrigin]) -> RunOrigin | None:
     """Return what the origins of several runs have in common; None without any."""
-    known = {name: {getattr(each, name) for each in origins} for name in RunOrigin.model_fields}
-    same = {name: values.pop() for name, values in known.items() if len(values) == 1}
-    return RunOrigin(**same) if origins else None
+    if not origins:
+        return None
+    same: dict[str, Any] = {}
+    for name in RunOrigin.model_fields:
+        values = {getattr(origin, name) for origin in origins}
+        if len(values) == 1:
+            same[name] = values.pop()
+    return RunOrigin(**same)
 
 
 def _unfinished(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         if part.report is None:
-            yield f"the run report of {part.name} is missing: its run did not finish; finish it with --resume"
+            missing = f"the run report of {part.name} is missing"
+            yield f"{missing}: its run did not finish; finish it with --resume"
 
 
 def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
@@ -268,8 +310,9 @@ def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
         foreign = _foreign(name, report, plan, expected)
         if foreign is not None:
             yield foreign
-        else:
-            names.setdefault(report.shard.index if report.shard is not None else 1, []).append(name)
+            continue
+        index = report.shard.index if report.shard is not None else 1
+        names.setdefault(index, []).append(name)
     missing = [f"{index}/{expected}" for index in range(1, expected + 1) if index not in names]
     if missing:
         yield f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing)} missing"
@@ -305,41 +348,49 @@ def _split_otherwise(reports: Sequence[RunReport], expected: int) -> Iterator[st
 
 def _unrepeated(reports: Iterable[RunReport], scenarios: Iterable[ScenarioReport]) -> Iterator[str]:
     """Yield validators that found errors when a part ran, but cannot run here."""
-    silent = {
-        (scenario.scenario_key, each.validator)
-        for scenario in scenarios
-        for each in scenario.aggregates.validations
-        if isinstance(each, FailedValidation)
-    }
-    for scenario in (each for report in reports for each in report.scenario_reports):
-        for each in scenario.aggregates.validations:
-            if (
-                isinstance(each, Validation)
-                and each.errors
-                and (scenario.scenario_key, each.validator) in silent
-            ):
-                yield f"{scenario.scenario_key}: validator {each.validator} found errors, but cannot run here"
+    silent: set[tuple[str, str]] = set()
+    for scenario, validation in _validations(scenarios):
+        if isinstance(validation, FailedValidation):
+            silent.add((scenario, validation.validator))
+    reported = chain.from_iterable(report.scenario_reports for report in reports)
+    for scenario, validation in _validations(reported):
+        if not isinstance(validation, Validation) or not validation.errors:
+            continue
+        if (scenario, validation.validator) in silent:
+            validator = f"validator {validation.validator}"
+            yield f"{scenario}: {validator} found errors, but cannot run here"
+
+
+def _validations(
+    scenarios: Iterable[ScenarioReport],
+) -> Iterator[tuple[str, Validation | FailedValidation]]:
+    """Yield what each validator says of each scenario, with the key of the scenario."""
+    for scenario in scenarios:
+        for validation in scenario.aggregates.validations:
+            yield scenario.scenario_key, validation
 
 
 def _uncompared(reports: Iterable[RunReport]) -> Iterator[str]:
-    """Yield that parts were compared with a baseline, but the merged run is not: regressions would be lost."""
-    names = dict.fromkeys(each.comparison.base for each in reports if each.comparison is not None)
+    """Yield that parts were compared with a baseline, but the merged run is not.
+
+    Regressions would be lost.
+    """
+    compared = _known(report.comparison for report in reports)
+    names = dict.fromkeys(comparison.base for comparison in compared)
     if names:
-        yield f"these runs were compared with {', '.join(names)}, but the merged run is not; set --baseline"
+        merged = "but the merged run is not; set --baseline"
+        yield f"these runs were compared with {', '.join(names)}, {merged}"
 
 
 def _differing(reports: Sequence[RunReport]) -> Iterator[str]:
-    if len({each.dry_run for each in reports}) > 1:
+    if len({report.dry_run for report in reports}) > 1:
         yield "some of these runs are dry runs"
-    if len({each.gate.max_cost_usd for each in reports}) > 1:
+    if len({report.gate.max_cost_usd for report in reports}) > 1:
         yield "these runs had different budgets (--max-cost)"
     thresholds: dict[str, set[str]] = {}
-    for each in (settings for report in reports for settings in report.gate.settings):
-        thresholds.setdefault(each.suite, set()).add(
-            each.model_dump_json(exclude={"cases", "seeds"})
-        )
-    yield from (
-        f"{suite}: these runs had different gates"
-        for suite, each in thresholds.items()
-        if len(each) > 1
-    )
+    for settings in chain.from_iterable(report.gate.settings for report in reports):
+        text = settings.model_dump_json(exclude={"cases", "seeds"})
+        thresholds.setdefault(settings.suite, set()).add(text)
+    for suite, texts in thresholds.items():
+        if len(texts) > 1:
+            yield f"{suite}: these runs had different gates"

@@ -1,8 +1,12 @@
-"""Compile the arms of an experiment: what each changes in its cases, and the order in which they run."""
+"""Compile the arms of an experiment.
+
+An arm says what it changes in its cases; the order in which they run is random.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
@@ -69,16 +73,14 @@ def _changed_case(case: PlanCase, arm: ArmChanges) -> PlanCase:
         update["system_prompt"] = arm.system_prompt
     if arm.guidelines:
         update["input_messages"] = (*_guided(case.input_messages, arm.guidelines),)
-        update["guidelines"] = tuple(
-            {each.sha256: each for each in (*arm.guidelines, *case.guidelines)}.values()
-        )
+        guidelines = (*arm.guidelines, *case.guidelines)
+        by_content = {guideline.sha256: guideline for guideline in guidelines}
+        update["guidelines"] = tuple(by_content.values())
     if case.workspace is not None:
-        files = {
-            path: arm.replaced[own] for own, path in _in_workspace(case.workspace, arm.replaced)
-        }
-        update["workspace"] = case.workspace.model_copy(
-            update={"files": {**case.workspace.files, **files}}
-        )
+        files = dict(case.workspace.files)
+        for path, path_there in _in_workspace(case.workspace, arm.replaced):
+            files[path_there] = arm.replaced[path]
+        update["workspace"] = case.workspace.model_copy(update={"files": files})
     return case.model_copy(update=update)
 
 
@@ -87,15 +89,16 @@ def _guided(
 ) -> Iterator[PlanMessage]:
     """Yield the messages, with the guidelines before the first one of the user."""
     parts = tuple(
-        FilePart(type="guideline", path=each.path, sha256=each.sha256) for each in guidelines
+        FilePart(type="guideline", path=guideline.path, sha256=guideline.sha256)
+        for guideline in guidelines
     )
-    place = next((number for number, each in enumerate(messages) if each.role == "user"), 0)
-    for number, each in enumerate(messages):
-        yield (
-            each.model_copy(update={"content": (*parts, *each.content)})
-            if number == place
-            else each
-        )
+    roles = [message.role for message in messages]
+    first = roles.index("user") if "user" in roles else 0
+    for number, message in enumerate(messages):
+        if number == first:
+            yield message.model_copy(update={"content": (*parts, *message.content)})
+        else:
+            yield message
 
 
 def _in_workspace(workspace: PlanWorkspace, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -118,31 +121,33 @@ def in_workspaces(plan: Plan, arm: ArmChanges) -> Iterator[str]:
 def interleaved(
     plans: Sequence[Plan], document: ExperimentDocument, context: DocumentContext
 ) -> Plan:
-    """Return one plan with the cases of all arms: those of a case together, clusters, cases and arms in random order.
+    """Return one plan with the cases of all arms.
 
-    Each case also has the evaluators that compare arms; their judges are among the targets of the context.
+    The arms of a case are together. Clusters, cases and arms are in random order: that of digests
+    of the seed and the names, so that a case keeps its place among others when some are left out.
 
-    The order is that of digests of the seed and the names: a case keeps its place among others when some are left out.
+    Each case also has the evaluators that compare arms; their judges are among the targets of the
+    context.
     """
     suites: dict[str, PlanSuite] = {}
     files: dict[str, PlanFile] = {}
     targets = Targets()
     cases: list[PlanCase] = []
     for plan in plans:
-        suites |= {each.path: each for each in plan.suites if each.path not in suites}
-        files |= {sha256: each for sha256, each in plan.files.items() if sha256 not in files}
+        suites = {suite.path: suite for suite in plan.suites} | suites
+        files = plan.files | files
         targets.compiled |= plan.targets
         cases += plan.cases
     if pairwise := [*_pairwise(document, context, targets)]:
         cases = [
             case.model_copy(update={"evaluators": (*case.evaluators, *pairwise)}) for case in cases
         ]
-    used = {key for case in cases for key in named_targets(case)}
+    used = set(chain.from_iterable(map(named_targets, cases)))
     head = plans[0].model_copy(
         update={
             "suites": tuple(_open(suites[path]) for path in sorted(suites)),
             "targets": {key: targets.compiled[key] for key in sorted(used)},
-            "files": dict(sorted(files.items(), key=lambda each: (each[1].path, each[0]))),
+            "files": dict(sorted(files.items(), key=lambda file: (file[1].path, file[0]))),
         }
     )
     return resealed(sorted(cases, key=lambda case: _place(case, document)), head)
@@ -152,16 +157,19 @@ def _pairwise(
     document: ExperimentDocument, context: DocumentContext, targets: Targets
 ) -> Iterator[PlanPairwiseJudgeEvaluator]:
     """Yield the evaluators that compare arms, and add their judges to the targets."""
-    for each in document.evaluators or ():
+    for evaluator in document.evaluators or ():
         assert context.targets is not None, "the judge is one of its targets"
-        judge = find_target(context.target_list, each.judge_target)
-        settings = each.model_dump(exclude={"type", "judge_target"})
+        judge = find_target(context.target_list, evaluator.judge_target)
+        settings = evaluator.model_dump(exclude={"type", "judge_target"})
         target = targets.add(judge, context.targets.source)
         yield PlanPairwiseJudgeEvaluator(**settings, base=document.base_name, target=target)
 
 
 def _open(suite: PlanSuite) -> PlanSuite:
-    """Return a suite whose gate quality cannot fail: the verdict of an experiment is that of its comparison."""
+    """Return a suite whose gate quality cannot fail.
+
+    The verdict of an experiment is that of its comparison.
+    """
     gate = suite.gate.model_copy(
         update={"min_pass_rate": 0.0, "min_mean_score": None, "validators": "warn"}
     )
@@ -171,7 +179,7 @@ def _open(suite: PlanSuite) -> PlanSuite:
 def _place(case: PlanCase, document: ExperimentDocument) -> tuple[str, ...]:
     cluster = cluster_of(document.cluster_by, (case.suite, case.id), case.tags or (), case.metadata)
     names = ([cluster], [case.suite, case.id], [case.suite, case.id, case.arm])
-    return tuple(digest_of(canonical([document.seed, *each])) for each in names)
+    return tuple(digest_of(canonical([document.seed, *parts])) for parts in names)
 
 
 def equal_arms(plan: Plan) -> Iterable[tuple[str, str]]:

@@ -58,8 +58,9 @@ DEFAULT_MAX_RETRIES = 2
 
 
 NO_JUDGE = ""
-"""The judge of a case that is not selected, if it needs one; `validate` reports a missing judge of
-any other.
+"""The judge of a case that is not selected, if it needs one.
+
+`validate` reports a missing judge of any other.
 """
 
 
@@ -76,16 +77,20 @@ def compile_suite(
     assert isinstance(document, EvalDocument)
     suite = _suite(document, source, context)
     compiler = _CaseCompiler(document, source, suite.path, context, files, targets)
-    # Compile all cases: keys of targets must not depend on the selection.
+    return suite, _selected(document, compiler, context)
+
+
+def _selected(
+    document: EvalDocument, compiler: _CaseCompiler, context: DocumentContext
+) -> Iterator[PlanCase | None]:
+    """Yield the selected cases, and None for each that is left out."""
     left_out = {id(case) for case in document.left_out}
-    runs = (
-        (case, authored)
-        for index, authored in enumerate(document.evalcases)
-        for written, place in compiler.written(index, authored)
-        for case in compiler.compile(written, place)
-    )
-    chosen = ((case, authored) for case, authored in runs if context.is_selected(facts_of(case)))
-    return suite, (None if id(authored) in left_out else case for case, authored in chosen)
+    for index, authored in enumerate(document.evalcases):
+        for written, place in compiler.written(index, authored):
+            # Compile all cases: keys of targets must not depend on the selection.
+            for case in compiler.compile(written, place):
+                if context.is_selected(facts_of(case)):
+                    yield None if id(authored) in left_out else case
 
 
 def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:
@@ -146,26 +151,27 @@ class _CaseCompiler:
         """
         if not case.is_template:
             start, end, _ = self._marks[index]
-            yield (
-                case,
-                PlanSource(
-                    path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1
-                ),
-            )
-            return
-        for each in filled_cases(case, ("evalcases", index), self._source, self._context.read_rows):
-            if isinstance(each, DataProblem):
-                raise InvalidInput([problem_diagnostic(each)])
-            path = relative(each.row.path, self._source.root)
             place = PlanSource(
-                path=path, line=each.row.line, column=each.row.column, end_line=each.row.end_line
+                path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1
+            )
+            yield case, place
+            return
+        pointer, read_rows = ("evalcases", index), self._context.read_rows
+        for filled in filled_cases(case, pointer, self._source, read_rows):
+            if isinstance(filled, DataProblem):
+                raise InvalidInput([problem_diagnostic(filled)])
+            row = filled.row
+            place = PlanSource(
+                path=relative(row.path, self._source.root),
+                line=row.line,
+                column=row.column,
+                end_line=row.end_line,
             )
             try:
-                yield EvalCase.model_validate(each.data), place
+                yield EvalCase.model_validate(filled.data), place
             except ValidationError as error:
-                changed = DataProblem(
-                    "AV331", "the row has changed since it was checked", *each.row[1:4]
-                )
+                message = "the row has changed since it was checked"
+                changed = DataProblem("AV331", message, row.path, row.line, row.column)
                 raise InvalidInput([problem_diagnostic(changed)]) from error
 
     def compile(self, case: EvalCase, place: PlanSource) -> Iterator[PlanCase]:
@@ -174,11 +180,9 @@ class _CaseCompiler:
         own = [name for _, name in self._document.targets_of(0, case)]
         inputs = tuple(map(self._input_message, case.inputs))
         expected = tuple(map(self._expected_message, case.expectations))
-        repeat = (
-            execution.repeat
-            if isinstance(execution.repeat, Repeat)
-            else Repeat(max=execution.repeat or 1)
-        )
+        repeat = execution.repeat
+        if not isinstance(repeat, Repeat):
+            repeat = Repeat(max=repeat or 1)
         seeds = execution.seeds or ()
         for name in self._context.target_names or own or [DEFAULT_TARGET]:
             target = find_target(self._context.target_list, name)
@@ -226,14 +230,16 @@ class _CaseCompiler:
 
         Every file in it is content, even if it matches a guideline pattern.
         """
-        content = message.content
+        content, value, parts = message.content, None, tuple[Part, ...]()
+        if isinstance(content, dict):
+            value = content
+        elif content is not None:
+            parts = self._parts(content, guidelines=False)
         return PlanMessage(
             role=message.role,
             name=message.name,
-            content=()
-            if content is None or isinstance(content, dict)
-            else self._parts(content, guidelines=False),
-            value=content if isinstance(content, dict) else None,
+            content=parts,
+            value=value,
             tool_calls=tuple(
                 PlanToolCall(**call.model_dump()) for call in message.tool_calls or ()
             ),
@@ -266,20 +272,21 @@ class _CaseCompiler:
 
     def _compile_evaluators(self, case: EvalCase, target: Target) -> tuple[PlanEvaluator, ...]:
         def judge(name: str | None) -> str:
-            found = judge_of(self._context.target_list, target, name)
-            return self._add(found) if found is not None else NO_JUDGE
+            target_of_judge = judge_of(self._context.target_list, target, name)
+            if target_of_judge is None:
+                return NO_JUDGE
+            return self._add(target_of_judge)
 
-        compiled = [
-            self._evaluators.compile(each, judge) for each in self._document.evaluators_of(case)
-        ]
+        authored = self._document.evaluators_of(case)
+        compiled = [self._evaluators.compile(evaluator, judge) for evaluator in authored]
         if case.rubrics:
             own = PlanRubricEvaluator(
                 name=RUBRICS_NAME, rubrics=rubrics(case.rubrics), target=judge(None)
             )
             return (own, *compiled)
-        return tuple(compiled) or (
-            PlanLlmJudgeEvaluator(name=DEFAULT_JUDGE_NAME, target=judge(None)),
-        )
+        if compiled:
+            return tuple(compiled)
+        return (PlanLlmJudgeEvaluator(name=DEFAULT_JUDGE_NAME, target=judge(None)),)
 
     def _add(self, target: Target) -> str:
         assert self._context.targets is not None
@@ -292,13 +299,12 @@ def _given(value: T | None, default: T) -> T:
 
 def _guidelines(messages: Sequence[PlanMessage]) -> tuple[FileReference, ...]:
     """Return the guideline files of a conversation, each once, in order."""
-    found = {
-        part.path: FileReference(path=part.path, sha256=part.sha256)
-        for message in messages
-        for part in message.content
-        if isinstance(part, FilePart) and part.type == "guideline"
-    }
-    return tuple(found.values())
+    by_path: dict[str, FileReference] = {}
+    for message in messages:
+        for part in message.content:
+            if isinstance(part, FilePart) and part.type == "guideline":
+                by_path[part.path] = FileReference(path=part.path, sha256=part.sha256)
+    return tuple(by_path.values())
 
 
 def _reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
@@ -314,7 +320,9 @@ def _reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
 
 
 def _text(part: Part, files: Files) -> str:
-    return files.text(part.sha256) if isinstance(part, FilePart) else part_outline(part)
+    if isinstance(part, FilePart):
+        return files.text(part.sha256)
+    return part_outline(part)
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,7 @@
-"""Compile an arm at another commit: today's cases and evaluators, with its questions, targets and code."""
+"""Compile an arm at another commit.
+
+It has today's cases and evaluators, with the questions, targets and code of the commit.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from agentv_ci.contracts.targets import Target
 
 
 def at_commit(today: Plan, then: Plan, tree: str, key: str) -> Plan:
-    """Return today's plan with what agents get at a commit, whose files are in the folder `tree` of the repository.
+    """Return today's plan with what agents get at a commit.
 
-    `then` is compiled there from today's eval files. `key` distinguishes its targets from those of today.
+    The files of the commit are in the folder `tree` of the repository. `then` is compiled there
+    from today's eval files. `key` distinguishes its targets from those of today.
     """
     known = {(case.suite, case.id): case for case in then.cases}
     cases = [_case(case, known[case.suite, case.id], tree, key) for case in today.cases]
@@ -37,9 +41,7 @@ def _case(case: PlanCase, then: PlanCase, tree: str, key: str) -> PlanCase:
             "system_prompt": then.system_prompt,
             "input_messages": then.input_messages,
             "guidelines": then.guidelines,
-            "workspace": _moved_workspace(then.workspace, tree)
-            if then.workspace is not None
-            else None,
+            "workspace": _moved_workspace(then.workspace, tree),
         }
     )
 
@@ -59,31 +61,31 @@ def _targets(then: Plan, tree: str, key: str) -> Iterator[tuple[str, Target]]:
 
 def _moved_target(target: Target, tree: str, folder: str) -> Target:
     """Return a target whose paths lead to the files of the commit."""
-    moved: dict[str, object] = {
-        name: _moved(getattr(target, name), tree) for name in type(target).paths
-    }
-    moved |= {
-        name: _moved(program, tree)
-        for name in type(target).programs
-        if "/" in (program := getattr(target, name) or "")
-    }
+    moved: dict[str, object] = {}
+    for name in type(target).paths:
+        moved[name] = _moved(getattr(target, name), tree)
+    for name in type(target).programs:
+        program = getattr(target, name) or ""
+        if "/" in program:
+            moved[name] = _moved(program, tree)
     if isinstance(target, CliTarget) and target.cwd is None:
         moved["cwd"] = join(tree, folder)
     if isinstance(target, (CliTarget, AgentTarget)) and target.sources:
         moved["sources"] = tuple(
             f"{sha256}  {join(tree, name)}" for name, sha256 in names_of(target.sources).items()
         )
-    return target.model_copy(
-        update={name: value for name, value in moved.items() if value is not None}
-    )
+    known = {name: value for name, value in moved.items() if value is not None}
+    return target.model_copy(update=known)
 
 
-def _moved_workspace(workspace: PlanWorkspace, tree: str) -> PlanWorkspace:
-    if workspace.folder is None:
+def _moved_workspace(workspace: PlanWorkspace | None, tree: str) -> PlanWorkspace | None:
+    if workspace is None or workspace.folder is None:
         return workspace
     folder = workspace.folder.model_copy(update={"path": _moved(workspace.folder.path, tree)})
     return workspace.model_copy(update={"folder": folder})
 
 
 def _moved(path: str | None, tree: str) -> str | None:
-    return path if path is None or path.startswith(("/", "~", "$")) else join(tree, path)
+    if path is None or path.startswith(("/", "~", "$")):
+        return path
+    return join(tree, path)

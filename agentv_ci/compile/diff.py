@@ -46,14 +46,20 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
 
     A case that only moved to another file is unchanged.
     """
-    match = matching(*(map(plan.key_of, heads_of(plan)) for plan in (old, new)))
-    before, after = ({match(plan.key_of(case)): case for case in plan.cases} for plan in (old, new))
-    older, newer = (CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new))
-    changed = [
-        ChangedCase(**_named(key, case), reasons=reasons(older, newer, before[key], case))
-        for key, case in after.items()
-        if key in before and before[key].digest != case.digest
-    ]
+    old_keys = [old.key_of(case) for case in heads_of(old)]
+    new_keys = [new.key_of(case) for case in heads_of(new)]
+    match = matching(old_keys, new_keys)
+    before = {match(old.key_of(case)): case for case in old.cases}
+    after = {match(new.key_of(case)): case for case in new.cases}
+    older = CaseDigests(old.targets, prices_by_suite(old))
+    newer = CaseDigests(new.targets, prices_by_suite(new))
+
+    changed: list[ChangedCase] = []
+    for key, case in after.items():
+        known = before.get(key)
+        if known is not None and known.digest != case.digest:
+            why = reasons(older, newer, known, case)
+            changed.append(ChangedCase(**_named(key, case), reasons=why))
     gone = {key: case for key, case in before.items() if key not in after}
     come = {key: case for key, case in after.items() if key not in before}
     return PlanDiff(
@@ -77,10 +83,10 @@ def _unmoved(cases: _Cases, others: _Cases) -> tuple[NamedCase, ...]:
 
 
 def _named(key: tuple[str, ...], case: PlanCase) -> dict[str, str]:
-    row = (
-        {} if case.source.path == case.suite else {"row": f"{case.source.path}:{case.source.line}"}
-    )
-    return dict(zip(("suite", "id", "target"), key, strict=False)) | row
+    named = dict(zip(("suite", "id", "target"), key, strict=False))
+    if case.source.path != case.suite:
+        named["row"] = f"{case.source.path}:{case.source.line}"
+    return named
 
 
 def reasons(
@@ -99,8 +105,9 @@ def reasons(
                     "expected message", old.expected_messages, new.expected_messages
                 )
             case "target":
-                names = older.targets[old.target].name, newer.targets[new.target].name
-                found += [f"target {names[0]} → {names[1]}"] if names[0] != names[1] else []
+                name, now = older.targets[old.target].name, newer.targets[new.target].name
+                if name != now:
+                    found.append(f"target {name} → {now}")
                 found += _in_settings("target", before[key], after[key])
             case "evaluators":
                 found += _in_evaluators("evaluator", _by_name(old, before), _by_name(new, after))
@@ -137,9 +144,14 @@ def _in_parts(
             yield from inside(f"{label} {key}", old[key], new[key])
 
 
-def _in_messages(label: str, *sides: Sequence[PlanMessage]) -> Iterator[str]:
-    old, new = ({str(number): message for number, message in enumerate(side, 1)} for side in sides)
-    return _in_parts(label, old, new, _in_message)
+def _in_messages(
+    label: str, old: Sequence[PlanMessage], new: Sequence[PlanMessage]
+) -> Iterator[str]:
+    return _in_parts(label, _numbered(old), _numbered(new), _in_message)
+
+
+def _numbered(messages: Sequence[PlanMessage]) -> dict[str, PlanMessage]:
+    return {str(number): message for number, message in enumerate(messages, 1)}
 
 
 def _in_message(label: str, old: PlanMessage, new: PlanMessage) -> Iterator[str]:
@@ -155,15 +167,7 @@ def _in_turn(
     if "tool_calls" in different:
         yield f"{label} tool calls changed"
     before, after = _files(old), _files(new)
-    renamed = {
-        file: other
-        for file, part in before.items()
-        for other, same in after.items()
-        if file not in after
-        and other not in before
-        and file[0] == other[0]
-        and part.sha256 == same.sha256 is not None
-    }
+    renamed = _renamed(before, after)
     for file in {**before, **after}:
         named = " ".join(file)
         if file in renamed:
@@ -175,13 +179,30 @@ def _in_turn(
         elif before[file].sha256 != after[file].sha256:
             yield f"{named} changed"
         elif before[file].type != after[file].type:
-            yield f"{named} is {'now' if after[file].type == 'guideline' else 'no longer'} a guideline"
+            when = "now" if after[file].type == "guideline" else "no longer"
+            yield f"{named} is {when} a guideline"
     if _texts(old) != _texts(new):
         yield f"{label} text changed"
 
 
-def _files(message: PlanMessage) -> dict[tuple[str, str], FilePart | AttachmentPart]:
-    """Return what a message has besides texts: by what it is called, and its path or URL."""
+def _renamed(before: _Files, after: _Files) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the files that have another name now; of several such names, the last."""
+    gone = {file: part for file, part in before.items() if file not in after}
+    come = {file: part for file, part in after.items() if file not in before}
+    renamed: dict[tuple[str, str], tuple[str, str]] = {}
+    for (kind, name), part in gone.items():
+        for (other_kind, other_name), same in come.items():
+            if kind == other_kind and part.sha256 == same.sha256 is not None:
+                renamed[kind, name] = (other_kind, other_name)
+    return renamed
+
+
+_Files = Mapping[tuple[str, str], FilePart | AttachmentPart]
+"""Parts of a message by what they are called, and their paths or URLs."""
+
+
+def _files(message: PlanMessage) -> _Files:
+    """Return what a message has besides texts."""
     found: dict[tuple[str, str], FilePart | AttachmentPart] = {}
     for part in message.content:
         match part:
@@ -204,10 +225,10 @@ Scored = tuple[PlanEvaluator, JsonObject]
 
 def _by_name(owner: PlanCase | PlanCompositeEvaluator, content: JsonObject) -> Mapping[str, Scored]:
     contents = objects_at(content, "evaluators")
-    return {
-        f"'{each.name}'": (each, of_each)
-        for each, of_each in zip(owner.evaluators, contents, strict=True)
-    }
+    by_name: dict[str, Scored] = {}
+    for evaluator, scoring in zip(owner.evaluators, contents, strict=True):
+        by_name[f"'{evaluator.name}'"] = (evaluator, scoring)
+    return by_name
 
 
 def _in_evaluators(
@@ -223,7 +244,9 @@ def _in_evaluator(label: str, older: Scored, newer: Scored) -> Iterator[str]:
     if old.type != new.type:
         yield f"{label} type {old.type} → {new.type}"
     elif different := _different(before, after):
-        found = [reason for key in different for reason in _in_setting(label, key, older, newer)]
+        found: list[str] = []
+        for key in different:
+            found += _in_setting(label, key, older, newer)
         yield from found or [f"{label} changed"]
 
 
@@ -245,12 +268,16 @@ def _in_setting(label: str, key: str, older: Scored, newer: Scored) -> Iterator[
         case "prompt" | "schema" | "config", _, _:
             yield f"{label} {key} changed"
         case _:
-            # Defaults are not in the content.
-            full = (
-                each.model_dump(mode="json", by_alias=True) | content
-                for each, content in (older, newer)
-            )
-            yield _change(f"{label} {_authored(key)}", *(each.get(key) for each in full))
+            yield _change(f"{label} {_authored(key)}", _setting(older, key), _setting(newer, key))
+
+
+def _setting(scored: Scored, key: str) -> JsonValue:
+    """Return a setting of an evaluator; defaults are not in its content."""
+    evaluator, content = scored
+    if key in content:
+        return content[key]
+    dumped: JsonObject = evaluator.model_dump(mode="json", by_alias=True)
+    return dumped.get(key)
 
 
 def _rubrics(evaluator: PlanEvaluator) -> Mapping[str, PlanRubric]:
@@ -269,11 +296,13 @@ def _in_rubric(label: str, old: PlanRubric, new: PlanRubric) -> Iterator[str]:
 
 def _in_script(label: str, old: PlanScript, new: PlanScript, *, command: bool) -> Iterator[str]:
     before, after = script_files(old), script_files(new)
-    for place in {**before, **after}:
-        known, now = before.get(place), after.get(place)
-        if known is None or now is None:
-            yield f"{label} file {(now or known or ('', place))[1]} {'removed' if now is None else 'added'}"
-        elif known[0] != now[0]:
+    for path in {**before, **after}:
+        known, now = before.get(path), after.get(path)
+        if known is None and now is not None:
+            yield f"{label} file {now[1]} added"
+        elif known is not None and now is None:
+            yield f"{label} file {known[1]} removed"
+        elif known is not None and now is not None and known[0] != now[0]:
             yield f"{label} file {now[1]} changed"
     if command and _words(old) != _words(new):
         yield f"{label} command changed"
@@ -281,8 +310,8 @@ def _in_script(label: str, old: PlanScript, new: PlanScript, *, command: bool) -
 
 def _words(script: PlanScript) -> list[str]:
     """Return the command with paths relative to the script."""
-    places = {path: place for place, (_, path) in script_files(script).items()}
-    return [places.get(word, word) for word in script.argv or ()]
+    from_script = {path: relative for relative, (_, path) in script_files(script).items()}
+    return [from_script.get(word, word) for word in script.argv or ()]
 
 
 def _in_aggregator(label: str, old: PlanAggregator, new: PlanAggregator) -> Iterator[str]:
@@ -301,7 +330,7 @@ def _in_settings(label: str, old: JsonValue, new: JsonValue) -> Iterator[str]:
         if field in UNSHOWN:
             yield f"{label} {field} changed"
         elif field == "sources":
-            before, after = (_sources(value_at(side, key)) for side in (old, new))
+            before, after = _sources(value_at(old, key)), _sources(value_at(new, key))
             yield from _in_parts(f"{label} source", before, after, _in_source)
         else:
             yield _change(f"{label} {field}", value_at(old, key), value_at(new, key))
@@ -318,7 +347,7 @@ def _in_source(label: str, old: str, new: str) -> Iterator[str]:
 
 def _change(label: str, old: JsonValue, new: JsonValue) -> str:
     """Return `label old → new`, or `label changed` for values that cannot be shown."""
-    before, after = (_value_text(value) for value in (old, new))
+    before, after = _value_text(old), _value_text(new)
     if before is None or after is None:
         return f"{label} changed"
     return f"{label} {before} → {after}"
@@ -327,10 +356,12 @@ def _change(label: str, old: JsonValue, new: JsonValue) -> str:
 def _value_text(value: JsonValue) -> str | None:
     if isinstance(value, (dict, list)):
         return None
-    text = value if isinstance(value, str) else exact(value)
     if value is None:
-        text = "not set"
-    return text if 0 < len(text) <= MAX_VALUE and text.isprintable() else None
+        return "not set"
+    text = value if isinstance(value, str) else exact(value)
+    if not text or len(text) > MAX_VALUE or not text.isprintable():
+        return None
+    return text
 
 
 def _authored(key: str) -> str:

@@ -34,7 +34,7 @@ from agentv_ci.contracts.plan_evaluators import (
     PlanWeightedAverage,
     flat,
 )
-from agentv_ci.contracts.plan_parts import FilePart
+from agentv_ci.contracts.plan_parts import FilePart, TextPart
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.workspaces.contents import content_of
 
@@ -92,12 +92,12 @@ class CaseDigests:
         )
         content |= {
             "target": target_content(case.target),
-            "evaluators": [_scoring(each, target_content) for each in case.evaluators],
+            "evaluators": [_scoring(evaluator, target_content) for evaluator in case.evaluators],
         }
         if case.workspace is not None:
             content["workspace"] = content_of(case.workspace)
         target = self.targets[case.target]
-        measured = {each.measures for each in flat(case.evaluators)}
+        measured = {evaluator.measures for evaluator in flat(case.evaluators)}
         if isinstance(target, MockTarget) and "time" in measured:
             content["delay"] = target.delay_ms
         if "cost" in measured:
@@ -111,13 +111,11 @@ class CaseDigests:
         settings = self._settings[key]
         if "responses" not in settings or not isinstance(self.targets[key], MockTarget):
             return settings
-        own = {name: value for name, value in settings.items() if name != "responses"}
-        responses = settings["responses"]
-        return own | (
-            {"response": responses[case_id]}
-            if isinstance(responses, dict) and case_id in responses
-            else {}
-        )
+        own = {**settings}
+        responses = own.pop("responses")
+        if isinstance(responses, dict) and case_id in responses:
+            own["response"] = responses[case_id]
+        return own
 
 
 class StreamedDigest:
@@ -159,16 +157,25 @@ def _target(target: Target) -> JsonObject:
 
 
 def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Price]:
-    """Return the prices that may apply to a target: all of them if its model or price is unknown."""
+    """Return the prices that may apply to a target.
+
+    All may apply if its model or price is unknown.
+    """
     if not target.charges:
         return {}
     if (model := model_name(target)) is None or price_of(model, prices) is None:
         return prices
-    return {name: prices[name] for name in [name for name in names_of(model) if name in prices][:1]}
+    for name in names_of(model):
+        if name in prices:
+            return {name: prices[name]}
+    return {}
 
 
 def _scoring(part: PlanEvaluator | PlanAggregator, target_content: TargetContent) -> JsonObject:
-    """Return the content of an evaluator or an aggregator: its settings, with names replaced by contents."""
+    """Return the content of an evaluator or an aggregator.
+
+    These are its settings, with names replaced by contents.
+    """
     settings = {"type": part.type, **_dump(part, exclude=NEVER)}
     if settings.get("argsMatch") == "exact":
         del settings["argsMatch"]  # the default
@@ -178,14 +185,8 @@ def _scoring(part: PlanEvaluator | PlanAggregator, target_content: TargetContent
         settings["files"] = {path: file.sha256 for path, file in part.files.items()}
     if isinstance(part, PlanDiffEvaluator) and part.golden is not None:
         settings["golden"] = part.golden.sha256
-    if (
-        isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator))
-        and part.prompt is not None
-    ):
-        # A prompt has the same digest in a file and in place.
-        settings["prompt"] = (
-            part.prompt.sha256 if isinstance(part.prompt, FilePart) else digest_of(part.prompt.text)
-        )
+    if isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)):
+        settings |= _prompt(part.prompt)
     if isinstance(part, JUDGED):
         settings["target"] = target_content(part.target)
     if isinstance(part, PlanCompositeEvaluator):
@@ -198,31 +199,47 @@ def _scoring(part: PlanEvaluator | PlanAggregator, target_content: TargetContent
     return settings
 
 
+def _prompt(prompt: TextPart | FilePart | None) -> JsonObject:
+    """Return a prompt, which has the same digest in a file and in place."""
+    if prompt is None:
+        return {}
+    if isinstance(prompt, FilePart):
+        return {"prompt": prompt.sha256}
+    return {"prompt": digest_of(prompt.text)}
+
+
 def _members(evaluator: PlanCompositeEvaluator, target_content: TargetContent) -> list[JsonValue]:
     # A weighted average contains all weights.
-    unsaid = {"weight"} if isinstance(evaluator.aggregator, PlanWeightedAverage) else set()
-    members = (_scoring(each, target_content) for each in evaluator.evaluators)
-    return [
-        {key: value for key, value in member.items() if key not in unsaid} for member in members
-    ]
+    members: list[JsonValue] = []
+    for member in evaluator.evaluators:
+        content = _scoring(member, target_content)
+        if isinstance(evaluator.aggregator, PlanWeightedAverage):
+            # A weighted average contains all weights.
+            content.pop("weight", None)
+        members.append(content)
+    return members
 
 
 def script_files(script: PlanScript) -> dict[str, tuple[str, str]]:
-    """Return the files of a script: path relative to the script → SHA-256 and path in the repository."""
+    """Return the files of a script.
+
+    Path relative to the script → SHA-256 and path in the repository.
+    """
     folder = dirname(script.files[0].path) if script.files else ""
-    # With absolute paths, relpath does not depend on the working directory.
-    return {
-        relpath(f"/{file.path}", f"/{folder}"): (file.sha256, file.path) for file in script.files
-    }
+    files: dict[str, tuple[str, str]] = {}
+    for file in script.files:
+        # With absolute paths, relpath does not depend on the working directory.
+        files[relpath(f"/{file.path}", f"/{folder}")] = (file.sha256, file.path)
+    return files
 
 
 def _script(script: PlanScript) -> JsonObject:
     contents = {file.path: file.sha256 for file in script.files}
     argv: list[JsonValue] = [contents.get(word, word) for word in script.argv or ()]
-    return {
-        "argv": argv,
-        "files": {place: sha256 for place, (sha256, _) in script_files(script).items()},
-    }
+    files: JsonObject = {}
+    for path, (sha256, _) in script_files(script).items():
+        files[path] = sha256
+    return {"argv": argv, "files": files}
 
 
 def _dump(part: BaseModel, *, exclude: set[str] | None = None) -> JsonObject:

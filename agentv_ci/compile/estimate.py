@@ -27,7 +27,14 @@ from agentv_ci.contracts.plan_evaluators import (
     PlanRubricEvaluator,
     flat,
 )
-from agentv_ci.contracts.plan_parts import AttachmentPart, FilePart, FileText, Part, TextPart
+from agentv_ci.contracts.plan_parts import (
+    AttachmentPart,
+    FilePart,
+    FileText,
+    Part,
+    PlanMessage,
+    TextPart,
+)
 from agentv_ci.contracts.targets import MockTarget, Target, cases_at_once, model_name, own_workers
 
 IDEOGRAPHS = re.compile(
@@ -58,9 +65,9 @@ def tokens(text: str) -> float:
     """Return the approximate number of tokens of a text."""
     if text.isascii():
         return len(text) / LATIN_A_TOKEN
-    found = [(len(pattern.findall(text)), rate) for pattern, rate in CHARACTERS_A_TOKEN]
-    rest = len(text) - sum(number for number, _ in found)
-    return rest / LATIN_A_TOKEN + sum(number / rate for number, rate in found)
+    others = [(len(pattern.findall(text)), rate) for pattern, rate in CHARACTERS_A_TOKEN]
+    latin = len(text) - sum(number for number, _ in others)
+    return latin / LATIN_A_TOKEN + sum(number / rate for number, rate in others)
 
 
 def estimate(plan: Plan, *, workers: int | None) -> Estimate:
@@ -69,40 +76,44 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     Raises OverflowError when a figure is not finite.
     """
     uses = {key: _Use(target) for key, target in plan.targets.items()}
-    prices = prices_by_suite(plan)
-    sizes = {
-        sha256: tokens(file.text)
-        for sha256, file in plan.files.items()
-        if isinstance(file, FileText)
-    }
+    prices, sizes = prices_by_suite(plan), _sizes(plan)
     for case in plan.cases:
         if case.skip is None:
             _count(case, sizes, uses, prices[case.suite])
-    asked = [case for case in heads_of(plan) if case.skip is None]
     if not isfinite(sum(use.dollars + use.seconds for use in uses.values())):
         raise OverflowError
+
+    asked = [case for case in heads_of(plan) if case.skip is None]
+    trials = sum(case.trials for case in asked)
     targets = [_target(key, use) for key, use in uses.items() if use.requests]
-    costs = [each.cost_usd for each in targets if each.cost_usd is not None]
-    width = cases_at_once(
-        workers, [plan.targets[key] for key in dict.fromkeys(case.target for case in asked)]
-    )
+    costs = [target.cost_usd for target in targets if target.cost_usd is not None]
+    answering = dict.fromkeys(case.target for case in asked)
+    width = cases_at_once(workers, [plan.targets[key] for key in answering])
     return Estimate(
         cases=len(asked),
-        trials=(trials := sum(case.trials for case in asked)),
+        trials=trials,
         requests=sum(use.requests for use in uses.values()),
-        input_tokens=sum(each.input_tokens for each in targets),
-        output_tokens=sum(each.output_tokens for each in targets),
+        input_tokens=sum(target.input_tokens for target in targets),
+        output_tokens=sum(target.output_tokens for target in targets),
         cost_usd=round(sum(costs), 6) if costs else None,
         unpriced=tuple(
-            each.target
-            for each in targets
-            if each.cost_usd is None and uses[each.target].target.charges
+            target.target
+            for target in targets
+            if target.cost_usd is None and uses[target.target].target.charges
         ),
         workers=width,
         seconds=round(_seconds(trials, uses, width, workers), 1),
         prices_as_of=prices_as_of(),
         targets=tuple(targets),
     )
+
+
+def _sizes(plan: Plan) -> Sizes:
+    return {
+        sha256: tokens(file.text)
+        for sha256, file in plan.files.items()
+        if isinstance(file, FileText)
+    }
 
 
 class _Use(Struct):
@@ -134,11 +145,10 @@ class _Use(Struct):
         price = price_of(model, prices) if model is not None else None
         if price is None:
             self.unpriced = True
-        else:
-            rates = rates_of(price, tokens_in)
-            self.dollars += (
-                times * (tokens_in * rates.input_per_mtok + written * rates.output_per_mtok) / 1e6
-            )
+            return
+        rates = rates_of(price, tokens_in)
+        dollars = tokens_in * rates.input_per_mtok + written * rates.output_per_mtok
+        self.dollars += times * dollars / 1e6
 
 
 Sizes = Mapping[str, float]
@@ -148,8 +158,7 @@ Sizes = Mapping[str, float]
 def _count(
     case: PlanCase, sizes: Sizes, uses: Mapping[str, _Use], prices: Mapping[str, Price]
 ) -> None:
-    parts = [[_part(part, sizes) for part in message.content] for message in case.input_messages]
-    question = sum(TOKENS_A_MESSAGE + sum(each) for each in parts)
+    question = sum(_message(message, sizes) for message in case.input_messages)
     reference = tokens(case.reference_answer)
     answer = reference or ANSWER_TOKENS
     uses[case.target].answers += case.trials
@@ -160,28 +169,37 @@ def _count(
         uses[key].add(case.trials, JUDGE_PROMPT_TOKENS + judged + more, JUDGE_REPLY_TOKENS, prices)
 
 
+def _message(message: PlanMessage, sizes: Sizes) -> float:
+    return TOKENS_A_MESSAGE + sum(_part(part, sizes) for part in message.content)
+
+
 def _judgements(evaluators: Iterable[PlanEvaluator], sizes: Sizes) -> Iterator[tuple[str, float]]:
-    """Yield the judge of every judgement, and the tokens it reads besides the question and the answer."""
-    for each in flat(evaluators):
-        match each:
+    """Yield the judge of every judgement, and the tokens it reads.
+
+    These are without the question and the answer.
+    """
+    for evaluator in flat(evaluators):
+        match evaluator:
             case PlanLlmJudgeEvaluator():
-                yield each.target, _part(each.prompt, sizes) + _rubrics(each.rubrics or ())
+                rubrics = _rubrics(evaluator.rubrics or ())
+                yield evaluator.target, _part(evaluator.prompt, sizes) + rubrics
             case PlanRubricEvaluator():
-                yield each.target, _rubrics(each.rubrics)
+                yield evaluator.target, _rubrics(evaluator.rubrics)
             case PlanCompositeEvaluator(aggregator=PlanLlmJudgeAggregator() as aggregator):
-                yield (
-                    aggregator.target,
-                    _part(aggregator.prompt, sizes) + MEMBER_TOKENS * len(each.evaluators),
-                )
+                members = MEMBER_TOKENS * len(evaluator.evaluators)
+                yield aggregator.target, _part(aggregator.prompt, sizes) + members
             case _:
                 pass
 
 
 def _choices(case: PlanCase, answer: float) -> Iterator[tuple[str, float]]:
-    """Yield the judge of every choice between the answer of an arm and that of the base: two of each pair."""
-    for each in case.evaluators:
-        if isinstance(each, PlanPairwiseJudgeEvaluator) and case.arm != each.base:
-            yield from [(each.target, answer)] * 2
+    """Yield the judge of every choice between the answer of an arm and that of the base.
+
+    There are two of each pair.
+    """
+    for evaluator in case.evaluators:
+        if isinstance(evaluator, PlanPairwiseJudgeEvaluator) and case.arm != evaluator.base:
+            yield from [(evaluator.target, answer)] * 2
 
 
 def _part(part: Part | None, sizes: Sizes) -> float:
@@ -192,7 +210,9 @@ def _part(part: Part | None, sizes: Sizes) -> float:
             return tokens(part.path) + sizes.get(part.sha256, 0.0)
         case AttachmentPart():
             # How many tokens an image or a page takes is known only to the model.
-            return sizes.get(part.sha256 or "", 0.0) if part.media_type == TEXT else 0.0
+            if part.media_type != TEXT:
+                return 0.0
+            return sizes.get(part.sha256 or "", 0.0)
         case None:
             return 0.0
 
@@ -218,7 +238,9 @@ def _target(key: str, use: _Use) -> TargetEstimate:
 def _seconds_for(target: Target, written: float) -> float:
     match target:
         case MockTarget():
-            return target.delay_ms / 1000 if isinstance(target.delay_ms, (int, float)) else 0.0
+            if not isinstance(target.delay_ms, (int, float)):
+                return 0.0
+            return target.delay_ms / 1000
         case CliTarget():
             return COMMAND_S
         case HttpTarget():
@@ -229,9 +251,8 @@ def _seconds_for(target: Target, written: float) -> float:
 
 def _seconds(trials: int, uses: Mapping[str, _Use], width: int, workers: int | None) -> float:
     """Return the time of the run: of all requests at full width, or of the busiest target."""
-    whole = sum(use.seconds for use in uses.values()) / max(1, min(width, trials))
-    busiest = (
-        use.seconds / max(1, min(workers or own_workers(use.target), use.requests))
-        for use in uses.values()
-    )
-    return max([whole, *busiest])
+    longest = sum(use.seconds for use in uses.values()) / max(1, min(width, trials))
+    for use in uses.values():
+        at_once = min(workers or own_workers(use.target), use.requests)
+        longest = max(longest, use.seconds / max(1, at_once))
+    return longest

@@ -97,9 +97,9 @@ class EvaluatorCompiler:
             case CompositeEvaluator():
                 return self._composite(evaluator, judge)
             case DiffEvaluator():
-                golden = (
-                    self._files.add(self._source, evaluator.golden) if evaluator.golden else None
-                )
+                golden = None
+                if evaluator.golden:
+                    golden = self._files.add(self._source, evaluator.golden)
                 return PlanDiffEvaluator(**_settings(evaluator, "golden"), golden=golden)
             case CommandEvaluator():
                 return PlanCommandEvaluator(
@@ -128,16 +128,13 @@ class EvaluatorCompiler:
     def _script(self, script: Script, more: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the fields of a command: arguments or a shell command, and its files."""
         path = script.script_path
-        references = [
-            self._files.add(self._source, name) for name in (*([path] if path else ()), *more)
-        ]
-        files = tuple({each.path: each for each in references}.values())
+        names = more if not path else (path, *more)
+        references = [self._files.add(self._source, name) for name in names]
+        files = tuple({file.path: file for file in references}.values())
         if path is None and isinstance(script.script, str):
             return {"command": script.script, "files": files}
-        return {
-            "argv": tuple(references[0].path if word == path else word for word in script.words),
-            "files": files,
-        }
+        argv = tuple(references[0].path if word == path else word for word in script.words)
+        return {"argv": argv, "files": files}
 
     def _judge(self, evaluator: LlmJudgeEvaluator, judge: Judge) -> PlanLlmJudgeEvaluator:
         return PlanLlmJudgeEvaluator(
@@ -151,17 +148,23 @@ class EvaluatorCompiler:
         if path is not None:
             file = self._files.add(self._source, path)
             return FilePart(type="file", path=file.path, sha256=file.sha256)
-        return TextPart(text=text) if text is not None else None
+        if text is None:
+            return None
+        return TextPart(text=text)
 
     def _schema(self, evaluator: SchemaEvaluator) -> PlanSchemaEvaluator:
-        file = evaluator.schema_file
-        place = self._source.resolve(file) if file is not None else self._source.path
-        key = place if file is not None else id(evaluator)
-        if key not in self._schemas:
-            schema = self._read(place) if file is not None else evaluator.schema_inline
-            from agentv_ci.jsonschema.refs import bundle  # few plans contain a schema
+        from agentv_ci.jsonschema.refs import bundle  # few plans contain a schema
 
-            self._schemas[key] = bundle(schema, place, self._read)
+        key: Path | int
+        if evaluator.schema_file is not None:
+            key = path = self._source.resolve(evaluator.schema_file)
+        else:
+            key, path = id(evaluator), self._source.path
+        if key not in self._schemas:
+            schema: JsonValue = evaluator.schema_inline
+            if evaluator.schema_file is not None:
+                schema = self._read(path)
+            self._schemas[key] = bundle(schema, path, self._read)
         return PlanSchemaEvaluator(**_common(evaluator, "format"), schema_=self._schemas[key])
 
     def _read(self, path: Path) -> JsonValue:
@@ -180,10 +183,9 @@ class EvaluatorCompiler:
         match aggregator:
             case None | WeightedAverage():
                 given = (aggregator.weights if aggregator else None) or {}
-                weights = {
-                    each.name: float(given.get(each.name, each.weight))
-                    for each in evaluator.evaluators
-                }
+                weights: dict[str, float] = {}
+                for member in evaluator.evaluators:
+                    weights[member.name] = float(given.get(member.name, member.weight))
                 return PlanWeightedAverage(weights=weights)
             case CodeAggregator():
                 return PlanCodeAggregator(**self._script(aggregator))
@@ -196,11 +198,9 @@ class EvaluatorCompiler:
                 assert_never(aggregator)
 
     def _folder(self, cwd: str) -> str:
-        return (
-            cwd
-            if cwd.startswith("/")
-            else relative(normal(self._source.path.parent / cwd), self._source.root)
-        )
+        if cwd.startswith("/"):
+            return cwd
+        return relative(normal(self._source.path.parent / cwd), self._source.root)
 
 
 def _common(evaluator: EvaluatorSettings, *others: str) -> dict[str, Any]:

@@ -36,26 +36,28 @@ Weights = Mapping[str, float]
 def held_evaluators(
     old: Evaluators, new: Evaluators, thresholds: tuple[float, float], is_mocked: IsMocked
 ) -> tuple[tuple[PlanEvaluator, ...], list[Weaker]]:
-    """Return the newer evaluators of a case with the stricter settings of both sides, and what is weaker.
+    """Return the newer evaluators of a case with the stricter settings of both sides.
 
-    `thresholds` are those of the case on both sides.
+    Also return what is weaker. `thresholds` are those of the case on both sides.
     """
-    before, weaker = {each.name: each for each in old}, list[Weaker]()
-    weights, found = _held_weights(
-        {each.name: each.weight for each in old}, {each.name: each.weight for each in new}
-    )
-    weaker += (Weaker(name, f"evaluator {name}: {text}", is_held=True) for name, text in found)
+    before = {evaluator.name: evaluator for evaluator in old}
+    weights, lower = _held_weights(_weights_of(old), _weights_of(new))
+    weaker = [Weaker(name, f"evaluator {name}: {text}", is_held=True) for name, text in lower]
     held: list[PlanEvaluator] = []
-    for each in new:
-        update: dict[str, Any] = (
-            {} if weights[each.name] == each.weight else {"weight": weights[each.name]}
-        )
-        if (known := before.get(each.name)) is not None:
-            settings, more = _held(known, each, thresholds, is_mocked)
+    for evaluator in new:
+        update: dict[str, Any] = {}
+        if weights[evaluator.name] != evaluator.weight:
+            update["weight"] = weights[evaluator.name]
+        if (known := before.get(evaluator.name)) is not None:
+            settings, more = _held(known, evaluator, thresholds, is_mocked)
             update |= settings
             weaker += more
-        held.append(each.model_copy(update=update) if update else each)
+        held.append(evaluator.model_copy(update=update) if update else evaluator)
     return tuple(held), [*weaker, *_gone(old, new), *_outweighing(old, new)]
+
+
+def _weights_of(evaluators: Evaluators) -> Weights:
+    return {evaluator.name: evaluator.weight for evaluator in evaluators}
 
 
 def _held(
@@ -70,57 +72,52 @@ def _held(
     if old.required and not new.required:
         update["required"] = True
         weaker.append(("no longer required", True))
-    limits = [_given(each.min_score, own) for each, own in zip((old, new), thresholds, strict=True)]
-    if old.min_score != new.min_score and limits[1] < limits[0]:
+    least_before, least_now = thresholds
+    is_lower = _given(new.min_score, least_now) < _given(old.min_score, least_before)
+    if old.min_score != new.min_score and is_lower:
         update["min_score"] = old.min_score
         weaker.append((f"min_score {shown(old.min_score)} → {shown(new.min_score)}", True))
     if is_mocked(old, new):
         weaker.append(("its judge is now a mock", False))
-    inner: list[Weaker] = []
     if old.type == new.type:
-        more, found = _held_rubrics(old, new)
+        more, lower = _held_rubrics(old, new)
         update |= more
-        weaker += found
+        weaker += lower
+    found = [Weaker(name, f"evaluator {name}: {text}", is_held) for text, is_held in weaker]
     if isinstance(old, PlanCompositeEvaluator) and isinstance(new, PlanCompositeEvaluator):
         more, inner = _held_members(old, new, thresholds, is_mocked)
         update |= more
-    own = [Weaker(name, f"evaluator {name}: {text}", is_held) for text, is_held in weaker]
-    return update, [
-        *own,
-        *(each._replace(evaluator=name, text=f"{name}: {each.text}") for each in inner),
-    ]
+        found += (part._replace(evaluator=name, text=f"{name}: {part.text}") for part in inner)
+    return update, found
 
 
 def _held_rubrics(
     old: PlanEvaluator, new: PlanEvaluator
 ) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
-    before, after = (
-        {each.id: each for each in getattr(side, "rubrics", None) or ()} for side in (old, new)
+    before, after = _rubrics_of(old), _rubrics_of(new)
+    weights, lower = _held_weights(
+        {key: criterion.weight for key, criterion in before.items()},
+        {key: criterion.weight for key, criterion in after.items()},
     )
-    weights, found = _held_weights(
-        *({key: each.weight for key, each in side.items()} for side in (before, after))
-    )
-    weaker = [(f"rubric {key}: {text}", True) for key, text in found]
+    weaker = [(f"rubric {key}: {text}", True) for key, text in lower]
     weaker += ((f"rubric {key} removed", False) for key in before if key not in after)
-    weaker += (
-        (f"rubric {key}: no longer required", True)
-        for key, each in after.items()
-        if key in before and before[key].required and not each.required
-    )
-    held = tuple(
-        each.model_copy(
-            update={
-                "weight": weights[key],
-                "required": each.required or _is_required(before.get(key)),
-            }
-        )
-        for key, each in after.items()
-    )
-    return ({"rubrics": held} if any(is_held for _, is_held in weaker) else {}), weaker
+    held: list[Any] = []
+    for key, criterion in after.items():
+        was_required = key in before and before[key].required
+        if was_required and not criterion.required:
+            weaker.append((f"rubric {key}: no longer required", True))
+        required = criterion.required or was_required
+        update = {"weight": weights[key], "required": required}
+        held.append(criterion.model_copy(update=update))
+    if not any(is_held for _, is_held in weaker):
+        return {}, weaker
+    return {"rubrics": tuple(held)}, weaker
 
 
-def _is_required(rubric: Any) -> bool:  # noqa: ANN401  # a rubric of a judge, or none
-    return rubric is not None and rubric.required
+def _rubrics_of(evaluator: PlanEvaluator) -> dict[str, Any]:
+    """Return the criteria of an evaluator by their ids; none of one without a judge."""
+    rubrics = getattr(evaluator, "rubrics", None) or ()
+    return {criterion.id: criterion for criterion in rubrics}
 
 
 def _held_members(
@@ -132,9 +129,7 @@ def _held_members(
     members, weaker = held_evaluators(_weighted(old), _weighted(new), thresholds, is_mocked)
     aggregator = new.aggregator
     if isinstance(aggregator, PlanWeightedAverage):
-        aggregator = aggregator.model_copy(
-            update={"weights": {each.name: each.weight for each in members}}
-        )
+        aggregator = aggregator.model_copy(update={"weights": _weights_of(members)})
     if old.aggregator.type != new.aggregator.type:
         weaker.append(Weaker("", f"aggregator {old.aggregator.type} → {new.aggregator.type}"))
     return {"evaluators": members, "aggregator": aggregator}, weaker
@@ -146,61 +141,62 @@ def _weighted(composite: PlanCompositeEvaluator) -> Evaluators:
     if not isinstance(aggregator, PlanWeightedAverage):
         return composite.evaluators
     return [
-        each.model_copy(update={"weight": aggregator.weights[each.name]})
-        for each in composite.evaluators
+        member.model_copy(update={"weight": aggregator.weights[member.name]})
+        for member in composite.evaluators
     ]
 
 
 def _held_weights(old: Weights, new: Weights) -> tuple[Weights, list[tuple[str, str]]]:
-    """Return the weights of the newer side, and which parts of both sides have a smaller share of their sum.
+    """Return the weights of the newer side, and which parts of both sides have a smaller share.
 
-    If any has, all of them have their older weights.
+    The share is that of the sum of both sides' parts. If any is smaller, all have their older
+    weights.
     """
-    totals = [
-        sum(side[name] for name in side if name in old and name in new) for side in (old, new)
-    ]
+    shared = [name for name in new if name in old]
+    total_before = sum(old[name] for name in old if name in new)
+    total_now = sum(new[name] for name in shared)
     lower: list[tuple[str, str]] = []
-    for name in (each for each in new if each in old):
-        before, after = (
-            side[name] / total if total else 0.0
-            for side, total in zip((old, new), totals, strict=True)
-        )
-        if after < before - PRECISION:
-            change = f"weight {old[name]:g} → {new[name]:g}"
-            lower.append(
-                (
-                    name,
-                    change
-                    if new[name] < old[name]
-                    else f"weight {before:.0%} → {after:.0%} of the score",
-                )
-            )
-    return ({**new, **{name: old[name] for name in new if name in old}} if lower else new), lower
+    for name in shared:
+        before = old[name] / total_before if total_before else 0.0
+        after = new[name] / total_now if total_now else 0.0
+        if after >= before - PRECISION:
+            continue
+        if new[name] < old[name]:
+            lower.append((name, f"weight {old[name]:g} → {new[name]:g}"))
+        else:
+            lower.append((name, f"weight {before:.0%} → {after:.0%} of the score"))
+    if not lower:
+        return new, lower
+    return {**new, **{name: old[name] for name in shared}}, lower
 
 
 def _gone(old: Evaluators, new: Evaluators) -> Iterator[Weaker]:
-    """Yield the evaluators that could fail a case and are gone, unless they have only another name."""
-    names, known = {each.name for each in new}, {each.name for each in old}
-    renamed = [each.model_copy(update={"name": ""}) for each in new if each.name not in known]
-    for each in old:
-        could_fail = each.weight > 0 or each.required
-        if (
-            each.name not in names
-            and could_fail
-            and each.model_copy(update={"name": ""}) not in renamed
-        ):
-            yield Weaker("", f"evaluator {each.name} ({each.type}) removed")
+    """Yield the evaluators that could fail a case and are gone.
+
+    Those that have only another name are not gone.
+    """
+    names = {evaluator.name for evaluator in new}
+    known = {evaluator.name for evaluator in old}
+    renamed = [_nameless(evaluator) for evaluator in new if evaluator.name not in known]
+    for evaluator in old:
+        if evaluator.name in names or not (evaluator.weight > 0 or evaluator.required):
+            continue
+        if _nameless(evaluator) not in renamed:
+            yield Weaker("", f"evaluator {evaluator.name} ({evaluator.type}) removed")
+
+
+def _nameless(evaluator: PlanEvaluator) -> PlanEvaluator:
+    return evaluator.model_copy(update={"name": ""})
 
 
 def _outweighing(old: Evaluators, new: Evaluators) -> Iterator[Weaker]:
     """Yield new evaluators that count more than any old one: the others decide less."""
-    names, most = {each.name for each in old}, max(each.weight for each in old)
-    for each in new:
-        if each.name not in names and each.weight > most > 0:
-            yield Weaker(
-                each.name,
-                f"evaluator {each.name} is new, and outweighs the others: weight {each.weight:g}",
-            )
+    names = {evaluator.name for evaluator in old}
+    most = max(evaluator.weight for evaluator in old)
+    for evaluator in new:
+        if evaluator.name not in names and evaluator.weight > most > 0:
+            new_one = f"evaluator {evaluator.name} is new, and outweighs the others"
+            yield Weaker(evaluator.name, f"{new_one}: weight {evaluator.weight:g}")
 
 
 def _given(value: float | None, default: float) -> float:

@@ -37,27 +37,32 @@ def held_gate(
             lower.append((setting, f"{setting} {share:.6g} → {shown(limits.get(metric))}"))
             limits[metric] = share
             held["max_increases"] = limits
-    if added := [each for each in new.accept or () if each not in (old.accept or ())]:
-        held["accept"] = tuple(each for each in new.accept or () if each not in added) or None
+    known = old.accept or ()
+    if added := [agent for agent in new.accept or () if agent not in known]:
+        held["accept"] = tuple(agent for agent in new.accept or () if agent in known) or None
         lower.append(("accept", f"proofs no longer try {', '.join(added)}"))
-    return new.model_copy(update=held) if held else new, sorted(lower)
+    if held:
+        new = new.model_copy(update=held)
+    return new, sorted(lower)
 
 
 def _strictness(name: str, value: Any) -> float:  # noqa: ANN401  # of any setting
     """Return how strict a setting of a gate is: the more, the harder it is to pass."""
     match name:
         case "max_errors" | "max_cost_usd":
-            return -inf if value is None else -float(value)
+            return -float(inf if value is None else value)
         case "undecided":
             return UNDECIDED.index(value)
         case "validators" | "null_agents":
             return float(value in ("error", "forbid"))
         case _:
-            return -inf if value is None else float(value)
+            return float(-inf if value is None else value)
 
 
 def shown(value: object) -> str:
     """Return a setting as text."""
     if value is None:
         return "none"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)

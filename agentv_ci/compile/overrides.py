@@ -10,6 +10,7 @@ from agentv_ci.compile.document import resealed, sealed
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.gate import Increases, setting_of
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
+from agentv_ci.contracts.plan_parts import PlanFile
 
 
 def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
@@ -48,16 +49,12 @@ class Needs:
     def of(self, plan: Plan) -> Plan:
         """Return the plan with only these suites, targets and files, in a plan's order."""
         files = sorted((path, sha256) for sha256, path in self._files.items())
-        return plan.model_copy(
-            update={
-                "suites": tuple(suite for suite in plan.suites if suite.path in self._suites),
-                "targets": {key: plan.targets[key] for key in sorted(self._targets)},
-                "files": {
-                    sha256: plan.files[sha256].model_copy(update={"path": path})
-                    for path, sha256 in files
-                },
-            }
-        )
+        suites = tuple(suite for suite in plan.suites if suite.path in self._suites)
+        targets = {key: plan.targets[key] for key in sorted(self._targets)}
+        renamed: dict[str, PlanFile] = {}
+        for path, sha256 in files:
+            renamed[sha256] = plan.files[sha256].model_copy(update={"path": path})
+        return plan.model_copy(update={"suites": suites, "targets": targets, "files": renamed})
 
 
 class Overrides(Struct, frozen=True):
@@ -79,12 +76,11 @@ class Overrides(Struct, frozen=True):
     @property
     def settings(self) -> frozenset[str]:
         """The settings that they replace."""
-        given = {
-            name
-            for name in self.__struct_fields__
-            if name != "max_increases" and getattr(self, name) is not None
-        }
-        return frozenset(given | {setting_of(metric) for metric in self.max_increases})
+        given = set(map(setting_of, self.max_increases))
+        for name in self.__struct_fields__:
+            if name != "max_increases" and getattr(self, name) is not None:
+                given.add(name)
+        return frozenset(given)
 
 
 def override(plan: Plan, flags: Overrides) -> Plan:
@@ -92,9 +88,8 @@ def override(plan: Plan, flags: Overrides) -> Plan:
     if flags == Overrides():
         return plan
     suites = tuple(_suite(suite, flags) for suite in plan.suites)
-    return resealed(
-        (_case(case, flags) for case in plan.cases), plan.model_copy(update={"suites": suites})
-    )
+    cases = (_case(case, flags) for case in plan.cases)
+    return resealed(cases, plan.model_copy(update={"suites": suites}))
 
 
 def with_trials(plan: Plan, trials: Mapping[CaseKey, int]) -> Plan:
@@ -106,15 +101,14 @@ def with_trials(plan: Plan, trials: Mapping[CaseKey, int]) -> Plan:
 
 def _case(case: PlanCase, flags: Overrides) -> PlanCase:
     trials = flags.repeat or case.trials
-    seeds = case.seeds if flags.seed is None else tuple(range(flags.seed, flags.seed + trials))
-    changed = {
-        "threshold": flags.threshold,
-        "timeout_seconds": flags.timeout_s,
-        "max_retries": flags.max_retries,
-    }
-    update: dict[str, object] = {
-        name: value for name, value in changed.items() if value is not None
-    }
+    seeds = case.seeds
+    if flags.seed is not None:
+        seeds = tuple(range(flags.seed, flags.seed + trials))
+    update = _given(
+        threshold=flags.threshold,
+        timeout_seconds=flags.timeout_s,
+        max_retries=flags.max_retries,
+    )
     if flags.repeat is None:
         trials = max(trials, len(seeds))
     else:
@@ -122,13 +116,17 @@ def _case(case: PlanCase, flags: Overrides) -> PlanCase:
     return case.model_copy(update={**update, "seeds": seeds, "trials": trials})
 
 
+def _given(**values: object) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _suite(suite: PlanSuite, flags: Overrides) -> PlanSuite:
-    changed = {
-        name: getattr(flags, name) for name in ("min_pass_rate", "min_mean_score", "max_errors")
-    }
-    if flags.max_increases:
-        changed["max_increases"] = {**(suite.gate.max_increases or {}), **flags.max_increases}
-    gate: PlanGate = suite.gate.model_copy(
-        update={name: value for name, value in changed.items() if value is not None}
+    update = _given(
+        min_pass_rate=flags.min_pass_rate,
+        min_mean_score=flags.min_mean_score,
+        max_errors=flags.max_errors,
     )
+    if flags.max_increases:
+        update["max_increases"] = {**(suite.gate.max_increases or {}), **flags.max_increases}
+    gate: PlanGate = suite.gate.model_copy(update=update)
     return suite.model_copy(update={"gate": gate})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cases import matching
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.plan_parts import AttachmentPart, Part, TextPart
+from agentv_ci.contracts.plan_parts import AttachmentPart, Part, PlanMessage, TextPart
 from agentv_ci.workspaces.contents import content_of
 
 
@@ -30,24 +30,36 @@ class Pairs(Struct, frozen=True):
 
 def pairs_of(old: Plan, new: Plan) -> Pairs:
     """Pair the cases of two plans."""
-    keys = [[plan.key_of(case) for case in heads_of(plan)] for plan in (old, new)]
-    match = matching(*keys)
-    before, after = ({match(key): place for place, key in enumerate(side)} for side in keys)
-    same = {place: before[key] for key, place in after.items() if key in before}
-    gone = {place: (old.cases[place], key[2:]) for key, place in before.items() if key not in after}
-    come = {place: (new.cases[place], key[2:]) for key, place in after.items() if key not in before}
+    old_keys = [old.key_of(case) for case in heads_of(old)]
+    new_keys = [new.key_of(case) for case in heads_of(new)]
+    match = matching(old_keys, new_keys)
+    before = {match(key): index for index, key in enumerate(old_keys)}
+    after = {match(key): index for index, key in enumerate(new_keys)}
+    same = {index: before[key] for key, index in after.items() if key in before}
+    gone = _alone(old, before, after)
+    come = _alone(new, after, before)
     moved: dict[int, int] = {}
     # The least certain last: many cases may ask the same.
     for content in (_everything, _named_question, _scored_question, _question):
-        found = dict(_recognised(gone, come, content))
-        moved |= found
-        gone = {place: case for place, case in gone.items() if place not in found.values()}
-        come = {place: case for place, case in come.items() if place not in found}
+        for new_index, old_index in list(_recognised(gone, come, content)):
+            moved[new_index] = old_index
+            del gone[old_index], come[new_index]
     return Pairs(same, moved, tuple(gone), tuple(come))
 
 
 _Targeted = tuple[PlanCase, tuple[str, ...]]
 """A case, and the target that answers it where several do."""
+
+
+def _alone(
+    plan: Plan, indexes: Mapping[tuple[str, ...], int], others: Container[tuple[str, ...]]
+) -> dict[int, _Targeted]:
+    """Return the cases of a plan that the other one does not have under their keys."""
+    alone: dict[int, _Targeted] = {}
+    for key, index in indexes.items():
+        if key not in others:
+            alone[index] = (plan.cases[index], key[2:])
+    return alone
 
 
 def _recognised(
@@ -58,11 +70,11 @@ def _recognised(
     waiting: dict[str, list[int]] = {}
     if not come:
         return
-    for place, (case, target) in gone.items():
-        waiting.setdefault(exact([*target, content(case)]), []).append(place)
-    for place, (case, target) in come.items():
-        if places := waiting.get(exact([*target, content(case)])):
-            yield place, places.pop(0)
+    for index, (case, target) in gone.items():
+        waiting.setdefault(exact([*target, content(case)]), []).append(index)
+    for index, (case, target) in come.items():
+        if indexes := waiting.get(exact([*target, content(case)])):
+            yield index, indexes.pop(0)
 
 
 def _everything(case: PlanCase) -> JsonValue:
@@ -74,7 +86,7 @@ def _named_question(case: PlanCase) -> JsonValue:
 
 
 def _scored_question(case: PlanCase) -> JsonValue:
-    return [_question(case), [each.model_dump(mode="json") for each in case.evaluators]]
+    return [_question(case), [evaluator.model_dump(mode="json") for evaluator in case.evaluators]]
 
 
 def _question(case: PlanCase) -> JsonValue:
@@ -82,15 +94,13 @@ def _question(case: PlanCase) -> JsonValue:
 
     Of files, their contents.
     """
-    messages: list[JsonValue] = [
-        [message.role, [_part(part) for part in message.content], message.value]
-        for message in case.input_messages
-    ]
-    return [
-        case.system_prompt,
-        messages,
-        content_of(case.workspace) if case.workspace is not None else None,
-    ]
+    messages = list(map(_message, case.input_messages))
+    workspace = content_of(case.workspace) if case.workspace is not None else None
+    return [case.system_prompt, messages, workspace]
+
+
+def _message(message: PlanMessage) -> JsonValue:
+    return [message.role, list(map(_part, message.content)), message.value]
 
 
 def _part(part: Part) -> JsonValue:

@@ -69,12 +69,17 @@ class Files:
     @property
     def compiled(self) -> dict[str, PlanFile]:
         """SHA-256 → content; files with equal content have one path."""
-        every = (*self._texts.values(), *self._known.values())
-        return {each.sha256: _plan_file(each.path, self._contents[each.sha256]) for each in every}
+        compiled: dict[str, PlanFile] = {}
+        for file in (*self._texts.values(), *self._known.values()):
+            compiled[file.sha256] = _plan_file(file.path, self._contents[file.sha256])
+        return compiled
 
 
 def _plan_file(path: str, content: bytes) -> PlanFile:
-    """Return the content as text, or as Base64 where it is none: the same in whatever way the file is used."""
+    """Return the content as text, or as Base64 where it is none.
+
+    It is the same in whatever way the file is used.
+    """
     try:
         return FileText(path=path, text=content.decode("utf-8"))
     except UnicodeDecodeError:
@@ -102,14 +107,15 @@ class Targets:
     def _add(self, compiled: Target, source: Source) -> str:
         elsewhere = f"{compiled.name}@{relative(source.path, source.root)}"
         keys = chain((compiled.name, elsewhere), (f"{elsewhere}#{number}" for number in count(2)))
-        # Compare as JSON: in Python, 1 equals true.
-        key = next(
-            key
-            for key in keys
-            if key not in self.compiled or _text(self.compiled[key]) == _text(compiled)
-        )
+        key = next(key for key in keys if self._is_free(key, compiled))
         self.compiled[key] = compiled
         return key
+
+    def _is_free(self, key: str, target: Target) -> bool:
+        """Whether a key has no other target yet."""
+        known = self.compiled.get(key)
+        # Compare as JSON: in Python, 1 equals true.
+        return known is None or _text(known) == _text(target)
 
 
 def _text(target: Target) -> str:
@@ -126,7 +132,9 @@ def judge_of(
 ) -> Target | None:
     """Return the target that judges `target`'s answers."""
     name = judge_name(evaluator_judge, target)
-    return find_target(targets, name) if name is not None else None
+    if name is None:
+        return None
+    return find_target(targets, name)
 
 
 def compiled_target(target: Target, source: Source) -> Target:
@@ -166,17 +174,17 @@ def compiled_target(target: Target, source: Source) -> Target:
 
 def _of_agent(target: CliTarget | AgentTarget, source: Source) -> dict[str, object]:
     """Return the files of an agent's own code; its workspace becomes part of those of its cases."""
-    paths = {
-        normal(path)
-        for each in target.sources or ()
-        for path in find_files(each, source.path.parent)
-    }
+    paths: set[Path] = set()
+    for pattern in target.sources or ():
+        paths.update(map(normal, find_files(pattern, source.path.parent)))
     sources = tuple(fingerprint(path, relative(path, source.root)) for path in sorted(paths))
     return {"sources": sources or target.sources, "workspace": None}
 
 
 def _sources(target: Target) -> Sequence[str]:
-    return (target.sources or ()) if isinstance(target, (CliTarget, AgentTarget)) else ()
+    if not isinstance(target, (CliTarget, AgentTarget)):
+        return ()
+    return target.sources or ()
 
 
 def _provider(target: Target) -> str:
@@ -186,12 +194,8 @@ def _provider(target: Target) -> str:
     """
     if isinstance(target, PluginTarget):
         return target.provider
-    if (
-        isinstance(target, OpenAITarget)
-        and target.base_url is None
-        and target.provider in target.brands
-    ):
-        return target.provider
+    if isinstance(target, OpenAITarget) and target.base_url is None:
+        return target.provider if target.provider in target.brands else target.kind()
     return target.kind()
 
 

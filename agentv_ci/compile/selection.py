@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from glob import escape, has_magic
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +31,7 @@ _TOKEN = re.compile(r"""\s*(?:([()])|((?:"[^"]*"|[^\s()"])+)|(\S))""")
 
 def matches_id(case_id: str, eval_ids: Sequence[str]) -> bool:
     """Whether an id is one of these, or matches one of these globs."""
-    return any(matches(case_id, each) for each in eval_ids)
+    return any(matches(case_id, pattern) for pattern in eval_ids)
 
 
 def facts_of(case: PlanCase) -> CaseFacts:
@@ -56,11 +57,14 @@ class CaseFilter(Struct, frozen=True, dict=True):
 
     def __str__(self) -> str:
         """Return the options that were given."""
-        given = [("eval-id", self.eval_ids), ("tag", self.tags), ("not-tag", self.not_tags)]
-        words = [f"--{name} {each}" for name, values in given for each in values]
-        return " ".join(
-            [*words, *([f"--filter '{self.expression}'"] if self.expression is not None else [])]
-        )
+        words = [
+            *(f"--eval-id {eval_id}" for eval_id in self.eval_ids),
+            *(f"--tag {tag}" for tag in self.tags),
+            *(f"--not-tag {tag}" for tag in self.not_tags),
+        ]
+        if self.expression is not None:
+            words.append(f"--filter '{self.expression}'")
+        return " ".join(words)
 
     def selects(self, case: CaseFacts) -> bool:
         """Whether a case is selected; raises UsageError for an invalid expression."""
@@ -77,7 +81,10 @@ class CaseFilter(Struct, frozen=True, dict=True):
         return any(map(has_magic, self.eval_ids))
 
     def preferring(self, known_ids: Collection[str]) -> CaseFilter:
-        """Return the filter in which an id that a case has selects that case alone, even if it is a glob, too."""
+        """Return the filter in which an id that a case has selects that case alone.
+
+        It does so even if it is a glob, too.
+        """
         eval_ids = [
             escape(pattern) if pattern in known_ids else pattern for pattern in self.eval_ids
         ]
@@ -86,14 +93,16 @@ class CaseFilter(Struct, frozen=True, dict=True):
     @cached_property
     def predicate(self) -> Predicate:
         """What the expression says; raises UsageError if it is invalid."""
-        return (lambda _: True) if self.expression is None else _Parser(self.expression).parse()
+        if self.expression is None:
+            return lambda _: True
+        return _Parser(self.expression).parse()
 
 
 EVERY_CASE = CaseFilter()
 
 
 def _has_one(tags: Collection[str], patterns: Sequence[str]) -> bool:
-    return any(matches(tag, pattern) for tag in tags for pattern in patterns)
+    return any(matches_id(tag, patterns) for tag in tags)
 
 
 class _Parser:
@@ -102,7 +111,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = [
-            (found[1] or found[2] or found[3], found.end()) for found in _TOKEN.finditer(text)
+            (token[1] or token[2] or token[3], token.end()) for token in _TOKEN.finditer(text)
         ]
         self._next = 0
         self._depth = 0
@@ -115,11 +124,15 @@ class _Parser:
 
     def _or(self) -> Predicate:
         parts = self._joined("or", self._and)
-        return parts[0] if len(parts) == 1 else lambda case: any(each(case) for each in parts)
+        if len(parts) == 1:
+            return parts[0]
+        return lambda case: any(part(case) for part in parts)
 
     def _and(self) -> Predicate:
         parts = self._joined("and", self._not)
-        return parts[0] if len(parts) == 1 else lambda case: all(each(case) for each in parts)
+        if len(parts) == 1:
+            return parts[0]
+        return lambda case: all(part(case) for part in parts)
 
     def _joined(self, by: str, part: Callable[[], Predicate]) -> list[Predicate]:
         parts = [part()]
@@ -131,9 +144,8 @@ class _Parser:
     def _not(self) -> Predicate:
         word = self._peek()
         if word in (None, ")", "and", "or"):
-            raise self._error(
-                "a condition is missing" + (f" before '{word}'" if word else " at the end")
-            )
+            where = f"before '{word}'" if word else "at the end"
+            raise self._error(f"a condition is missing {where}")
         self._next += 1
         if word == "not":
             inner = self._nested(self._not)
@@ -162,11 +174,7 @@ class _Parser:
             raise self._error(f"'{word}' is not a condition")
         if key.startswith("meta."):
             path = key.split(".")[1:]
-            return lambda case: any(
-                matches(text, value)
-                for found in found_at(case.metadata, *path)
-                for text in _texts(found)
-            )
+            return lambda case: any(matches(text, value) for text in _metadata(case, path))
         match key:
             case "tag":
                 return lambda case: _has_one(case.tags, [value])
@@ -178,17 +186,25 @@ class _Parser:
                 raise self._error(f"unknown condition '{key}'{did_you_mean(key, KEYS)}")
 
     def _peek(self) -> str | None:
-        return self._tokens[self._next][0] if self._next < len(self._tokens) else None
+        if self._next == len(self._tokens):
+            return None
+        return self._tokens[self._next][0]
 
     def _error(self, message: str) -> UsageError:
         return UsageError(f"--filter '{self._text}': {message}", hint=SYNTAX)
+
+
+def _metadata(case: CaseFacts, path: Sequence[str]) -> Iterator[str]:
+    """Yield what the metadata of a case at a path is matched as."""
+    for value in found_at(case.metadata, *path):
+        yield from _texts(value)
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
     """Yield what a value of metadata is matched as; one of a list suffices."""
     match value:
         case list():
-            yield from (text for each in value for text in _texts(each))
+            yield from chain.from_iterable(map(_texts, value))
         case str():
             yield value
         case bool():

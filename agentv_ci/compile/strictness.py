@@ -120,7 +120,10 @@ class _Suites:
                 self._from.setdefault(here.suite, {}).setdefault(there, []).append(here)
 
     def held(self) -> Iterator[PlanSuite]:
-        """Yield the suites, each held to that of the same path, else to those that its cases were in."""
+        """Yield the suites, each held to that of the same path.
+
+        Without one, it is held to those that its cases were in.
+        """
         for suite in self._new.suites:
             origins = self._from.get(suite.path, {})
             if suite.path in self._known:
@@ -135,9 +138,8 @@ class _Suites:
         held, lower = held_gate(older.gate, gate, self._pinned)
         for setting, text in lower:
             self._findings.add(Found("gate", text, suite.path, setting, is_held=True))
-        for key in sorted(
-            {each.key for each in older.validators} - {each.key for each in suite.validators}
-        ):
+        kept = {validator.key for validator in suite.validators}
+        for key in sorted({validator.key for validator in older.validators} - kept):
             self._findings.add(Found("gate", f"validator {key} removed", suite.path, "validators"))
         return held
 
@@ -156,25 +158,25 @@ class _Cases:
         self._old, self._new = old, new
         self._findings = findings
         self._pinned = pinned
-        self._older, self._newer = (
-            CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new)
-        )
+        self._older = CaseDigests(old.targets, prices_by_suite(old))
+        self._newer = CaseDigests(new.targets, prices_by_suite(new))
         self._reasons: dict[str, list[str]] = {}
         """What else has changed → the ids of the cases."""
 
     def held(self, pairs: Pairs) -> Iterator[tuple[int, PlanCase]]:
         """Yield the cases whose settings are held, by their places."""
         before, after = heads_of(self._old), heads_of(self._new)
-        for place, known in {**pairs.same, **pairs.moved}.items():
-            if _scheduling(before[known]) != _scheduling(after[place]):
-                old, new = self._old.cases[known], self._new.cases[place]
-                held, found = self._held(old, new)
-                for each in found:
-                    self._findings.add(each, new)
-                if not found:
-                    self._take_reasons(old, new)
-                if held is not new:
-                    yield place, held
+        for new_index, old_index in {**pairs.same, **pairs.moved}.items():
+            if _scheduling(before[old_index]) == _scheduling(after[new_index]):
+                continue
+            old, new = self._old.cases[old_index], self._new.cases[new_index]
+            held, lowered = self._held(old, new)
+            for found in lowered:
+                self._findings.add(found, new)
+            if not lowered:
+                self._take_reasons(old, new)
+            if held is not new:
+                yield new_index, held
 
     def _held(self, old: PlanCase, new: PlanCase) -> tuple[PlanCase, list[Found]]:
         update: dict[str, Any] = {}
@@ -202,19 +204,17 @@ class _Cases:
         found += (
             Found("evaluator", text, new.suite, name, is_held) for name, text, is_held in weaker
         )
-        if any(each.is_held for each in weaker):
+        if any(part.is_held for part in weaker):
             update["evaluators"] = evaluators
-        return (new.model_copy(update=update) if update else new), found
+        if not update:
+            return new, found
+        return new.model_copy(update=update), found
 
     def _mocked(self, old: PlanCase, new: PlanCase) -> Iterator[Found]:
         before, after = self._old.targets[old.target], self._new.targets[new.target]
         if after.provider == MOCK != before.provider:
-            yield Found(
-                "target",
-                f"target {after.name} is now a mock, was {before.provider}",
-                None,
-                after.name,
-            )
+            text = f"target {after.name} is now a mock, was {before.provider}"
+            yield Found("target", text, None, after.name)
 
     def _has_mocked_judge(self, old: PlanEvaluator, new: PlanEvaluator) -> bool:
         before, after = getattr(old, "target", None), getattr(new, "target", None)
@@ -223,12 +223,15 @@ class _Cases:
         return self._new.targets[after].provider == MOCK != self._old.targets[before].provider
 
     def _take_reasons(self, old: PlanCase, new: PlanCase) -> None:
-        for each in reasons(self._older, self._newer, old, new):
-            if each != "id changed":
-                self._reasons.setdefault(each, []).append(new.id)
+        for reason in reasons(self._older, self._newer, old, new):
+            if reason != "id changed":
+                self._reasons.setdefault(reason, []).append(new.id)
 
     def others(self, *, of_scoring: bool) -> Iterator[str]:
-        """Yield what else has changed, and in which cases: in how they are answered and scored, or else."""
+        """Yield what else has changed, and in which cases.
+
+        It is about how they are answered and scored, or about something else.
+        """
         for reason, cases in self._reasons.items():
             if reason.startswith(OF_SCORING) is of_scoring:
                 yield f"{first_few(cases)}: {reason}"
@@ -242,18 +245,23 @@ def _scheduling(head: CaseHead) -> tuple[object, ...]:
 def _places_changed(old: Plan, new: Plan, pairs: Pairs) -> Iterator[str]:
     """Yield which cases are moved or renamed."""
     before, after = heads_of(old), heads_of(new)
-    places = ((before[known], after[place]) for place, known in pairs.moved.items())
-    moved = {(one.suite, one.id, other.suite, other.id) for one, other in places}
+    moved: set[tuple[str, str, str, str]] = set()
+    for new_index, old_index in pairs.moved.items():
+        was, now = before[old_index], after[new_index]
+        moved.add((was.suite, was.id, now.suite, now.id))
     for suite, case, path, name in sorted(moved):
-        if case != name:
-            yield f"{case} renamed to {name}" + (f", in {path}" if suite != path else "")
-        else:
+        if case == name:
             yield f"{case} moved from {suite} to {path}"
+        elif suite == path:
+            yield f"{case} renamed to {name}"
+        else:
+            yield f"{case} renamed to {name}, in {path}"
 
 
 def _new_cases(new: Plan, pairs: Pairs) -> Iterator[str]:
     if pairs.new:
-        yield f"{counted(len(pairs.new), 'new case')}: {first_few([heads_of(new)[place].id for place in pairs.new])}"
+        names = first_few([heads_of(new)[index].id for index in pairs.new])
+        yield f"{counted(len(pairs.new), 'new case')}: {names}"
 
 
 def _suites_changed(old: Plan, new: Plan) -> Iterator[str]:
@@ -263,7 +271,10 @@ def _suites_changed(old: Plan, new: Plan) -> Iterator[str]:
         known = before.get(suite.path, suite)
         if known.prices != suite.prices:
             yield f"prices of {suite.path} changed"
-        keys = {each.key: each for each in known.validators}
-        for each in suite.validators:
-            if each.key not in keys or keys[each.key].context != each.context:
-                yield f"validator {each.key} of {suite.path} {'changed' if each.key in keys else 'added'}"
+        keys = {validator.key: validator for validator in known.validators}
+        for validator in suite.validators:
+            older = keys.get(validator.key)
+            if older is None:
+                yield f"validator {validator.key} of {suite.path} added"
+            elif older.context != validator.context:
+                yield f"validator {validator.key} of {suite.path} changed"

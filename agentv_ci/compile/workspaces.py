@@ -68,12 +68,13 @@ class WorkspaceCompiler:
     def _contents(
         self, files: Mapping[str, str | FileSource], source: Source
     ) -> dict[str, FileReference]:
-        return {
-            path: self._files.add(source, each.file)
-            if isinstance(each, FileSource)
-            else self._files.add_text(path, each)
-            for path, each in files.items()
-        }
+        contents: dict[str, FileReference] = {}
+        for path, content in files.items():
+            if isinstance(content, FileSource):
+                contents[path] = self._files.add(source, content.file)
+            else:
+                contents[path] = self._files.add_text(path, content)
+        return contents
 
     def _folder(self, workspace: Workspace) -> PlanFolder:
         assert isinstance(workspace.from_, str)
@@ -83,9 +84,8 @@ class WorkspaceCompiler:
             try:
                 chosen = files_in(folder, *key[1:])
                 sha256 = digest_of_files(folder, chosen)
-                pointer = lfs_pointer_in(
-                    folder, [path for path in chosen if path not in (workspace.files or {})]
-                )
+                replaced = workspace.files or {}
+                pointer = lfs_pointer_in(folder, [path for path in chosen if path not in replaced])
             except OSError as error:
                 raise self._changed(f"'{folder}' cannot be read: {error.strerror}") from error
             if pointer is not None:
@@ -105,9 +105,9 @@ class WorkspaceCompiler:
         return PlanCommit(git=relative(repository, self._source.root), commit=commit)
 
     def _visible(self, workspace: Workspace, agent: TargetWorkspace | None) -> tuple[str, ...]:
-        own = (_from_root(each, self._source) for each in workspace.visible or ())
+        own = (_from_root(path, self._source) for path in workspace.visible or ())
         named = agent.visible if agent is not None else None
-        others = (_from_root(each, self._targets) for each in named or ())
+        others = (_from_root(path, self._targets) for path in named or ())
         return tuple(dict.fromkeys((*others, *own)))
 
     def _changed(self, message: str) -> InvalidInput:
@@ -117,8 +117,6 @@ class WorkspaceCompiler:
 
 def _from_root(path: str, source: Source) -> str:
     """Return a path of a document, relative to its folder, as relative to the repository."""
-    return (
-        path
-        if path.startswith(("/", "~"))
-        else relative(normal(source.path.parent / path), source.root)
-    )
+    if path.startswith(("/", "~")):
+        return path
+    return relative(normal(source.path.parent / path), source.root)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Literal
 
@@ -45,16 +45,26 @@ def in_history(outcomes: Sequence[CaseOutcome], ledger: Ledger) -> dict[CaseKey,
 
     Those without a verdict there are left out.
     """
-    keys = [each.key for each in outcomes]
-    match = matching(keys, {line.key for run in ledger.runs for line in run.cases})
+    keys = [outcome.key for outcome in outcomes]
+    dated = list(_dated_lines(ledger))
+    match = matching(keys, {line.key for _, line in dated})
     wanted = {match(key): key for key in keys}
     seen: dict[CaseKey, list[tuple[str, CaseLine]]] = {}
+    for time, line in dated:
+        if (key := wanted.get(match(line.key))) is not None:
+            seen.setdefault(key, []).append((time, line))
+    states: dict[CaseKey, OnBase] = {}
+    for key, lines in seen.items():
+        if (state := _of_lines(lines)) is not None:
+            states[key] = state
+    return states
+
+
+def _dated_lines(ledger: Ledger) -> Iterator[tuple[str, CaseLine]]:
+    """Yield the line of each case in each run, with the time of the run."""
     for run in ledger.runs:
         for line in run.cases:
-            if (key := wanted.get(match(line.key))) is not None:
-                seen.setdefault(key, []).append((run.head.time, line))
-    states = {key: _of_lines(lines) for key, lines in seen.items()}
-    return {key: state for key, state in states.items() if state is not None}
+            yield run.head.time, line
 
 
 def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
@@ -63,8 +73,8 @@ def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
     None without a verdict since it was changed last.
     """
     digest = lines[-1][1].digest
-    known = [each for each in lines if each[1].graded]
-    same = [*takewhile(lambda each: each[1].digest == digest, reversed(known))][:RUNS][::-1]
+    known = [(time, line) for time, line in lines if line.graded]
+    same = [*takewhile(lambda dated: dated[1].digest == digest, reversed(known))][:RUNS][::-1]
     if not same:
         return None
     # The run before them says whether the state is new.
@@ -74,19 +84,16 @@ def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
     start = max(0, changes[-1] - len(before)) if changes else 0
     newest = [line for _, line in same[start:]]
     is_green = passes[-1]
-    if sum(number > len(before) for number in changes) > 1 or (
-        is_green and any(line.flaky for line in newest)
-    ):
+    is_back = sum(number > len(before) for number in changes) > 1
+    if is_back or (is_green and any(line.flaky for line in newest)):
         return _counted("flaky", [line for _, line in same], None)
-    return _counted(
-        "green" if is_green else "red", newest, same[start][0][:10] if changes else None
-    )
+    since = same[start][0][:10] if changes else None
+    return _counted("green" if is_green else "red", newest, since)
 
 
 def _counted(state: State, lines: Sequence[CaseLine], since: str | None) -> OnBase:
-    return OnBase(
-        state, sum(line.graded for line in lines), sum(line.passed for line in lines), since
-    )
+    trials = sum(line.graded for line in lines)
+    return OnBase(state, trials, sum(line.passed for line in lines), since)
 
 
 def in_results(
@@ -96,10 +103,14 @@ def in_results(
 
     Those without a verdict there are left out.
     """
-    known = [each for each in base if each.is_graded]
-    match = matching([each.key for each in outcomes], [each.key for each in known])
-    states = {match(each.key): _of_outcome(each) for each in known}
-    return {each.key: states[match(each.key)] for each in outcomes if match(each.key) in states}
+    known = [outcome for outcome in base if outcome.is_graded]
+    match = matching([outcome.key for outcome in outcomes], [outcome.key for outcome in known])
+    states = {match(outcome.key): _of_outcome(outcome) for outcome in known}
+    found: dict[CaseKey, OnBase] = {}
+    for outcome in outcomes:
+        if (state := states.get(match(outcome.key))) is not None:
+            found[outcome.key] = state
+    return found
 
 
 def _of_outcome(outcome: CaseOutcome) -> OnBase:

@@ -1,4 +1,7 @@
-"""The baseline file: the outcomes of a run, one line per case, so that changes are readable in a diff."""
+"""The baseline file: the outcomes of a run.
+
+It has one line for each case, so that changes are readable in a diff.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +34,14 @@ def baseline_of(
 def baseline_text(document: BaselineDocument) -> str:
     """Return the text of a baseline file; the same run gives the same bytes."""
     data = document.model_dump(by_alias=True)
-    head = "".join(
-        f"  {json.dumps(name)}: {json.dumps(data[name])},\n" for name in data if name != "cases"
-    )
-    cases = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in data["cases"])
+    cases = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in data.pop("cases"))
+    head = "".join(f"  {json.dumps(name)}: {json.dumps(value)},\n" for name, value in data.items())
     return f'{{\n{head}  "cases": [\n{cases}\n  ]\n}}\n'
 
 
 def _case(outcome: CaseOutcome) -> BaselineCase:
     assert outcome.verdict != "skipped", "a baseline has no skipped cases"
+    graded = outcome.graded
     return BaselineCase(
         suite=outcome.case.suite,
         id=outcome.case.id,
@@ -47,47 +49,58 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
         # All trials of a graded case without a verdict crashed.
         verdict="fail" if outcome.verdict == "error" else outcome.verdict,
         mean=outcome.score,
-        passed=tuple(each.number for each in outcome.graded if each.verdict == "pass"),
-        missed=tuple(each.number for each in outcome.graded if each.verdict != "pass"),
-        crashed=tuple(each.number for each in outcome.graded if each.is_crash),
-        without_verdict=outcome.ran - len(outcome.graded) + outcome.missing,
+        passed=_numbers(trial for trial in graded if trial.verdict == "pass"),
+        missed=_numbers(trial for trial in graded if trial.verdict != "pass"),
+        crashed=_numbers(trial for trial in graded if trial.is_crash),
+        without_verdict=outcome.ran - len(graded) + outcome.missing,
         digest=outcome.case.digest,
-        costs_usd=_known([each.cost_usd for each in outcome.graded]),
-        tokens=_known([each.tokens for each in outcome.graded]),
-        durations_ms=_known(
-            [None if each.is_cached else each.duration_ms or None for each in outcome.graded]
-        ),
+        costs_usd=_known([trial.cost_usd for trial in graded]),
+        tokens=_known([trial.tokens for trial in graded]),
+        durations_ms=_known(list(map(_duration_ms, graded))),
         task=outcome.makeup.task or None,
         models=outcome.makeup.models or None,
         judges=outcome.makeup.judges or None,
     )
 
 
+def _numbers(trials: Iterable[TrialOutcome]) -> tuple[int, ...]:
+    return tuple(trial.number for trial in trials)
+
+
+def _duration_ms(trial: TrialOutcome) -> int | None:
+    """Return how long an answer took; None if that is not known."""
+    if trial.is_cached:
+        return None
+    return trial.duration_ms or None
+
+
 def _known(values: Sequence[T | None]) -> tuple[T | None, ...] | None:
     """Return the values of all trials; None if none is known."""
-    return tuple(values) if any(each is not None for each in values) else None
+    if values.count(None) == len(values):
+        return None
+    return tuple(values)
 
 
 def outcome_of(case: BaselineCase) -> CaseOutcome:
     """Return the outcome of a case, as far as the baseline has it."""
     numbers = sorted((*case.passed, *case.missed))
-    trials = tuple(_trial(case, place, number) for place, number in enumerate(numbers))
+    trials = tuple(_trial(case, index, number) for index, number in enumerate(numbers))
     planned = len(trials) + case.without_verdict
     known = RowCase(case.id, case.suite, case.digest, case.suite, 1, planned, "majority", None)
     makeup = Makeup(case.task or "", case.models or (), case.judges or ())
     return FullOutcome(known, case.target, case.verdict, case.mean, trials, makeup=makeup)
 
 
-def _trial(case: BaselineCase, place: int, number: int) -> TrialOutcome:
+def _trial(case: BaselineCase, index: int, number: int) -> TrialOutcome:
     has_passed, is_crash = number in case.passed, number in case.crashed
     return TrialOutcome(
         number,
         _verdict(has_passed=has_passed, is_crash=is_crash),
         float(has_passed),
         "",
-        duration_ms=_at(case.durations_ms, place) or 0,
-        cost_usd=_at(case.costs_usd, place),
-        tokens=_at(case.tokens, place),
+        duration_ms=_at(case.durations_ms, index) or 0,
+        cost_usd=_at(case.costs_usd, index),
+        tokens=_at(case.tokens, index),
         is_crash=is_crash,
     )
 
@@ -98,10 +111,15 @@ def _verdict(*, has_passed: bool, is_crash: bool) -> Verdict:
     return "error" if is_crash else "fail"
 
 
-def _at(values: Sequence[T | None] | None, place: int) -> T | None:
-    return values[place] if values is not None and place < len(values) else None
+def _at(values: Sequence[T | None] | None, index: int) -> T | None:
+    if values is None or index >= len(values):
+        return None
+    return values[index]
 
 
 def is_old(document: BaselineDocument) -> bool:
-    """Whether a baseline is of an earlier version, which wrote no costs, tokens and times, nor what was asked."""
-    return all(each.task is None for each in document.cases)
+    """Whether a baseline is of an earlier version.
+
+    That wrote no costs, tokens and times, nor what was asked.
+    """
+    return all(case.task is None for case in document.cases)

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from agentv_ci.analysis.statistics.exact_tests import Margins, Trials, attainable, fisher
@@ -40,11 +41,12 @@ _Kinds = Mapping[tuple[float, ...], int]
 
 
 def dropped(cases: Sequence[Trials], rate: float) -> tuple[bool, ...]:
-    """Return which cases got worse, of which on average at most this share is wrongly named.
+    """Return, for each case, whether it got worse.
 
-    So if no case got worse, any is named with a probability of at most `rate`. The step-down
-    procedure finds single cases, the step-up one many at once. Which of them is used depends on
-    what the cases can show, not on what they do.
+    On average at most the share `rate` of those that are named did not. So if no case got worse,
+    any is named with a probability of at most `rate`. The step-down procedure finds single cases,
+    the step-up one many at once. Which of them is used depends on what the cases can show, not on
+    what they do.
     """
     p_values = [fisher(case) for case in cases]
     limits = [_discarding_limit(case.margins) for case in cases]
@@ -68,7 +70,10 @@ def can_be_called(margins: Margins, rate: float) -> bool:
 
 @lru_cache(maxsize=4096)
 def _discarding_limit(margins: Margins) -> float:
-    """Return the smallest p-value of a case that is at least DISCARDED, which the case has at most by that chance."""
+    """Return the smallest p-value of a case that is at least DISCARDED.
+
+    By chance, the case has at most this p-value with that probability.
+    """
     return next((p_value for p_value in attainable(margins) if p_value >= DISCARDED), 1.0)
 
 
@@ -100,20 +105,19 @@ def _step_down(p_values: Iterable[float], kinds: _Kinds, rate: float) -> float:
 def _step_up(p_values: Iterable[float], kinds: _Kinds, rate: float) -> float:
     """Return the largest p-value that is called."""
     limit = _largest_callable(kinds, rate)
-    ranked = enumerate((p_value for p_value in p_values if p_value <= limit), 1)
-    called = (
-        p_value
-        for rank, p_value in ranked
-        if _is_within(_expected(kinds, p_value, limit), rate * rank)
-    )
-    return max(called, default=NOTHING)
+    largest = NOTHING
+    candidates = (p_value for p_value in p_values if p_value <= limit)
+    for rank, p_value in enumerate(candidates, 1):
+        if _is_within(_expected(kinds, p_value, limit), rate * rank):
+            largest = max(largest, p_value)
+    return largest
 
 
 def _largest_callable(kinds: _Kinds, rate: float) -> float:
     """Return the largest p-value that the step-up procedure may call at all."""
     total, largest = sum(kinds.values()), NOTHING
-    for p_value in sorted({p_value for kind in kinds for p_value in kind if p_value < 1}):
-        if not _is_within(_expected(kinds, p_value, p_value), rate * total):
+    for p_value in sorted({*chain.from_iterable(kinds)}):
+        if p_value >= 1 or not _is_within(_expected(kinds, p_value, p_value), rate * total):
             break
         largest = p_value
     return largest
@@ -133,5 +137,5 @@ def _is_within(expected: float, allowed: float) -> bool:
 
 def _reached(kind: Sequence[float], p_value: float) -> float:
     """Return the probability of a p-value that is at most this one."""
-    place = bisect_right(kind, p_value)
-    return kind[place - 1] if place else 0.0
+    count = bisect_right(kind, p_value)
+    return kind[count - 1] if count else 0.0

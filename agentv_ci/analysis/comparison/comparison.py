@@ -10,7 +10,7 @@ that alone would be called, leave the comparison undecided.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from shlex import quote
@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
 from agentv_ci.analysis.comparison.case_changes import can_be_called, dropped
 from agentv_ci.analysis.comparison.metric_changes import (
     NOT_SHARED,
@@ -101,9 +102,7 @@ def compare(
     """Compare the cases of a run with an older run, with the settings of its gate."""
     base, head = against.base, Side(against.head, tuple(outcomes))
     if against.is_part:
-        match = _match(base, head)
-        in_head = {match(each.key) for each in head.cases}
-        base = replace(base, cases=tuple(each for each in base.cases if match(each.key) in in_head))
+        base = _shared_with(head, base)
     terms = Terms(
         CONFIDENCE,
         limits_of(settings),
@@ -113,17 +112,29 @@ def compare(
     return compare_sides(base, head, terms, now=against.now, is_part=against.is_part)
 
 
+def _shared_with(head: Side, base: Side) -> Side:
+    """Return the older side with only the cases of the newer one."""
+    match = _match(base, head)
+    in_head = {match(case.key) for case in head.cases}
+    return replace(base, cases=tuple(case for case in base.cases if match(case.key) in in_head))
+
+
 def compare_targets(
     cases: Sequence[CaseOutcome], base: str, head: str, terms: Terms, *, now: datetime
 ) -> Comparison:
-    """Compare two targets of one run, over the cases that both answer: other models are the point of it."""
-    asked = [{each.key[:2] for each in cases if each.target == target} for target in (base, head)]
-    shared = [each for each in cases if each.key[:2] in asked[0] & asked[1]]
-    older, newer = (
-        Side(target, [each for each in shared if each.target == target]) for target in (base, head)
-    )
+    """Compare two targets of one run, over the cases that both answer.
+
+    That their models differ is the point of it.
+    """
+    by_base = [case for case in cases if case.target == base]
+    by_head = [case for case in cases if case.target == head]
+    shared = {case.key[:2] for case in by_base} & {case.key[:2] for case in by_head}
     return compare_sides(
-        older, newer, replace(terms, allows_changes=True), now=now, compares_digests=False
+        Side(base, [case for case in by_base if case.key[:2] in shared]),
+        Side(head, [case for case in by_head if case.key[:2] in shared]),
+        replace(terms, allows_changes=True),
+        now=now,
+        compares_digests=False,
     )
 
 
@@ -137,19 +148,22 @@ def compare_sides(
     compares_digests: bool = True,
 ) -> Comparison:
     """Compare two runs."""
-    by_target = any(in_matrix(each.key for each in side.cases) for side in (base, head))
     every = _paired(base, head)
-    pairs = [(one, other) for one, other in every if other is None or other.quarantine is None]
-    shared = [(one, other) for one, other in pairs if one and other]
-    calls = _called(shared, terms.confidence)
-    cases = [_compared(one, other, terms, calls) for one, other in pairs]
+    pairs = [(old, new) for old, new in every if new is None or new.quarantine is None]
+    shared = [(old, new) for old, new in pairs if old and new]
+    cases = _compared_cases(pairs, terms, _called(shared, terms.confidence))
     if not compares_digests:
-        cases = [each.model_copy(update={"stale": False}) for each in cases]
+        cases = [case.model_copy(update={"stale": False}) for case in cases]
+
+    by_target = any(map(in_matrix, (_keys(base), _keys(head))))
+    targets = list(_targets(head)) if by_target else []
+    statement = state(shared, targets, terms, base=base.name, renamed=list(_renamed(cases)))
+    unmeasured = [] if base.has_no_figures else _unmeasured(statement)
+
     graded = [pair for pair in shared if is_graded(pair)]
-    targets = [*_targets(head)] if by_target else []
-    statement = state(shared, targets, terms, base=base.name, renamed=[*_renamed(cases)])
-    changes = Counter(each.change for each in cases if not each.left_out)
-    changed = [each for each in cases if each.change != "unchanged"]
+    before, now_graded = [old for old, _ in graded], [new for _, new in graded]
+    changes = Counter(case.change for case in cases if not case.left_out)
+    changed = [case for case in cases if case.change != "unchanged"]
     return Comparison(
         base=base.name,
         head=head.name,
@@ -157,72 +171,92 @@ def compare_sides(
         is_part=is_part,
         by_target=by_target,
         compared=len(graded),
-        lost=sum(bool(one and one.graded and other and _is_lost(other)) for one, other in pairs),
+        lost=sum(_is_lost(old, new) for old, new in pairs),
         quarantined=len(every) - len(pairs),
-        left_out=sum(each.left_out for each in cases),
+        left_out=sum(case.left_out for case in cases),
         counts={change: changes[change] for change in CHANGES_WORST_FIRST},
         statement=statement,
-        pass_rate=pass_rate_change(
-            [(one.verdict == "pass", other.verdict == "pass") for one, other in graded]
-        ),
-        mean_score=mean_score_change([(one.score, other.score) for one, other in graded]),
-        unmeasured=() if base.has_no_figures else tuple(map(metric_text, _unmeasured(statement))),
+        pass_rate=pass_rate_change(list(zip(_passes(before), _passes(now_graded), strict=True))),
+        mean_score=mean_score_change([(old.score, new.score) for old, new in graded]),
+        unmeasured=tuple(map(metric_text, unmeasured)),
         undecided=tuple(_undecided(statement, cases, by_target=by_target)),
         when_undecided=terms.when_undecided,
         warnings=(
-            *_crashes(base.name, [one for one, other in graded]),
-            *_crashes(head.name, [other for one, other in graded]),
+            *_crashes(base.name, before),
+            *_crashes(head.name, now_graded),
             *_without_verdict(statement, base.name, head.name),
             *_warnings(base, cases, now, terms, by_target=by_target),
         ),
         reasons=tuple(_reasons(statement, cases, by_target=by_target)),
-        cases=tuple(sorted(changed, key=lambda each: CHANGES_WORST_FIRST.index(each.change))),
+        cases=tuple(sorted(changed, key=lambda case: CHANGES_WORST_FIRST.index(case.change))),
     )
 
 
+def _keys(side: Side) -> list[CaseKey]:
+    return [case.key for case in side.cases]
+
+
+def _passes(cases: Iterable[CaseOutcome]) -> Iterator[bool]:
+    for case in cases:
+        yield case.verdict == "pass"
+
+
 def _targets(side: Side) -> Iterable[str]:
-    return dict.fromkeys(each.target for each in side.cases)
+    return dict.fromkeys(case.target for case in side.cases)
 
 
 def _match(*sides: Side) -> Callable[[CaseKey], tuple[str, ...]]:
-    return matching(*([each.key for each in side.cases] for side in sides))
+    return matching(*map(_keys, sides))
 
 
-def _is_lost(outcome: CaseOutcome) -> bool:
-    return not outcome.graded and outcome.verdict != "skipped"
+def _is_lost(base: CaseOutcome | None, head: CaseOutcome | None) -> bool:
+    """Whether a case that was graded before has run and is not graded now."""
+    if base is None or head is None:
+        return False
+    return bool(base.graded) and not head.graded and head.verdict != "skipped"
 
 
 def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcome | None]]:
     """Return the cases of both sides in pairs, those of the newer side first."""
     match = _match(base, head)
-    older, newer = ({match(each.key): each for each in side.cases} for side in (base, head))
-    return [
-        *((older.get(key), case) for key, case in newer.items()),
-        *((case, None) for key, case in older.items() if key not in newer),
-    ]
+    older = {match(case.key): case for case in base.cases}
+    newer = {match(case.key): case for case in head.cases}
+    pairs: list[tuple[CaseOutcome | None, CaseOutcome | None]] = []
+    for key, case in newer.items():
+        pairs.append((older.get(key), case))
+    for key, case in older.items():
+        if key not in newer:
+            pairs.append((case, None))
+    return pairs
 
 
 def _renamed(cases: Sequence[ComparedCase]) -> Iterable[str]:
-    """Yield which removed cases may be new ones: `login` and `login [chromium]`, whose ids differ only in detail."""
+    """Yield which removed cases may be new ones: their ids differ only in detail.
+
+    Such as `login` and `login [chromium]`.
+    """
     added: dict[tuple[str, str], list[tuple[str, set[str]]]] = {}
     for case in cases:
         if case.change == "new":
             name, details = _parts(case.id)
             added.setdefault((case.suite, name), []).append((case.id, details))
     for case in cases:
+        if case.change != "removed":
+            continue
         name, details = _parts(case.id)
-        if case.change == "removed":
-            near = [
-                other
-                for other, more in added.get((case.suite, name), ())
-                if _may_be_one(details, more)
-            ]
-            if near:
-                yield f"{shortened(case.id, MAX_NAME)} ({first_few([shortened(each, MAX_NAME) for each in near])})"
+        candidates = added.get((case.suite, name), ())
+        near = [
+            shortened(new_id, MAX_NAME) for new_id, more in candidates if _may_be_one(details, more)
+        ]
+        if near:
+            yield f"{shortened(case.id, MAX_NAME)} ({first_few(near)})"
 
 
 def _may_be_one(details: set[str], others: set[str]) -> bool:
-    """Whether two ids of a name may be of one test: one has fewer details, or one of them is another."""
+    """Whether two ids of a name may be of one test.
+
+    One has fewer details, or one of the details is another.
+    """
     is_part = details < others or others < details
     return is_part or len(details - others) == 1 == len(others - details)
 
@@ -239,19 +273,27 @@ _Calls = Mapping[CaseKey, Change]
 
 def _called(pairs: Sequence[CasePair], confidence: float) -> _Calls:
     """Return the calls of cases with several trials; on average, few of each kind are wrong."""
-    several = [each for each in pairs if _has_trials(each)]
-    trials, rate = [trials_of(each) for each in several], wrong_calls(confidence)
-    worse, better = dropped(trials, rate), dropped([each.reversed for each in trials], rate)
-    return {
-        head.key: "regressed" if is_worse else "improved"
-        for (_, head), is_worse, is_better in zip(several, worse, better, strict=True)
-        if is_worse or is_better
-    }
+    several = [pair for pair in pairs if _has_trials(pair)]
+    trials, rate = [trials_of(pair) for pair in several], wrong_calls(confidence)
+    worse, better = dropped(trials, rate), dropped([case.reversed for case in trials], rate)
+    calls: dict[CaseKey, Change] = {}
+    for (_, head), is_worse, is_better in zip(several, worse, better, strict=True):
+        if is_worse:
+            calls[head.key] = "regressed"
+        elif is_better:
+            calls[head.key] = "improved"
+    return calls
 
 
 def _has_trials(pair: CasePair) -> bool:
     base, head = pair
     return bool(base.graded and head.graded) and not len(base.trials) == len(head.trials) == 1
+
+
+def _compared_cases(
+    pairs: Iterable[tuple[CaseOutcome | None, CaseOutcome | None]], terms: Terms, calls: _Calls
+) -> list[ComparedCase]:
+    return [_compared(base, head, terms, calls) for base, head in pairs]
 
 
 def _compared(
@@ -265,8 +307,8 @@ def _compared(
         id=case_id,
         target=target,
         change="new" if base is None else "removed",
-        base=_rate(base) if base is not None else None,
-        head=_rate(head) if head is not None else None,
+        base=_rate(base),
+        head=_rate(head),
     )
     if base is None or head is None:
         return one_sided
@@ -277,7 +319,9 @@ def _compared(
     )
 
 
-def _rate(outcome: CaseOutcome) -> Rate:
+def _rate(outcome: CaseOutcome | None) -> Rate | None:
+    if outcome is None:
+        return None
     graded = len(outcome.graded)
     mean = outcome.score if graded else None
     return Rate(verdict=outcome.verdict, passed=outcome.passed, graded=graded, mean=mean)
@@ -290,8 +334,9 @@ def _change(
         return {"change": "not enough evidence"}
     if not _has_trials((base, head)):
         return {"change": _by_verdict(base.verdict, head.verdict), "single": True}
-    before, now = ([each.verdict == "pass" for each in side.graded] for side in (base, head))
-    is_paired = [each.number for each in base.graded] == [each.number for each in head.graded]
+    before = [trial.verdict == "pass" for trial in base.graded]
+    now = [trial.verdict == "pass" for trial in head.graded]
+    is_paired = [trial.number for trial in base.graded] == [trial.number for trial in head.graded]
     low, high = change_interval(before, now, confidence, paired=is_paired)
     return {"change": call or _without_call(base, head), "low": low, "high": high}
 
@@ -300,7 +345,9 @@ def _by_verdict(base: Verdict, head: Verdict) -> Change:
     difference = RANKS[head] - RANKS[base]
     if difference < 0:
         return "regressed"
-    return "improved" if difference > 0 else "unchanged"
+    if difference > 0:
+        return "improved"
+    return "unchanged"
 
 
 def _without_call(base: CaseOutcome, head: CaseOutcome) -> Change:
@@ -308,7 +355,9 @@ def _without_call(base: CaseOutcome, head: CaseOutcome) -> Change:
         return "not enough evidence"
     if base.flaky or head.flaky:
         return "flaky"
-    return "unchanged" if bool(base.passed) == bool(head.passed) else "not enough evidence"
+    if bool(base.passed) != bool(head.passed):
+        return "not enough evidence"
+    return "unchanged"
 
 
 def _reasons(
@@ -319,8 +368,8 @@ def _reasons(
         return
     if worse := statement.worse_cases:
         got_worse = _with_rates(worse, "got worse", cases, by_target=by_target)
-        chance = f"chance alone explains that in less than {100 * (1 - statement.confidence):g}% of comparisons"
-        yield f"{got_worse}; {chance}"
+        share = f"{100 * (1 - statement.confidence):g}%"
+        yield f"{got_worse}; chance alone explains that in less than {share} of comparisons"
     yield from (metric_text(change) for change in statement.metrics if change.verdict == "worse")
 
 
@@ -331,45 +380,48 @@ def _undecided(
     if statement.verdict in ("worse", "withheld"):
         return
     if lost := statement.maybe_worse_cases:
-        known = {case.key: case for case in cases}
-        rates = [
-            rate
-            for case in lost
-            for rate in (known[case.key].base, known[case.key].head)
-            if rate is not None
-        ]
-        fewest = min(rate.graded for rate in rates)
-        repeat = USUAL_TRIALS if fewest < USUAL_TRIALS else 2 * fewest
-        distinct = [*dict.fromkeys(case.id for case in lost)]
-        ids = " ".join(f"--eval-id {quote(case_id)}" for case_id in distinct[:MAX_SUSPECTS])
         names = _with_rates(lost, "now fail more often", cases, by_target=by_target)
-        yield f"{names}; this may be chance: run both sides with {ids} --repeat {repeat} to decide"
+        command = _rerun_options(lost, cases)
+        yield f"{names}; this may be chance: run both sides with {command} to decide"
     for change in statement.metrics:
         if change.allowed is not None and change.verdict == "undecided":
             yield f"{metric_text(change)}"
 
 
+def _rerun_options(suspects: Sequence[OfCase], cases: Sequence[ComparedCase]) -> str:
+    """Return the options of a run that decides about the suspects."""
+    known = {case.key: case for case in cases}
+    graded: list[int] = []
+    for suspect in suspects:
+        case = known[suspect.key]
+        graded += (rate.graded for rate in (case.base, case.head) if rate is not None)
+    fewest = min(graded)
+    repeat = USUAL_TRIALS if fewest < USUAL_TRIALS else 2 * fewest
+    distinct = list(dict.fromkeys(case.id for case in suspects))
+    ids = " ".join(f"--eval-id {quote(case_id)}" for case_id in distinct[:MAX_SUSPECTS])
+    return f"{ids} --repeat {repeat}"
+
+
 def too_few_to_confirm(comparison: Comparison, more: int) -> str | None:
-    """Return which suspects so many more trials of the newer side alone cannot show to be worse, if any."""
+    """Return which suspects so many more trials of the newer side alone cannot show to be worse.
+
+    None if there are none.
+    """
     statement = comparison.statement
     if statement is None:
         return None
-    suspects, rate = (
-        {case.key for case in statement.maybe_worse_cases},
-        wrong_calls(statement.confidence),
-    )
-    few = [
-        case
-        for case in comparison.cases
-        if case.key in suspects and not _can_be_confirmed(case, more, rate)
-    ]
+    suspects = {case.key for case in statement.maybe_worse_cases}
+    rate = wrong_calls(statement.confidence)
+    compared = [case for case in comparison.cases if case.key in suspects]
+    few = [case for case in compared if not _can_be_confirmed(case, more, rate)]
     if not few:
         return None
     names = _ids(few, by_target=comparison.by_target)
     trials = counted(min(case.base.graded for case in few if case.base is not None), "trial")
     return (
-        f"{comparison.base} has too few trials ({trials}) of {names}: more trials of this run alone can show that "
-        f"a case still passes, not that it is worse; accept a baseline of --repeat {USUAL_TRIALS}"
+        f"{comparison.base} has too few trials ({trials}) of {names}: "
+        "more trials of this run alone can show that a case still passes, not that it is worse; "
+        f"accept a baseline of --repeat {USUAL_TRIALS}"
     )
 
 
@@ -385,23 +437,28 @@ def _with_rates(
     """Return what became of which cases, and of the first one from where to where."""
     known = {case.key: case for case in cases}
     first = known[named[0].key]
-    assert first.base is not None, "a case of both sides"
-    assert first.head is not None, "a case of both sides"
-    rates = f"passed {first.base.passed} of {first.base.graded}, now {first.head.passed} of {first.head.graded}"
+    before, now = first.base, first.head
+    assert before is not None, "a case of both sides"
+    assert now is not None, "a case of both sides"
+    rates = f"passed {before.passed} of {before.graded}, now {now.passed} of {now.graded}"
     if len(named) == 1:
         return f"{_ids(named, by_target=by_target)} {rates}"
     return f"{len(named)} cases {what}: {_ids(named, by_target=by_target)} (the first {rates})"
 
 
 def _unmeasured(statement: Statement) -> Iterable[MetricChange]:
-    """Return the limits that could not be checked, since a side does not have what they limit."""
-    limits = (each for each in statement.metrics if each.allowed is not None)
-    return (each for each in limits if each.verdict == "not compared" and each.reason != NOT_SHARED)
+    """Yield the limits that could not be checked, since a side does not have what they limit."""
+    for change in statement.metrics:
+        is_limit = change.allowed is not None
+        if is_limit and change.verdict == "not compared" and change.reason != NOT_SHARED:
+            yield change
 
 
 def _crashes(side: str, cases: Sequence[CaseOutcome]) -> Iterable[str]:
     """Yield how many of the compared trials of a side crashed, and why the first of them did."""
-    crashed = [trial for case in cases for trial in case.trials if trial.is_crash]
+    crashed: list[TrialOutcome] = []
+    for case in cases:
+        crashed += (trial for trial in case.trials if trial.is_crash)
     if not crashed:
         return
     trials = counted(sum(len(case.graded) for case in cases), "trial")
@@ -422,21 +479,33 @@ def _warnings(
     base: Side, cases: Sequence[ComparedCase], now: datetime, terms: Terms, *, by_target: bool
 ) -> Iterable[str]:
     ids = partial(_ids, by_target=by_target)
-    if all(each.change in ("new", "removed") for each in cases):
+    if all(case.change in ("new", "removed") for case in cases):
         yield f"no case of this run is in {base.name}: nothing was compared"
     if weak := [case for case in cases if _is_weak(case, wrong_calls(terms.confidence))]:
-        are = "has" if len(weak) == 1 else "have"
-        yield f"{counted(len(weak), 'case')} {are} too few trials to show that one of them broke: {ids(weak)}"
-    gone = [each for each in cases if each.change == "removed"]
+        have = f"{counted(len(weak), 'case')} {'has' if len(weak) == 1 else 'have'}"
+        yield f"{have} too few trials to show that one of them broke: {ids(weak)}"
+    gone = [case for case in cases if case.change == "removed"]
     if gone and len(gone) < len(cases):
         yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {ids(gone)}"
-    if left_out := [each for each in cases if each.left_out]:
-        changed = f"{counted(len(left_out), 'case')} with a changed question or evaluators left out: {ids(left_out)}"
-        yield f"{changed}; accept a new baseline, or include them with --allow-changes"
-    if stale := [each for each in cases if each.stale and not each.left_out]:
-        yield f"{counted(len(stale), 'case')} changed since {base.name} (case or target): {ids(stale)}"
-    if terms.limits and base.has_no_figures:
-        yield f"{base.name} was written by an earlier version, without costs, tokens and times: accept it again"
+    if left_out := [case for case in cases if case.left_out]:
+        changed = f"{counted(len(left_out), 'case')} with a changed question or evaluators"
+        yield (
+            f"{changed} left out: {ids(left_out)}; "
+            "accept a new baseline, or include them with --allow-changes"
+        )
+    if stale := [case for case in cases if case.stale and not case.left_out]:
+        changed = f"{counted(len(stale), 'case')} changed since {base.name}"
+        yield f"{changed} (case or target): {ids(stale)}"
+    yield from _of_age(base, now, has_limits=bool(terms.limits))
+
+
+def _of_age(base: Side, now: datetime, *, has_limits: bool) -> Iterator[str]:
+    """Yield what is wrong with an old baseline."""
+    if has_limits and base.has_no_figures:
+        yield (
+            f"{base.name} was written by an earlier version, "
+            "without costs, tokens and times: accept it again"
+        )
     age_days = _age_days(base.measured, now)
     if age_days is not None and age_days > STALE_AFTER_DAYS:
         yield f"{base.name} is {age_days} days old"
@@ -444,19 +513,17 @@ def _warnings(
 
 def _is_weak(case: ComparedCase, rate: float) -> bool:
     """Whether a case with several trials could not be called worse if it fell from all to none."""
-    if (
-        case.base is None
-        or case.head is None
-        or case.single
-        or not (case.base.graded and case.head.graded)
-    ):
+    if case.base is None or case.head is None or case.single:
         return False
-    return not can_be_called(Margins(case.base.graded, case.head.graded, case.base.graded), rate)
+    before, now = case.base.graded, case.head.graded
+    if not before or not now:
+        return False
+    return not can_be_called(Margins(before, now, before), rate)
 
 
 def _ids(cases: Sequence[OfCase], *, by_target: bool) -> str:
-    names = [case_name(each.key, names_target=by_target) for each in cases]
-    return first_few([shortened(each, MAX_NAME) for each in names])
+    names = [case_name(case.key, names_target=by_target) for case in cases]
+    return first_few([shortened(name, MAX_NAME) for name in names])
 
 
 def _age_days(measured: str | None, now: datetime) -> int | None:
@@ -466,4 +533,6 @@ def _age_days(measured: str | None, now: datetime) -> int | None:
         then = datetime.fromisoformat(measured)
     except ValueError:
         return None
-    return (now - (then if then.tzinfo is not None else then.replace(tzinfo=UTC))).days
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return (now - then).days

@@ -1,7 +1,8 @@
-"""How metrics change from one run to another, over the cases of both: rates and scores, costs, tokens and times.
+"""How metrics change from one run to another: rates and scores, costs, tokens and times.
 
-Each case weighs the same, whatever its number of trials. Pass rates are those of the trials of these cases; means of
-scores, costs and times are compared from case to case, and a case that several targets answer is one cluster.
+Cases of both runs count. Each case weighs the same, whatever its number of trials. Pass rates are
+those of the trials of these cases. Means of scores, costs and times are compared from case to
+case, and a case that several targets answer is one cluster.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -68,15 +69,19 @@ class _Question(Struct, frozen=True):
 
     @property
     def origin(self) -> float:
-        """The change that its effect is measured from: what is allowed, on the scale of the analysis."""
-        return math.log1p(self.limit.allowed) if self.limit is not None else 0.0
+        """The change that its effect is measured from: what is allowed, on the analysis scale."""
+        if self.limit is None:
+            return 0.0
+        return math.log1p(self.limit.allowed)
 
     def concerns(self, pair: CasePair) -> bool:
         """Whether a case is among those that it is about."""
-        is_asked = self.target is None or pair[1].target == self.target
-        return is_asked and (
-            self.limit is None or not self.limit.suites or pair[1].case.suite in self.limit.suites
-        )
+        _, head = pair
+        if self.target is not None and head.target != self.target:
+            return False
+        if self.limit is None or not self.limit.suites:
+            return True
+        return head.case.suite in self.limit.suites
 
 
 class _Measured(NamedTuple):
@@ -106,10 +111,11 @@ class _Answer(Struct, frozen=True):
     @property
     def unmeasured(self) -> int:
         """Number of trials without a value, in the cases that have values."""
-        cases = (
-            pair for pair in self.pairs if any(_values(self.question.metric, side) for side in pair)
-        )
-        return sum(_unmeasured(self.question.metric, side) for side in chain.from_iterable(cases))
+        metric, total = self.question.metric, 0
+        for base, head in self.pairs:
+            if _values(metric, base) or _values(metric, head):
+                total += _unmeasured(metric, base) + _unmeasured(metric, head)
+        return total
 
     @property
     def rising(self) -> Sequence[_Measured]:
@@ -129,14 +135,19 @@ def limits_of(settings: Iterable[GateSettings]) -> tuple[Limit, ...]:
     for suite in every:
         for metric, allowed in (suite.max_increases or {}).items():
             suites.setdefault((metric, allowed), []).append(suite.suite)
-    return tuple(
-        Limit(metric, allowed, () if len(names) == len(every) else tuple(names))
-        for (metric, allowed), names in suites.items()
-    )
+
+    limits: list[Limit] = []
+    for (metric, allowed), names in suites.items():
+        is_shared_by_all = len(names) == len(every)
+        limits.append(Limit(metric, allowed, () if is_shared_by_all else tuple(names)))
+    return tuple(limits)
 
 
 def when_undecided(settings: Iterable[GateSettings]) -> WhenUndecided | None:
-    """Return what an undecided comparison of all suites counts as: `pass` only if all of them say so."""
+    """Return what an undecided comparison of all suites counts as.
+
+    It is `pass` only if all of them say so.
+    """
     given = {suite.undecided for suite in settings}
     if "fail" in given:
         return "fail"
@@ -159,17 +170,21 @@ def quality_changes(
     With a probability of `alpha` or less, one of them is called worse that is not. `confidence` is
     that of the ranges of pass rates.
     """
-    metrics: tuple[MetricName, ...] = (
-        ("pass rate", "mean score") if _scores_say_more(pairs) else ("pass rate",)
-    )
-    questions = [_Question(metric, target) for target in (None, *targets) for metric in metrics]
+    metrics: list[MetricName] = ["pass rate"]
+    if _scores_say_more(pairs):
+        metrics.append("mean score")
+    questions: list[_Question] = []
+    for target in (None, *targets):
+        questions += (_Question(metric, target) for metric in metrics)
+
     level = alpha / len(questions)
-    return tuple(
-        _rate_change(question, pairs, level, confidence)
-        if question.metric == "pass rate"
-        else _score_change(_answer(question, pairs), level)
-        for question in questions
-    )
+    changes: list[MetricChange] = []
+    for question in questions:
+        if question.metric == "pass rate":
+            changes.append(_rate_change(question, pairs, level, confidence))
+        else:
+            changes.append(_score_change(_answer(question, pairs), level))
+    return tuple(changes)
 
 
 def limit_changes(
@@ -184,33 +199,35 @@ def limit_changes(
     With a probability of `alpha` or less, any is called worse that keeps its limit; one that is
     called within its limit keeps it with this confidence.
     """
-    questions = [
-        _Question(limit.metric, target, limit)
-        for limit in limits
-        for target in (targets or (None,))
-    ]
-    answers = [_answer(question, pairs) for question in questions]
-    known = [answer.effect for answer in answers if answer.effect is not None]
-    exceeded = iter(claims(known, 2 * alpha))
+    answers: list[_Answer] = []
+    for limit in limits:
+        of_targets = (_Question(limit.metric, target, limit) for target in targets or (None,))
+        answers += (_answer(question, pairs) for question in of_targets)
+    measured = [answer.effect for answer in answers if answer.effect is not None]
+    exceeded = iter(claims(measured, 2 * alpha))
     level = 2 * alpha / max(1, len(answers))
-    changes = []
+
+    changes: list[MetricChange] = []
     for answer in answers:
-        found = next(exceeded) if answer.effect is not None else None
-        if answer.effect is not None and found is not None and found.verdict != "worse":
+        if answer.effect is None:
+            changes.append(_limit_change(answer, None, level))
+            continue
+        claimed = next(exceeded)
+        if claimed.verdict != "worse":
             kept = claim(answer.effect, 1 - 2 * (1 - confidence))
-            found = kept if kept.verdict == "better" else found
-        changes.append(_limit_change(answer, found, level))
+            claimed = kept if kept.verdict == "better" else claimed
+        changes.append(_limit_change(answer, claimed, level))
     return tuple(changes)
 
 
 def _scores_say_more(pairs: Sequence[CasePair]) -> bool:
     """Whether scores of cases do not follow from how many of their trials pass."""
     points = [(side.passed / len(side.graded), side.score) for side in chain.from_iterable(pairs)]
-    (low_rate, low), (high_rate, high) = (
-        min(points, default=(0.0, 0.0)),
-        max(points, default=(0.0, 0.0)),
-    )
-    slope = (high - low) / (high_rate - low_rate) if high_rate > low_rate else 0.0
+    low_rate, low = min(points, default=(0.0, 0.0))
+    high_rate, high = max(points, default=(0.0, 0.0))
+    slope = 0.0
+    if high_rate > low_rate:
+        slope = (high - low) / (high_rate - low_rate)
     return any(abs(low + slope * (rate - low_rate) - score) > SAME_SCORE for rate, score in points)
 
 
@@ -227,13 +244,13 @@ def _rate_change(
             verdict="not compared",
             reason=NOT_SHARED,
         )
-    drop, rise = (
-        cochran_mantel_haenszel(cases),
-        cochran_mantel_haenszel([case.reversed for case in cases]),
-    )
-    verdict: MetricVerdict = "better" if rise <= level else "undecided"
+    drop = cochran_mantel_haenszel(cases)
+    rise = cochran_mantel_haenszel([case.reversed for case in cases])
+    verdict: MetricVerdict = "undecided"
     if drop <= level:
         verdict = "worse"
+    elif rise <= level:
+        verdict = "better"
     low, high = mean_rate_change_interval(cases, confidence)
     before = _mean([case.base_passed / case.base for case in cases])
     now = _mean([case.head_passed / case.head for case in cases])
@@ -249,7 +266,7 @@ def _rate_change(
         confidence=confidence,
         p_value=min(drop, rise),
         verdict=verdict,
-        reason=None if verdict in ("worse", "better") else _too_few_trials(cases, level),
+        reason=_too_few_trials(cases, level) if verdict == "undecided" else None,
         base_passed=sum(case.base_passed for case in cases),
         base_trials=sum(case.base for case in cases),
         head_passed=sum(case.head_passed for case in cases),
@@ -261,12 +278,13 @@ def _too_few_trials(cases: Sequence[Trials], level: float) -> str | None:
     """Return what would show a drop, if no drop of these cases is large enough to be seen."""
     if _shows_drop([case._replace(base_passed=case.base, head_passed=0) for case in cases], level):
         return None
-    sides = max(case.base for case in cases), max(case.head for case in cases)
+    most_before = max(case.base for case in cases)
+    most_now = max(case.head for case in cases)
     for repeat in REPEATS:
-        if repeat > min(sides) and _shows_drop(
-            [Trials(repeat, repeat, 0, repeat)] * len(cases), level
-        ):
-            both = " on both sides" if repeat <= max(sides) else ""
+        if repeat <= min(most_before, most_now):
+            continue
+        if _shows_drop([Trials(repeat, repeat, 0, repeat)] * len(cases), level):
+            both = " on both sides" if repeat <= max(most_before, most_now) else ""
             return f"too few trials to see any drop; use --repeat {repeat}{both}"
     return "too few trials to see any drop; use more trials"
 
@@ -277,55 +295,57 @@ def _shows_drop(cases: Sequence[Trials], level: float) -> bool:
 
 def _score_change(answer: _Answer, level: float) -> MetricChange:
     """Return the change of the mean score, each way at this level."""
-    found = claim(answer.effect, 1 - 2 * level) if answer.effect is not None else None
     needed = 1 + math.ceil(math.log2(0.5 / level))
-    is_enough = answer.effect is not None and answer.effect.clusters >= needed
-    reason = f"it needs {needed} cases, there {'is' if len(answer.known) == 1 else 'are'} {len(answer.known)}"
-    return MetricChange(
+    number = len(answer.known)
+    change = MetricChange(
         metric="mean score",
         target=answer.question.target,
-        cases=len(answer.known),
+        cases=number,
         base=_of_side("mean score", [case.base for case in answer.known]),
         head=_of_side("mean score", [case.head for case in answer.known]),
-        **(
-            _interval(answer.question, found)
-            if found is not None and is_enough
-            else {"change": None}
-        ),
-        verdict=_verdict_of(found) if is_enough else "not compared",
-        reason=None if is_enough else reason,
+        change=None,
+        verdict="not compared",
+        reason=f"it needs {needed} cases, there {'is' if number == 1 else 'are'} {number}",
     )
+    if answer.effect is None or answer.effect.clusters < needed:
+        return change
+    claimed = claim(answer.effect, 1 - 2 * level)
+    interval = _interval(answer.question, claimed)
+    return change.model_copy(update={**interval, "verdict": _verdict_of(claimed), "reason": None})
 
 
-def _verdict_of(found: Claim | None) -> MetricVerdict:
-    return (
-        found.verdict if found is not None and found.verdict in ("worse", "better") else "undecided"
-    )
+def _verdict_of(claimed: Claim | None) -> MetricVerdict:
+    if claimed is None or claimed.verdict not in ("worse", "better"):
+        return "undecided"
+    return claimed.verdict
 
 
 def _answer(question: _Question, pairs: Sequence[CasePair]) -> _Answer:
-    concerned = [each for each in pairs if question.concerns(each)]
-    both = [
-        _Measured(pair, *(_values(question.metric, side) for side in pair)) for pair in concerned
-    ]
-    known = [case for case in both if case.base and case.head]
-    compared = [case for case in known if question.limit is None or not any(case.costs_nothing)]
+    concerned = [pair for pair in pairs if question.concerns(pair)]
+    known: list[_Measured] = []
+    for base, head in concerned:
+        before, now = _values(question.metric, base), _values(question.metric, head)
+        if before and now:
+            known.append(_Measured((base, head), before, now))
+
+    compared = known
+    if question.limit is not None:
+        compared = [case for case in known if not any(case.costs_nothing)]
     by_trial = question.limit is not None and len(compared) < FEW_CASES
     samples = chain.from_iterable(
         _samples(question.metric, case, by_trial=by_trial) for case in compared
     )
-    found = effect(_metric(question.metric), samples)
-    if found is not None:
-        found = replace(found, estimate=found.estimate - question.origin)
-    return _Answer(question, concerned, known, found)
+    measured = effect(_metric(question.metric), samples)
+    if measured is not None:
+        measured = replace(measured, estimate=measured.estimate - question.origin)
+    return _Answer(question, concerned, known, measured)
 
 
 def _metric(name: MetricName) -> Metric:
     if name == "mean score":
         return Metric(name)
-    return Metric(
-        name, "ratio", higher_is_better=False, quantile=P95 if name == "p95_latency" else None
-    )
+    share = P95 if name == "p95_latency" else None
+    return Metric(name, "ratio", higher_is_better=False, quantile=share)
 
 
 def _values(metric: MetricName, outcome: CaseOutcome) -> list[float]:
@@ -363,19 +383,28 @@ def _unmeasured(metric: MetricName, outcome: CaseOutcome) -> int:
 
 
 def _samples(metric: MetricName, of: _Measured, *, by_trial: bool) -> Iterator[Pair]:
-    """Yield the trials of a case, or what stands for each side if their numbers differ or some cost nothing."""
+    """Yield the trials of a case.
+
+    If their numbers differ or some cost nothing, yield what stands for each side.
+    """
     suite, case_id, target = of.pair[1].key
     base, head = of.base, of.head
     if len(base) != len(head) or not all((*base, *head)):
         by_trial = False
-        size = min(math.lcm(len(base), len(head)), MOST_STEPS)
-        base, head = (
-            _steps(side, size) if metric == "p95_latency" else [_mean(side)]
-            for side in (base, head)
-        )
+        base, head = _stand_ins(metric, base, head)
     for number, (before, now) in enumerate(zip(base, head, strict=True), 1):
         cluster = f"{suite}\n{case_id}\n{number}" if by_trial else f"{suite}\n{case_id}"
         yield Pair(cluster, f"{cluster}\n{target}", number, before, now)
+
+
+def _stand_ins(
+    metric: MetricName, base: Sequence[float], head: Sequence[float]
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Return as many values for each side, which stand for all of them."""
+    if metric != "p95_latency":
+        return [_mean(base)], [_mean(head)]
+    size = min(math.lcm(len(base), len(head)), MOST_STEPS)
+    return _steps(base, size), _steps(head, size)
 
 
 def _steps(values: Sequence[float], size: int) -> list[float]:
@@ -384,17 +413,21 @@ def _steps(values: Sequence[float], size: int) -> list[float]:
     Each is repeated as often, if `size` is a multiple.
     """
     ordered = sorted(values)
-    return [ordered[(2 * place + 1) * len(ordered) // (2 * size)] for place in range(size)]
+    return [ordered[(2 * step + 1) * len(ordered) // (2 * size)] for step in range(size)]
 
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def _limit_change(answer: _Answer, found: Claim | None, level: float) -> MetricChange:
+def _limit_change(answer: _Answer, claimed: Claim | None, level: float) -> MetricChange:
     question, limit = answer.question, answer.question.limit
     assert limit is not None, "a question about a limit"
-    verdict = _limit_verdict(answer, found)
+    interval: dict[str, Any] = {"change": None}
+    if claimed is not None:
+        interval = _interval(question, claimed)
+        level = 1 - claimed.confidence
+    verdict = _limit_verdict(answer, claimed)
     return MetricChange(
         metric=question.metric,
         target=question.target,
@@ -402,10 +435,10 @@ def _limit_change(answer: _Answer, found: Claim | None, level: float) -> MetricC
         cases=len(answer.known),
         base=_of_side(question.metric, [case.base for case in answer.known]),
         head=_of_side(question.metric, [case.head for case in answer.known]),
-        **(_interval(question, found) if found is not None else {"change": None}),
+        **interval,
         allowed=limit.allowed,
         verdict=verdict,
-        reason=_limit_reason(answer, verdict, 1 - found.confidence if found is not None else level),
+        reason=_limit_reason(answer, verdict, level),
     )
 
 
@@ -414,7 +447,7 @@ def _of_side(metric: MetricName, cases: Sequence[Sequence[float]]) -> float | No
         return None
     if metric == "p95_latency":
         return round(quantile(chain.from_iterable(cases), P95), PRECISION)
-    return round(_mean([_mean(each) for each in cases]), PRECISION)
+    return round(_mean(list(map(_mean, cases))), PRECISION)
 
 
 def _interval(question: _Question, claim: Claim) -> dict[str, float | None]:
@@ -425,28 +458,23 @@ def _interval(question: _Question, claim: Claim) -> dict[str, float | None]:
     values = {"change": claim.effect.estimate, "low": claim.low, "high": claim.high}
     if math.isinf(claim.high):
         del values["low"], values["high"]
-    natural = {
-        name: claim.effect.natural(value + question.origin) for name, value in values.items()
-    }
-    return {
-        "confidence": claim.confidence,
-        **{name: round(value, PRECISION) for name, value in natural.items()},
-    }
+    interval: dict[str, float | None] = {"confidence": claim.confidence}
+    for name, value in values.items():
+        interval[name] = round(claim.effect.natural(value + question.origin), PRECISION)
+    return interval
 
 
-def _limit_verdict(answer: _Answer, found: Claim | None) -> MetricVerdict:
+def _limit_verdict(answer: _Answer, claimed: Claim | None) -> MetricVerdict:
     """Return the verdict on a limit.
 
     A ratio without the cases that rose from 0 or fell to it does not decide alone.
     """
     if not answer.known:
         return "not compared"
-    if found is None and not answer.rising:
-        costs_nothing = (
-            all(case.costs_nothing[1] for case in answer.known) and not answer.unmeasured
-        )
-        return "within" if costs_nothing else "undecided"
-    verdict = _verdict_of(found)
+    if claimed is None and not answer.rising:
+        costs_nothing = all(case.costs_nothing[1] for case in answer.known)
+        return "within" if costs_nothing and not answer.unmeasured else "undecided"
+    verdict = _verdict_of(claimed)
     if verdict == "better":
         return "undecided" if answer.rising or answer.unmeasured else "within"
     return "undecided" if answer.falling else verdict
@@ -463,33 +491,36 @@ def _limit_reason(answer: _Answer, verdict: MetricVerdict, level: float) -> str 
         reasons.append(f"{len(falling)} of {total} had more before and 0 now")
     if left := len(answer.pairs) - len(answer.known):
         reasons.append(f"{left} of {total} not measured on both sides")
-    unmeasured = answer.unmeasured if verdict == "undecided" else 0
-    if unmeasured:
+    if verdict != "undecided":
+        return "; ".join(reasons) or None
+
+    if unmeasured := answer.unmeasured:
         reasons.append(f"{counted(unmeasured, 'trial')} not measured, which may break the limit")
-    found, needed = answer.effect, 1 + math.ceil(math.log2(1 / level))
-    if verdict == "undecided" and not (rising or falling or unmeasured):
-        clusters = found.clusters if found is not None else len(answer.known)
-        is_enough = found is not None and clusters >= needed
-        reasons.append(
-            "use more trials, or allow more" if is_enough else _enough_values(answer, needed)
-        )
-    return "; ".join(reasons) or None
+    if not (rising or falling or unmeasured):
+        reasons.append(_what_decides(answer, needed=1 + math.ceil(math.log2(1 / level))))
+    return "; ".join(reasons)
+
+
+def _what_decides(answer: _Answer, *, needed: int) -> str:
+    """Return what would decide about a limit of which enough values may be known."""
+    if answer.effect is not None and answer.effect.clusters >= needed:
+        return "use more trials, or allow more"
+    return _enough_values(answer, needed)
 
 
 def _enough_values(answer: _Answer, needed: int) -> str:
     """Return how many cases or trials a limit needs, of which there are fewer."""
     cases = max(1, len(answer.known))
-    sides = (max((len(case[side]) for case in answer.known), default=0) for side in (1, 2))
-    fewest, most = sorted(sides)
-    repeat = next(
-        (repeat for repeat in REPEATS if repeat > fewest and repeat * cases >= needed), None
-    )
+    most_before = max((len(case.base) for case in answer.known), default=0)
+    most_now = max((len(case.head) for case in answer.known), default=0)
+    fewest, most = sorted((most_before, most_now))
+    enough = (repeat for repeat in REPEATS if repeat > fewest and repeat * cases >= needed)
+    repeat = next(enough, None)
     if cases >= FEW_CASES or repeat is None:
         # Then trials do not count as cases do.
         return f"it needs {needed} cases"
-    return f"it needs {needed} cases, or --repeat {repeat}" + (
-        " on both sides" if repeat <= most else ""
-    )
+    both = " on both sides" if repeat <= most else ""
+    return f"it needs {needed} cases, or --repeat {repeat}{both}"
 
 
 def _missing(answer: _Answer) -> str:
@@ -497,19 +528,17 @@ def _missing(answer: _Answer) -> str:
     metric = answer.question.metric
     if not answer.pairs:
         return NOT_SHARED
-    before, now = (
-        listed(
-            dict.fromkeys(
-                pair[side].target for pair in answer.pairs if not _values(metric, pair[side])
-            )
-        )
-        for side in (0, 1)
-    )
+    before = _targets_without(metric, [base for base, _ in answer.pairs])
+    now = _targets_without(metric, [head for _, head in answer.pairs])
     if before == now:
         return f"no {NOUNS[metric]} from target {now}"
-    sides = [
-        f"{when} from target {targets}"
-        for when, targets in (("before", before), ("now", now))
-        if targets
-    ]
+    sides: list[str] = []
+    if before:
+        sides.append(f"before from target {before}")
+    if now:
+        sides.append(f"now from target {now}")
     return f"no {NOUNS[metric]} {' and '.join(sides)}"
+
+
+def _targets_without(metric: MetricName, cases: Iterable[CaseOutcome]) -> str:
+    return listed(dict.fromkeys(case.target for case in cases if not _values(metric, case)))

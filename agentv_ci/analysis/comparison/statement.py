@@ -7,7 +7,8 @@ total gives up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -79,34 +80,31 @@ def state(
     Cases with another task are left out, and with `targets`, each of them is also judged alone.
     `renamed`: the cases of the older side that may have another id now.
     """
-    graded = [pair for pair in pairs if is_graded(pair)]
-    comparable = [pair for pair in graded if terms.allows_changes or not has_other_task(pair)]
-    withheld = (
-        []
-        if terms.allows_changes
-        else [*_incomparable(graded, comparable, base), *_renamed(renamed, base)]
-    )
     known = [pair for pair in pairs if terms.allows_changes or not has_other_task(pair)]
-    found = _judged(comparable, targets, terms)
-    missing = Missing(*(sum(_missing(pair[side]) for pair in known) for side in (0, 1)))
-    suspects = [
-        pair
-        for pair in comparable
-        if found.verdict != "worse" and _is_suspect(trials_of(pair), terms)
-    ]
-    passes = found.verdict != "worse" and not suspects
-    decides = bool(missing.total) and _could_change(found, known, targets, terms, passes=passes)
+    graded = [pair for pair in pairs if is_graded(pair)]
+    comparable = [pair for pair in known if is_graded(pair)]
+    withheld: list[str] = []
+    if not terms.allows_changes:
+        withheld += _incomparable(graded, comparable, base)
+        withheld += _renamed(renamed, base)
+
+    judged = _judged(comparable, targets, terms)
+    suspects: list[CasePair] = []
+    if judged.verdict != "worse":
+        suspects = [pair for pair in comparable if _is_suspect(trials_of(pair), terms)]
+    missing = _missing_of(known)
+    passes = judged.verdict != "worse" and not suspects
+    decides = bool(missing.total) and _could_change(judged, known, targets, terms, passes=passes)
     if decides:
         them = "it" if missing.total == 1 else "them"
-        withheld.append(
-            f"{missing.text(base, 'this run')} could decide either way: run {them} again"
-        )
+        trials = missing.text(base, "this run")
+        withheld.append(f"{trials} could decide either way: run {them} again")
     return Statement(
-        verdict="withheld" if withheld else found.verdict,
+        verdict="withheld" if withheld else judged.verdict,
         confidence=terms.confidence,
         cases=len(comparable),
-        metrics=found.metrics,
-        worse_cases=found.worse_cases,
+        metrics=judged.metrics,
+        worse_cases=judged.worse_cases,
         maybe_worse_cases=() if withheld else tuple(map(_named, suspects)),
         withheld=tuple(withheld),
         missing_before=missing.before,
@@ -128,15 +126,18 @@ class Missing(NamedTuple):
 
     def text(self, base: str, head: str) -> str:
         """Return how many there are on which side."""
-        sides = [
-            f"{number} of {side}" for number, side in zip(self, (base, head), strict=True) if number
-        ]
+        sides: list[str] = []
+        if self.before:
+            sides.append(f"{self.before} of {base}")
+        if self.now:
+            sides.append(f"{self.now} of {head}")
         return f"{counted(self.total, 'trial')} without a verdict ({' and '.join(sides)})"
 
 
 def is_graded(pair: CasePair) -> bool:
     """Whether a case has graded trials on both sides."""
-    return all(side.graded for side in pair)
+    base, head = pair
+    return bool(base.graded and head.graded)
 
 
 class _Judged(NamedTuple):
@@ -155,53 +156,76 @@ def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> 
     if not pairs:
         return _Judged((), ())
     trials = [trials_of(pair) for pair in pairs]
+    alpha, confidence = 1 - terms.confidence, terms.confidence
     metrics = (
-        *quality_changes(pairs, targets, _of_total(trials, terms), terms.confidence),
-        *limit_changes(
-            pairs, targets, terms.limits, SHARE_OF_LIMITS * (1 - terms.confidence), terms.confidence
-        ),
+        *quality_changes(pairs, targets, _of_total(trials, terms), confidence),
+        *limit_changes(pairs, targets, terms.limits, SHARE_OF_LIMITS * alpha, confidence),
     )
-    calls = dropped(trials, wrong_calls(terms.confidence))
-    return _Judged(
-        metrics,
-        tuple(_named(pair) for pair, is_worse in zip(pairs, calls, strict=True) if is_worse),
-    )
+    calls = dropped(trials, wrong_calls(confidence))
+    return _Judged(metrics, tuple(map(_named, compress(pairs, calls))))
 
 
 def _of_total(cases: Sequence[Trials], terms: Terms) -> float:
     """Return the probability of a wrong statement that the trials of all cases together have."""
     rate = wrong_calls(terms.confidence)
+    share = SHARE_OF_TOTAL_ALONE
     # Numbers of trials decide, not how many of them pass: another failure must not cost the total
     # its share.
-    shows_one = any(can_be_called(Margins(case.base, case.head, case.base), rate) for case in cases)
-    share = SHARE_OF_TOTAL if shows_one else SHARE_OF_TOTAL_ALONE
-    return (1 - terms.confidence) * (share - SHARE_OF_LIMITS if terms.limits else share)
+    if any(can_be_called(Margins(case.base, case.head, case.base), rate) for case in cases):
+        share = SHARE_OF_TOTAL
+    if terms.limits:
+        share -= SHARE_OF_LIMITS
+    return (1 - terms.confidence) * share
 
 
 def _could_change(
-    found: _Judged, pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms, *, passes: bool
+    judged: _Judged,
+    pairs: Sequence[CasePair],
+    targets: Sequence[str],
+    terms: Terms,
+    *,
+    passes: bool,
 ) -> bool:
-    """Whether trials without a verdict could make the head worse or not, or a statement that passes false."""
-    cases = [
-        (pair[1].target, trials_of(pair), _missing(pair[0]), _missing(pair[1])) for pair in pairs
-    ]
-    worst = [
-        (target, Trials(t.base_passed + m, t.base + m, t.head_passed, t.head + n))
-        for target, t, m, n in cases
-    ]
-    best = [
-        (target, Trials(t.base_passed, t.base + m, t.head_passed + n, t.head + n))
-        for target, t, m, n in cases
-    ]
-    metrics = len({change.metric for change in found.metrics if change.allowed is None})
-    least, most = (_by_trials(side, targets, metrics, terms) for side in (worst, best))
+    """Whether trials without a verdict could change the statement.
+
+    They could make the head worse or not, or a statement that passes false.
+    """
+    worst = [_at_worst(pair) for pair in pairs]
+    best = [_at_best(pair) for pair in pairs]
+    metrics = len({change.metric for change in judged.metrics if change.allowed is None})
+    least = _by_trials(worst, targets, metrics, terms)
+    most = _by_trials(best, targets, metrics, terms)
     if "worse" in (least, most) and (least != most or passes):
         return True
-    if found.verdict == "better" and least != "better":
+    if judged.verdict == "better" and least != "better":
         return True
     # A case without any graded trial has lost its verdict, which is said of it.
     graded = (trials for pair, (_, trials) in zip(pairs, worst, strict=True) if is_graded(pair))
     return passes and any(_is_suspect(trials, terms) for trials in graded)
+
+
+def _at_worst(pair: CasePair) -> tuple[str, Trials]:
+    """Return the target and trials of a case if trials without a verdict passed before only."""
+    base, head = pair
+    before, now = _missing(base), _missing(head)
+    known = trials_of(pair)
+    return head.target, known._replace(
+        base_passed=known.base_passed + before,
+        base=known.base + before,
+        head=known.head + now,
+    )
+
+
+def _at_best(pair: CasePair) -> tuple[str, Trials]:
+    """Return the target and trials of a case if trials without a verdict pass now only."""
+    base, head = pair
+    before, now = _missing(base), _missing(head)
+    known = trials_of(pair)
+    return head.target, known._replace(
+        base=known.base + before,
+        head_passed=known.head_passed + now,
+        head=known.head + now,
+    )
 
 
 def _by_trials(
@@ -210,17 +234,27 @@ def _by_trials(
     """Return what trials alone state; each of the metrics has its share of the probability."""
     known = [(target, trials) for target, trials in cases if trials.base and trials.head]
     every = [trials for _, trials in known]
-    groups = [
-        [trials for name, trials in known if target in (None, name)] for target in (None, *targets)
-    ]
-    groups = [group for group in groups if group]
+    groups = [every] if every else []
+    for target in targets:
+        of_target = [trials for name, trials in known if name == target]
+        if of_target:
+            groups.append(of_target)
+
     level = _of_total(every, terms) / ((1 + len(targets)) * max(1, metrics))
-    falls = any(cochran_mantel_haenszel(group) <= level for group in groups)
-    if falls or any(dropped(every, wrong_calls(terms.confidence))):
+    if any(cochran_mantel_haenszel(group) <= level for group in groups):
         return "worse"
-    rises = ([trials.reversed for trials in group] for group in groups)
-    return (
-        "better" if any(cochran_mantel_haenszel(group) <= level for group in rises) else "undecided"
+    if any(dropped(every, wrong_calls(terms.confidence))):
+        return "worse"
+    for group in groups:
+        if cochran_mantel_haenszel([trials.reversed for trials in group]) <= level:
+            return "better"
+    return "undecided"
+
+
+def _missing_of(pairs: Sequence[CasePair]) -> Missing:
+    return Missing(
+        before=sum(_missing(base) for base, _ in pairs),
+        now=sum(_missing(head) for _, head in pairs),
     )
 
 
@@ -237,9 +271,11 @@ def _named(pair: CasePair) -> OfCase:
 
 
 def _is_suspect(trials: Trials, terms: Terms) -> bool:
-    """Whether a case passed in all of its trials and passes in none, or would be called if it were the only one.
+    """Whether a case may have got worse.
 
-    More failures of the head, of this case or of others, keep it a suspect; and if any case is called worse, so is one.
+    It passed in all of its trials and passes in none, or would be called if it were the only one.
+    More failures of the head, of this case or of others, keep it a suspect; and if any case is
+    called worse, so is one.
     """
     is_lost = trials.base_passed == trials.base > 0 == trials.head_passed
     return is_lost or fisher(trials) <= wrong_calls(terms.confidence)
@@ -259,7 +295,8 @@ def has_worse_verdict(pair: CasePair) -> bool:
 def _renamed(cases: Sequence[str], base: str) -> Iterator[str]:
     if cases:
         number = counted(len(cases), "case")
-        yield f"{number} of {base} may have another id now: {first_few(cases)}; accept a new baseline"
+        may_be = f"{number} of {base} may have another id now: {first_few(cases)}"
+        yield f"{may_be}; accept a new baseline"
 
 
 def _incomparable(
@@ -268,24 +305,32 @@ def _incomparable(
     if pairs and not comparable:
         cases = "1 case" if len(pairs) == 1 else f"all {len(pairs)} cases"
         yield f"the question or the evaluators of {cases} changed since {base}"
-    elif worse := [
-        pair[1].case.id for pair in pairs if has_other_task(pair) and has_worse_verdict(pair)
-    ]:
-        cases = f"{counted(len(worse), 'case')} with a changed question or evaluators"
-        yield f"{cases} and a worse verdict than in {base}: {first_few(worse)}"
+    else:
+        changed = [pair for pair in pairs if has_other_task(pair)]
+        worse = [pair[1].case.id for pair in changed if has_worse_verdict(pair)]
+        if worse:
+            cases = f"{counted(len(worse), 'case')} with a changed question or evaluators"
+            yield f"{cases} and a worse verdict than in {base}: {first_few(worse)}"
+    yield from _other_models(comparable, base)
+    before = _names(old.makeup.judges for old, _ in comparable)
+    now = _names(new.makeup.judges for _, new in comparable)
+    if before and now and before != now:
+        yield f"{base} was judged by {listed(sorted(before))}, this run by {listed(sorted(now))}"
+
+
+def _other_models(pairs: Sequence[CasePair], base: str) -> Iterator[str]:
+    """Yield the targets that other models answered than before."""
     by_target: dict[str, list[CasePair]] = {}
-    for pair in comparable:
-        if pair[0].target == pair[1].target:
-            by_target.setdefault(pair[1].target, []).append(pair)
+    for old, new in pairs:
+        if old.target == new.target:
+            by_target.setdefault(new.target, []).append((old, new))
     for target, own in by_target.items():
-        before, now = (
-            {name for pair in own for name in pair[side].makeup.models} for side in (0, 1)
-        )
+        before = _names(old.makeup.models for old, _ in own)
+        now = _names(new.makeup.models for _, new in own)
         if before and now and before != now:
             models = f"{listed(sorted(before))} in {base}, and by {listed(sorted(now))} now"
             yield f"questions to target {target} were answered by {models}"
-    before, now = (
-        {name for pair in comparable for name in pair[side].makeup.judges} for side in (0, 1)
-    )
-    if before and now and before != now:
-        yield f"{base} was judged by {listed(sorted(before))}, this run by {listed(sorted(now))}"
+
+
+def _names(names: Iterable[Sequence[str]]) -> set[str]:
+    return set(chain.from_iterable(names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from typing import Literal
 
 from msgspec import Struct
@@ -82,9 +83,9 @@ class _Judge:
         self._trials = ExperimentTrials(
             plan.document.cluster_by, plan.metrics, plan.document.preferences
         )
-        self._digests = {each.name: each.digests for each in plan.cases}
-        clusters = {each.cluster for each in plan.cases}
-        self._planned = Planned(sum(each.trials for each in plan.cases), len(clusters))
+        self._digests = {case.name: case.digests for case in plan.cases}
+        clusters = {case.cluster for case in plan.cases}
+        self._planned = Planned(sum(case.trials for case in plan.cases), len(clusters))
         self._foreign = 0
         """Rows of other cases than those of the plan."""
         self._is_dry = False
@@ -102,23 +103,11 @@ class _Judge:
 
     def report(self, *, regardless: bool) -> ExperimentReport:
         plan, document = self._plan, self._plan.document
-        if document.stop is not None:
-            self.looks.take()
-        among = (
-            self.looks.counted
-            if document.stop is not None
-            else {each.name: each.trials for each in plan.cases}
-        )
-        claimed = self._claims(among)
-        effects = [self._with_figures(each, among) for each in self._described(claimed)]
-        withheld = [
-            *plan.differences,
-            *_foreign(self._foreign),
-            *unplanned_models(plan, self._trials),
+        among = self._counted()
+        effects = [
+            self._with_figures(effect, among) for effect in self._described(self._claims(among))
         ]
-        if self._trials.doubled:
-            withheld.append(f"{counted(self._trials.doubled, 'trial')} with more than one row")
-        withheld += [DRY_RUN] if self._is_dry else []
+        withheld = list(self._withheld())
         verdict, reasons = _verdict(effects)
         if withheld and not regardless:
             verdict, reasons = "withheld", withheld
@@ -129,7 +118,6 @@ class _Judge:
             _arm(name, plan.metrics, self._trials, among)
             for name in (document.base_name, *plan.heads)
         ]
-        ran = sum(len(self._trials.of_arm(arm)) for arm in self._trials.by_arm)
         return ExperimentReport(
             schema_=schema_id("experiment-report-v1"),
             name=plan.name,
@@ -148,65 +136,96 @@ class _Judge:
             looks=tuple(self._looks),
             cases=tuple(_changed_cases(plan, self._trials, among)),
             planned_trials=plan.trials,
-            trials=sum(each.trials + each.errors for each in arms),
+            trials=sum(arm.trials + arm.errors for arm in arms),
             stopped=self.looks.stopped,
-            saved_trials=plan.trials - ran if self.looks.stopped is not None else 0,
+            saved_trials=self._saved(),
             seed=document.seed,
         )
+
+    def _counted(self) -> Counted:
+        """Return the trials that the verdict is about: all, or those of the last look."""
+        if self._plan.document.stop is None:
+            return {case.name: case.trials for case in self._plan.cases}
+        self.looks.take()
+        return self.looks.counted
+
+    def _withheld(self) -> Iterator[str]:
+        """Yield why more than the arms differs."""
+        yield from self._plan.differences
+        yield from _foreign(self._foreign)
+        yield from unplanned_models(self._plan, self._trials)
+        if self._trials.doubled:
+            yield f"{counted(self._trials.doubled, 'trial')} with more than one row"
+        if self._is_dry:
+            yield DRY_RUN
+
+    def _saved(self) -> int:
+        """Return how many trials were not needed."""
+        if self.looks.stopped is None:
+            return 0
+        ran = sum(len(self._trials.of_arm(arm)) for arm in self._trials.by_arm)
+        return self._plan.trials - ran
 
     def _look(self, among: Counted) -> Stop | None:
         """Note what a look shows of the primary metric; return why the experiment may stop."""
         claimed = self._claims(among)
-        effects = self._described(claimed)
         trials = sum(among.values()) * len(self._plan.document.arms)
-        self._looks += (
-            Look(
+        for change in self._described(claimed):
+            if not change.primary or change.estimate is None:
+                continue
+            look = Look(
                 cases=len(among),
                 trials=trials,
-                arm=each.arm,
-                estimate=each.estimate,
-                low=each.low,
-                high=each.high,
-                verdict=each.verdict,
+                arm=change.arm,
+                estimate=change.estimate,
+                low=change.low,
+                high=change.high,
+                verdict=change.verdict,
             )
-            for each in effects
-            if each.primary and each.estimate is not None
-        )
-        found = [self._stop(each) for each in (claimed, *self._extremes(among))]
-        return found[0][0] if all(each == found[0] for each in found) else None
+            self._looks.append(look)
+        stops = list(map(self._stop, (claimed, *self._extremes(among))))
+        if stops.count(stops[0]) < len(stops):
+            return None
+        return stops[0][0]
 
     def _stop(self, claimed: _Claims) -> tuple[Stop | None, Sequence[str]]:
         """Return why the experiment may stop, and the verdicts that this rests on."""
         deciding = [claim for (_, metric), claim in claimed.items() if self._decides(metric)]
-        known = [each for each in deciding if each is not None]
+        known = [claim for claim in deciding if claim is not None]
         if len(known) < len(deciding):
             return None, ()
-        return stop(known, self._planned), [each.verdict for each in known]
+        return stop(known, self._planned), [claim.verdict for claim in known]
 
     def _doubts(self, verdict: ExperimentVerdict, among: Counted) -> Iterator[str]:
-        """Yield why the verdict may be due to values that are missing: at an extreme, it would be another one."""
-        others = {_verdict(self._described(each))[0] for each in self._extremes(among)} - {verdict}
-        if others:
-            could_be = f"the verdict could be {listed(sorted({verdict, *others}))}: run them again with --resume"
-            missing = [*_missing(self._plan, self._trials, among)] or [
-                "crashed trials did not report all metrics"
-            ]
-            yield f"{'; '.join(missing)}. Depending on them, {could_be}"
+        """Yield why the verdict may be due to values that are missing.
+
+        With extreme values in their place, it would be another one.
+        """
+        others = {_verdict(self._described(claimed))[0] for claimed in self._extremes(among)}
+        if others <= {verdict}:
+            return
+        missing = "; ".join(_missing(self._plan, self._trials, among))
+        missing = missing or "crashed trials did not report all metrics"
+        could_be = f"the verdict could be {listed(sorted({verdict, *others}))}"
+        yield f"{missing}. Depending on them, {could_be}: run them again with --resume"
 
     def _extremes(self, among: Counted) -> Sequence[_Claims]:
-        """Return what the comparison would say if missing values were as bad for the arms as possible, and as good.
+        """Return what the comparison would say with missing values that are as extreme as possible.
 
-        Nothing if none is missing.
+        First they are as bad for the arms as possible, then as good. Nothing if none is missing.
         """
-        names = [arm.name for arm in self._plan.document.arms]
-        if all(each.has_verdict for name in names for each in self._trials.among(name, among)):
+        arms = (self._trials.among(arm.name, among) for arm in self._plan.document.arms)
+        if all(trial.has_verdict for trial in chain.from_iterable(arms)):
             return ()
         return [self._claims(among, is_rising=is_rising) for is_rising in (False, True)]
 
     def _filling(
         self, metric: Metric, head: str, among: Counted, *, is_rising: bool
     ) -> Filling | None:
-        """Return the extreme values of a metric: those of its range, or those that other trials measured."""
+        """Return the extreme values of a metric.
+
+        They are those of its range, or those that other trials measured.
+        """
         bounds: tuple[float, float] | None = (0.0, 1.0)
         if metric.scale == "ratio":
             bounds = self._trials.bounds(metric.name, self._plan.document.base_name, head, among)
@@ -224,14 +243,13 @@ class _Judge:
         `is_rising`: whether values that are missing are the lowest before and the highest now, or
         the reverse; None: they are left out.
         """
-        wanted = [(head, metric) for head in self._plan.heads for metric in self._plan.metrics]
-        found = [self._effect(metric, head, among, is_rising) for head, metric in wanted]
-        claimed = iter(
-            claims([each for each in found if each is not None], self._plan.document.alpha)
-        )
+        wanted = list(product(self._plan.heads, self._plan.metrics))
+        effects = [self._effect(metric, head, among, is_rising) for head, metric in wanted]
+        known = [effect for effect in effects if effect is not None]
+        claimed = iter(claims(known, self._plan.document.alpha))
         return {
-            key: next(claimed) if each is not None else None
-            for key, each in zip(wanted, found, strict=True)
+            key: next(claimed) if effect is not None else None
+            for key, effect in zip(wanted, effects, strict=True)
         }
 
     def _described(self, claimed: _Claims) -> list[MetricEffect]:
@@ -254,38 +272,51 @@ class _Judge:
         self, metric: Metric, head: str, among: Counted, is_rising: bool | None
     ) -> Effect | None:
         document = self._plan.document
-        filling = (
-            self._filling(metric, head, among, is_rising=is_rising)
-            if is_rising is not None
-            else None
-        )
+        filling = None
+        if is_rising is not None:
+            filling = self._filling(metric, head, among, is_rising=is_rising)
         pairs = self._trials.pairs(metric.name, document.base_name, head, among, filling)
-        smallest = (
-            (document.detect or {}).get(metric.name, DETECT) if document.stop is not None else None
-        )
+        smallest = None
+        if document.stop is not None:
+            smallest = (document.detect or {}).get(metric.name, DETECT)
         return effect(metric, pairs, seed=document.seed, smallest=smallest)
 
 
 def _described(
     plan: ExperimentPlan, metric: Metric, head: str, claim: Claim | None
 ) -> MetricEffect:
-    of = claim.effect if claim is not None else None
-    return MetricEffect(
+    undecided = MetricEffect(
         arm=head,
         metric=metric.name,
         primary=metric.name == plan.document.primary_metric,
         scale=metric.scale,
         higher_is_better=metric.higher_is_better,
         margin=metric.margin,
-        verdict=claim.verdict if claim is not None else "undecided",
-        estimate=_rounded(of.natural(of.estimate)) if of is not None else None,
-        low=_rounded(of.natural(claim.low)) if of is not None and claim is not None else None,
-        high=_rounded(of.natural(claim.high)) if of is not None and claim is not None else None,
-        confidence=claim.confidence if claim is not None else None,
-        p_value=_rounded(of.p_value) if of is not None else None,
-        clusters=of.clusters if of is not None else 0,
-        pairs=of.pairs if of is not None else 0,
-        method=of.method if of is not None else "measured in both arms in fewer than two clusters",
+        verdict="undecided",
+        estimate=None,
+        low=None,
+        high=None,
+        confidence=None,
+        p_value=None,
+        clusters=0,
+        pairs=0,
+        method="measured in both arms in fewer than two clusters",
+    )
+    if claim is None:
+        return undecided
+    effect = claim.effect
+    return undecided.model_copy(
+        update={
+            "verdict": claim.verdict,
+            "estimate": _rounded(effect.natural(effect.estimate)),
+            "low": _rounded(effect.natural(claim.low)),
+            "high": _rounded(effect.natural(claim.high)),
+            "confidence": claim.confidence,
+            "p_value": _rounded(effect.p_value),
+            "clusters": effect.clusters,
+            "pairs": effect.pairs,
+            "method": effect.method,
+        }
     )
 
 
@@ -299,21 +330,19 @@ def _verdict(effects: Sequence[MetricEffect]) -> tuple[ExperimentVerdict, list[s
     One metric of one arm that is worse decides. Otherwise the primary metric of every arm must be
     decided, and every other metric with a margin must not be worse by it.
     """
-    worse = [each for each in effects if each.verdict == "worse"]
+    worse = [effect for effect in effects if effect.verdict == "worse"]
     if worse:
-        return "worse", [f"{each.metric} of '{each.arm}' is worse" for each in worse]
-    undecided = [
-        each
-        for each in effects
-        if each.verdict == "undecided" and (each.primary or each.margin is not None)
-    ]
+        return "worse", [f"{effect.metric} of '{effect.arm}' is worse" for effect in worse]
+    deciding = [effect for effect in effects if effect.primary or effect.margin is not None]
+    undecided = [effect for effect in deciding if effect.verdict == "undecided"]
     if undecided:
-        return "undecided", [f"{each.metric} of '{each.arm}' is undecided" for each in undecided]
-    primary = [each for each in effects if each.primary]
-    verdicts = {each.verdict for each in primary}
+        reasons = [f"{effect.metric} of '{effect.arm}' is undecided" for effect in undecided]
+        return "undecided", reasons
+    primary = [effect for effect in effects if effect.primary]
+    verdicts = {effect.verdict for effect in primary}
     # Several arms: what holds of each of them.
-    verdict = next(each for each in ("not worse", "equivalent", "better") if each in verdicts)
-    return verdict, [f"{each.metric} of '{each.arm}' is {each.verdict}" for each in primary]
+    verdict = next(name for name in ("not worse", "equivalent", "better") if name in verdicts)
+    return verdict, [f"{effect.metric} of '{effect.arm}' is {effect.verdict}" for effect in primary]
 
 
 def _foreign(others: int) -> Iterator[str]:
@@ -327,7 +356,7 @@ def _foreign(others: int) -> Iterator[str]:
 def _warnings(plan: ExperimentPlan, trials: ExperimentTrials, among: Counted) -> Iterator[str]:
     for arm in plan.document.arms:
         ran = trials.among(arm.name, among)
-        if crashed := [each for each in ran if each.is_crash]:
+        if crashed := [trial for trial in ran if trial.is_crash]:
             share = f"'{arm.name}' crashed in {len(crashed)} of {counted(len(ran), 'trial')}"
             yield f"{share}, which count as failed; first error: {crashed[0].error}"
     yield from _missing(plan, trials, among)
@@ -342,29 +371,30 @@ def _missing(plan: ExperimentPlan, trials: ExperimentTrials, among: Counted) -> 
 
 
 def _unjudged(effects: Iterable[MetricEffect]) -> Iterator[str]:
-    for each in effects:
-        if each.preferences is not None and each.preferences.unjudged:
-            pairs = counted(each.preferences.unjudged, "pair")
-            yield f"{pairs} of '{each.arm}' not judged by '{each.metric}', and not compared"
+    for change in effects:
+        if change.preferences is not None and change.preferences.unjudged:
+            pairs = counted(change.preferences.unjudged, "pair")
+            yield f"{pairs} of '{change.arm}' not judged by '{change.metric}', and not compared"
 
 
 def _arm(
     name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: Counted
 ) -> ArmFigures:
     ran = trials.among(name, among)
-    graded = sum(each.is_graded for each in ran)
-    values = {
-        each.name: [trial.values[each.name] for trial in ran if each.name in trial.values]
-        for each in metrics
-    }
+    graded = sum(trial.is_graded for trial in ran)
+    means: dict[str, float] = {}
+    for metric in metrics:
+        values = [trial.values[metric.name] for trial in ran if metric.name in trial.values]
+        if values:
+            means[metric.name] = _mean(values)
     return ArmFigures(
         name=name,
-        targets=tuple(sorted({each.target for each in ran})),
-        models=tuple(sorted({each.model for each in ran if each.model is not None})),
+        targets=tuple(sorted({trial.target for trial in ran})),
+        models=tuple(sorted({trial.model for trial in ran if trial.model is not None})),
         trials=graded,
         errors=len(ran) - graded,
-        crashed=sum(each.is_crash for each in ran),
-        means={metric: _mean(found) for metric, found in values.items() if found},
+        crashed=sum(trial.is_crash for trial in ran),
+        means=means,
     )
 
 
@@ -372,21 +402,17 @@ def _changed_cases(
     plan: ExperimentPlan, trials: ExperimentTrials, among: Counted
 ) -> Iterator[CaseEffect]:
     """Yield the cases whose primary metric changed, those that are called changes first."""
-    found = [
-        each
-        for head in plan.heads
-        for case, most in among.items()
-        if (each := _changed_case(plan, trials, {case: most}, head)) is not None
-    ]
-    tested = [each.p_value for each in found if each.p_value is not None]
+    changed: list[CaseEffect] = []
+    for head in plan.heads:
+        effects = (_changed_case(plan, trials, {case: most}, head) for case, most in among.items())
+        changed += (effect for effect in effects if effect is not None)
+    tested = [effect.p_value for effect in changed if effect.p_value is not None]
     called = iter(discoveries(tested, plan.document.alpha))
-    rows = [
-        each.model_copy(update={"called": each.p_value is not None and next(called)})
-        for each in found
-    ]
-    yield from sorted(rows, key=lambda each: (not each.called, -abs(each.head - each.base)))[
-        :MAX_CASES
-    ]
+    for index, change in enumerate(changed):
+        is_called = change.p_value is not None and next(called)
+        changed[index] = change.model_copy(update={"called": is_called})
+    changed.sort(key=lambda effect: (not effect.called, -abs(effect.head - effect.base)))
+    yield from changed[:MAX_CASES]
 
 
 def _changed_case(
@@ -394,11 +420,11 @@ def _changed_case(
 ) -> CaseEffect | None:
     metric, *_ = plan.metrics
     pairs = [*trials.pairs(metric.name, plan.document.base_name, head, case)]
-    base, now = (_mean(getattr(each, side) for each in pairs) for side in ("base", "head"))
+    base, now = _mean(pair.base for pair in pairs), _mean(pair.head for pair in pairs)
     if base == now:
         return None
     # Within a case, its trials are what chance draws.
-    alone = effect(metric, [replace(each, cluster=str(each.trial)) for each in pairs])
+    alone = effect(metric, [replace(pair, cluster=str(pair.trial)) for pair in pairs])
     p_value = alone.p_value if alone is not None else None
     ((suite, name),) = case
     return CaseEffect(
@@ -409,11 +435,13 @@ def _changed_case(
 def _mean_of_cases(pairs: Iterable[Pair], side: Literal["base", "head"]) -> float:
     """Return the mean over cases of one side, each of which weighs the same."""
     by_case: dict[str, list[float]] = {}
-    for each in pairs:
-        by_case.setdefault(each.case, []).append(getattr(each, side))
+    for pair in pairs:
+        by_case.setdefault(pair.case, []).append(getattr(pair, side))
     return round(_mean(map(_mean, by_case.values())), PRECISION)
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = [*values]
-    return math.fsum(found) / len(found) if found else 0.0
+    known = [*values]
+    if not known:
+        return 0.0
+    return math.fsum(known) / len(known)

@@ -54,16 +54,18 @@ class Looks:
 
 def in_rounds(cases: Sequence[ComparedCase]) -> Iterator[tuple[ComparedCase, int]]:
     """Yield the trials of cases in the order in which they run."""
-    for number in range(1, max((each.trials for each in cases), default=0) + 1):
-        yield from ((case, number) for case in cases if number <= case.trials)
+    for number in range(1, max((case.trials for case in cases), default=0) + 1):
+        for case in cases:
+            if number <= case.trials:
+                yield case, number
 
 
 def look_ends(plan: ExperimentPlan) -> list[int]:
-    """Return the numbers of trials after which there is a look: with whole clusters, and at last with all trials."""
-    rule = plan.document.stop
-    every = (
-        (rule.look_every if rule is not None else None) or -(-len(plan.cases) // LOOKS_A_ROUND) or 1
-    )
+    """Return the numbers of trials after which there is a look.
+
+    Looks are at whole clusters, and the last one is at all trials.
+    """
+    every = _look_every(plan)
     coming = [*in_rounds(plan.cases)]
     ends, last = list[int](), 0
     for end in range(1, len(coming) + 1):
@@ -71,3 +73,11 @@ def look_ends(plan: ExperimentPlan) -> list[int]:
         if is_whole and (end - last >= every or end == len(coming)):
             ends.append(last := end)
     return ends
+
+
+def _look_every(plan: ExperimentPlan) -> int:
+    """Return how many trials there are at least from one look to the next."""
+    rule = plan.document.stop
+    if rule is not None and rule.look_every:
+        return rule.look_every
+    return -(-len(plan.cases) // LOOKS_A_ROUND) or 1

@@ -12,16 +12,17 @@ from agentv_ci.base.text import listed
 def unplanned_models(plan: ExperimentPlan, trials: ExperimentTrials) -> Iterator[str]:
     """Yield which arms were answered by other models than planned, or by several."""
     by_target: dict[tuple[str, str], dict[str, None]] = {}
-    for arm, found in trials.by_arm.items():
-        for each in (trial for of_case in found.values() for trial in of_case.values()):
-            if each.model is not None:
-                by_target.setdefault((arm, each.target), {})[each.model] = None
+    for arm in trials.by_arm:
+        for trial in trials.of_arm(arm):
+            if trial.model is not None:
+                by_target.setdefault((arm, trial.target), {})[trial.model] = None
     for (arm, target), models in sorted(by_target.items()):
         planned = plan.models.get((arm, target))
+        answered = f"target '{target}' of arm '{arm}' was answered by"
         if len(models) > 1:
-            yield f"target '{target}' of arm '{arm}' was answered by several models: {listed(sorted(models))}"
+            yield f"{answered} several models: {listed(sorted(models))}"
         elif planned is not None and planned not in (model := next(iter(models))):
-            yield f"target '{target}' of arm '{arm}' was answered by {model}, not by {planned}"
+            yield f"{answered} {model}, not by {planned}"
     yield from _between_arms(by_target)
 
 

@@ -63,9 +63,8 @@ def spread_of_trials(trials: Iterable[tuple[str, float]]) -> Spread | None:
     within = _within(by_case)
     if within is None:
         return None
-    return Spread(
-        within=2 * within, largest=max(max(each) - min(each) for each in by_case.values())
-    )
+    largest = max(max(values) - min(values) for values in by_case.values())
+    return Spread(within=2 * within, largest=largest)
 
 
 def spread_of_pairs(metric: Metric, pairs: Iterable[Pair]) -> Spread | None:
@@ -73,25 +72,27 @@ def spread_of_pairs(metric: Metric, pairs: Iterable[Pair]) -> Spread | None:
 
     None without two cases, one of which has two trials.
     """
-    changes = ((each.case, metric.change(each)) for each in pairs)
-    by_case = _by_case((case, change) for case, change in changes if change is not None)
+    changes: list[tuple[str, float]] = []
+    for pair in pairs:
+        change = metric.change(pair)
+        if change is not None:
+            changes.append((pair.case, change))
+    by_case = _by_case(changes)
     within = _within(by_case)
     if within is None or len(by_case) < LEAST_CLUSTERS:
         return None
-    means = [math.fsum(each) / len(each) for each in by_case.values()]
-    from_trials = within * math.fsum(1 / len(each) for each in by_case.values()) / len(by_case)
+    means = [math.fsum(values) / len(values) for values in by_case.values()]
+    from_trials = within * math.fsum(1 / len(values) for values in by_case.values()) / len(by_case)
     between = max(0.0, _squares(means) / (len(means) - 1) - from_trials)
-    return Spread(
-        within=within,
-        between=between,
-        largest=max(abs(x) for each in by_case.values() for x in each),
-    )
+    largest = max(abs(change) for _, change in changes)
+    return Spread(within=within, between=between, largest=largest)
 
 
 def detectable(spread: Spread, design: Design, trials: int) -> float | None:
-    """Return the smallest mean change, on the scale of the analysis, that so many trials of each case find.
+    """Return the smallest mean change that so many trials of each case find.
 
-    None: these cases cannot show any change that is small enough to matter, however many trials there are.
+    It is on the scale of the analysis. None: these cases cannot show any change that is small
+    enough to matter, however many trials there are.
     """
     if 2.0 ** (1 - design.cases) > design.alpha:
         return None
@@ -100,7 +101,10 @@ def detectable(spread: Spread, design: Design, trials: int) -> float | None:
         return None
     while high - low > CLOSE:
         middle = (low + high) / 2
-        low, high = (low, middle) if _finds(spread, design, trials, middle) else (middle, high)
+        if _finds(spread, design, trials, middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -112,18 +116,22 @@ def trials_needed(spread: Spread, design: Design, change: float) -> int | None:
     if 2.0 ** (1 - design.cases) > design.alpha:
         return None
     candidates = range(1, MOST_TRIALS + 1)
-    place = bisect_left(candidates, True, key=lambda trials: _finds(spread, design, trials, change))
-    return candidates[place] if place < len(candidates) else None
+    index = bisect_left(candidates, True, key=lambda trials: _finds(spread, design, trials, change))
+    return candidates[index] if index < len(candidates) else None
 
 
 def _finds(spread: Spread, design: Design, trials: int, change: float) -> bool:
-    """Whether a change is found: the error counts cases as drawn by lot, but only trials vary from run to run."""
+    """Whether a change is found.
+
+    The error counts cases as drawn by lot, but only trials vary from run to run.
+    """
     noise = spread.within / trials / design.cases
     unseen = spread.largest**2 / trials / design.cases / (design.cases - 1)
-    # Half of the cases change by 2x, the others not: the variance between them is that of x.
-    between = (
-        change**2 / (design.cases - 1) if spread.between is None else spread.between / design.cases
-    )
+    if spread.between is not None:
+        between = spread.between / design.cases
+    else:
+        # Half of the cases change by 2x, the others not: the variance between them is that of x.
+        between = change**2 / (design.cases - 1)
     error = max(math.sqrt(between + noise + unseen), LEAST_ERROR)
     beyond = NormalDist().inv_cdf(design.power) * math.sqrt(noise)
     return change >= _errors_needed(design, change / error) * error + beyond
@@ -131,22 +139,28 @@ def _finds(spread: Spread, design: Design, trials: int, change: float) -> bool:
 
 def _errors_needed(design: Design, drift: float) -> float:
     """Return how many standard errors from 0 an estimate is significant."""
-    alpha = sequence.alpha_at(design.alpha, drift) if design.looks else design.alpha
-    return critical(alpha, design.cases - 1) if alpha > sequence.LEAST_P else math.inf
+    alpha = design.alpha
+    if design.looks:
+        alpha = sequence.alpha_at(alpha, drift)
+    if alpha <= sequence.LEAST_P:
+        return math.inf
+    return critical(alpha, design.cases - 1)
 
 
 def _by_case(values: Iterable[tuple[str, float]]) -> Mapping[str, Sequence[float]]:
-    found: dict[str, list[float]] = {}
+    by_case: dict[str, list[float]] = {}
     for case, value in values:
-        found.setdefault(case, []).append(value)
-    return found
+        by_case.setdefault(case, []).append(value)
+    return by_case
 
 
 def _within(by_case: Mapping[str, Sequence[float]]) -> float | None:
-    degrees = sum(len(each) - 1 for each in by_case.values())
-    return math.fsum(map(_squares, by_case.values())) / degrees if degrees else None
+    degrees = sum(map(len, by_case.values())) - len(by_case)
+    if not degrees:
+        return None
+    return math.fsum(map(_squares, by_case.values())) / degrees
 
 
 def _squares(values: Sequence[float]) -> float:
     mean = math.fsum(values) / len(values)
-    return math.fsum((each - mean) ** 2 for each in values)
+    return math.fsum((value - mean) ** 2 for value in values)

@@ -55,24 +55,29 @@ def spread_of(metric: Metric, trials: ExperimentTrials, base: str | None) -> tup
     heads = [arm for arm in trials.by_arm if arm != base] if base in trials.by_arm else []
     for head in heads:
         cases = {case: max(of_case) for case, of_case in trials.by_arm[head].items()}
-        found = spread_of_pairs(metric, trials.pairs(metric.name, base or "", head, cases))
-        if found is not None and found.largest:
-            return found, f"the earlier experiment, '{base}' and '{head}'"
+        spread = spread_of_pairs(metric, trials.pairs(metric.name, base or "", head, cases))
+        if spread is not None and spread.largest:
+            return spread, f"the earlier experiment, '{base}' and '{head}'"
     # Without any variance, nothing is known of it: trials that all agree may be luck.
-    if (found := spread_of_trials(_values(metric, trials))) is not None and found.within:
-        return found, "earlier trials of the same cases; half of the cases are taken to change"
+    if (spread := spread_of_trials(_values(metric, trials))) is not None and spread.within:
+        return spread, "earlier trials of the same cases; half of the cases are taken to change"
     if metric.scale == "ratio":
         return Spread(within=2 * ASSUMED_VARIATION**2), ASSUMED_RATIOS
     return spread_of_pass_rate(ASSUMED_RATE), ASSUMED_SCORES
 
 
 def _values(metric: Metric, trials: ExperimentTrials) -> Iterable[tuple[str, float]]:
+    """Yield the case and value of each trial; of ratios, the logarithm."""
     for arm, cases in trials.by_arm.items():
         for case, of_case in cases.items():
-            for each in of_case.values():
-                value = each.values.get(metric.name)
-                if value is not None and (metric.scale == "difference" or value > 0):
-                    yield _name(arm, case), math.log(value) if metric.scale == "ratio" else value
+            for trial in of_case.values():
+                value = trial.values.get(metric.name)
+                if value is None:
+                    continue
+                if metric.scale == "difference":
+                    yield _name(arm, case), value
+                elif value > 0:
+                    yield _name(arm, case), math.log(value)
 
 
 def _name(arm: str, case: CaseName) -> str:
@@ -82,7 +87,11 @@ def _name(arm: str, case: CaseName) -> str:
 def power_table(plan: Plan, spread: Spread, basis: str) -> PowerTable:
     """Return the table of a plan."""
     needed = trials_needed(spread, plan.design, plan.metric.scaled(plan.detect))
-    shown = sorted({*NUMBERS, *(each for each in (needed, plan.planned) if each is not None)})
+    shown = {*NUMBERS}
+    if needed is not None:
+        shown.add(needed)
+    if plan.planned is not None:
+        shown.add(plan.planned)
     return PowerTable(
         metric=plan.metric.name,
         is_share=plan.metric.scale == "ratio",
@@ -95,18 +104,18 @@ def power_table(plan: Plan, spread: Spread, basis: str) -> PowerTable:
         detect=plan.detect,
         needed=needed,
         planned=plan.planned,
-        rows=tuple(_row(plan, spread, each) for each in shown),
+        rows=tuple(_row(plan, spread, trials) for trials in sorted(shown)),
     )
 
 
 def _row(plan: Plan, spread: Spread, trials: int) -> PlannedTrials:
-    found = detectable(spread, plan.design, trials)
+    change = detectable(spread, plan.design, trials)
+    if change is not None and plan.metric.scale != "difference":
+        change = math.expm1(change)
     return PlannedTrials(
         trials_per_case=trials,
         trials=trials * plan.cases * plan.arms,
-        detectable=found
-        if found is None or plan.metric.scale == "difference"
-        else math.expm1(found),
+        detectable=change,
         cost_usd=plan.cost_usd * trials if plan.cost_usd is not None else None,
         seconds=plan.seconds * trials if plan.seconds is not None else None,
     )

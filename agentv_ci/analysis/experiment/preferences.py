@@ -1,4 +1,7 @@
-"""What a judge prefers over many pairs of answers: wins, ties and losses of an arm, and the bias to a position."""
+"""What a judge prefers over many pairs of answers.
+
+These are wins, ties and losses of an arm, and the bias to a position.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ of preferences.
 
 
 def preference_counts(
-    found: Iterable[tuple[Outcome, Preference | None] | None],
+    compared: Iterable[tuple[Outcome, Preference | None] | None],
 ) -> PreferenceCounts:
     """Count preferences, in any order.
 
@@ -29,17 +32,24 @@ def preference_counts(
 
     None stands for a pair that is not judged; nothing had to be judged where an arm crashed.
     """
-    every = [*found]
-    known = [each for each in every if each is not None]
-    outcomes = Counter(outcome for outcome, _ in known)
-    judged = [preference for _, preference in known if preference is not None]
-    choices = Counter(choice for each in judged for choice in (each.own_first, each.other_first))
+    unjudged = contradictions = 0
+    outcomes: Counter[Outcome] = Counter()
+    choices: Counter[str] = Counter()
+    for pair in compared:
+        if pair is None:
+            unjudged += 1
+            continue
+        outcome, preference = pair
+        outcomes[outcome] += 1
+        if preference is not None:
+            contradictions += preference.is_contradiction
+            choices.update((preference.own_first, preference.other_first))
     return PreferenceCounts(
         wins=outcomes["win"],
         ties=outcomes["tie"],
         losses=outcomes["loss"],
-        contradictions=sum(each.is_contradiction for each in judged),
+        contradictions=contradictions,
         first=choices["first"],
         second=choices["second"],
-        unjudged=len(every) - len(known),
+        unjudged=unjudged,
     )

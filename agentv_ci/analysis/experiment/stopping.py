@@ -32,9 +32,10 @@ def stop(primary: Sequence[Claim], planned: Planned) -> Stop | None:
     """
     if not primary:
         return None
-    if all(is_decided(each) for each in primary):
+    undecided = [claimed for claimed in primary if not is_decided(claimed)]
+    if not undecided:
         return "decided"
-    chances = [chance_of_decision(each, planned) for each in primary if not is_decided(each)]
+    chances = [chance_of_decision(claimed, planned) for claimed in undecided]
     return "futile" if max(chances) < HOPELESS else None
 
 
@@ -65,9 +66,12 @@ def chance_of_decision(of: Claim, planned: Planned) -> float:
     seen = max(now.error**2 - now.unseen, 0.0)
     error = math.sqrt((seen + now.unseen * now.clusters / clusters) * now.pairs / planned.pairs)
     spread = math.sqrt(now.error**2 - error**2)
-    steps = [NormalDist().inv_cdf((step + 0.5) / STEPS) for step in range(STEPS)]
-    ends = [replace(at_end, estimate=now.estimate + spread * step, error=error) for step in steps]
-    return sum(is_decided(claim(end, of.confidence)) for end in ends) / STEPS
+    decided = 0
+    for step in range(STEPS):
+        deviations = NormalDist().inv_cdf((step + 0.5) / STEPS)
+        end = replace(at_end, estimate=now.estimate + spread * deviations, error=error)
+        decided += is_decided(claim(end, of.confidence))
+    return decided / STEPS
 
 
 STEPS = 200

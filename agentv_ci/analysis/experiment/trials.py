@@ -1,11 +1,14 @@
-"""The trials of an experiment: what each measured, and the pairs of the same case and trial in two arms."""
+"""The trials of an experiment: what each measured.
+
+Pairs are the same case and trial in two arms.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from operator import itemgetter
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -47,16 +50,19 @@ def metrics_of(document: ExperimentDocument) -> tuple[Metric, ...]:
 def cluster_of(by: str, case: CaseName, tags: Iterable[str], metadata: JsonObject) -> str:
     """Return what a case belongs to: by default it is on its own."""
     kind, _, pattern = by.partition(":" if by.startswith("tag:") else ".")
+    named: list[str] = []
     match kind:
         case "suite":
             return case[0]
         case "tag":
-            named = sorted(each for each in tags if fnmatchcase(each, pattern))
+            named = sorted(tag for tag in tags if fnmatchcase(tag, pattern))
         case "meta":
-            named = [str(each) for each in found_at(metadata, *pattern.split("."))]
+            named = list(map(str, found_at(metadata, *pattern.split("."))))
         case _:
-            named = []
-    return f"{by}={named[0]}" if named else "/".join(case)
+            pass
+    if not named:
+        return "/".join(case)
+    return f"{by}={named[0]}"
 
 
 class Filling(NamedTuple):
@@ -106,7 +112,7 @@ class ExperimentTrials:
     ) -> None:
         """`preferences` are the metrics for which a judge compares two arms."""
         self._cluster_by = cluster_by
-        self._names = [each.name for each in metrics]
+        self._names = [metric.name for metric in metrics]
         self._preferences = preferences
         self.by_arm: dict[str, dict[CaseName, dict[int, MeasuredTrial]]] = {}
         """Arm → case → number of the trial → trial."""
@@ -127,7 +133,7 @@ class ExperimentTrials:
         if row.trial in known and known[row.trial].has_verdict:
             self.doubled += has_verdict
             return
-        compared = any(each.compares_arms for each in row.evaluator_results)
+        compared = any(result.compares_arms for result in row.evaluator_results)
         answer = digest_of(row.candidate_answer) if compared else ""
         known[row.trial] = MeasuredTrial(
             cluster=cluster_of(self._cluster_by, case, row.tags, row.metadata),
@@ -148,7 +154,8 @@ class ExperimentTrials:
 
     def of_arm(self, arm: str) -> Sequence[MeasuredTrial]:
         """Return the trials of an arm."""
-        return [each for of_case in self.by_arm.get(arm, {}).values() for each in of_case.values()]
+        cases = self.by_arm.get(arm, {}).values()
+        return list(chain.from_iterable(of_case.values() for of_case in cases))
 
     def pairs(
         self,
@@ -167,18 +174,16 @@ class ExperimentTrials:
         for it.
         """
         for case, most in among.items():
-            both = self._both(case, most, base, head)
-            is_scored = metric in OF_EVERY_TRIAL or any(metric in _known(each) for each in both)
-            for each in both:
-                if metric in self._preferences:
-                    found = _preference(metric, (base, each.base), (head, each.head))
-                    values = CHOSEN[found[0]] if found is not None else filling
-                else:
-                    values = _measured_by_both(
-                        metric, each, filling if is_scored else None, is_scored=is_scored
-                    )
+            pairs = self._both(case, most, base, head)
+            is_scored = metric in OF_EVERY_TRIAL or any(metric in _known(pair) for pair in pairs)
+            for pair in pairs:
+                values: tuple[float, float] | None = filling
+                if metric not in self._preferences:
+                    values = _measured_by_both(metric, pair, filling, is_scored=is_scored)
+                elif judged := _preference(metric, (base, pair.base), (head, pair.head)):
+                    values = CHOSEN[judged[0]]
                 if values is not None:
-                    yield Pair(each.base.cluster, "/".join(case), each.number, *values)
+                    yield Pair(pair.base.cluster, "/".join(case), pair.number, *values)
 
     def bounds(
         self, metric: str, base: str, head: str, among: Mapping[CaseName, int]
@@ -188,36 +193,41 @@ class ExperimentTrials:
         None without any above 0.
         """
         trials = (*self.among(base, among), *self.among(head, among))
-        known = [each.values[metric] for each in trials if each.values.get(metric, 0.0) > 0]
-        return (min(known), max(known)) if known else None
+        values = [trial.values.get(metric, 0.0) for trial in trials]
+        above = [value for value in values if value > 0]
+        if not above:
+            return None
+        return min(above), max(above)
 
     def missing(self, arm: str, among: Mapping[CaseName, int]) -> Sequence[MeasuredTrial]:
         """Return the trials of an arm with an error of the infrastructure."""
-        return [each for each in self.among(arm, among) if not each.is_graded]
+        return [trial for trial in self.among(arm, among) if not trial.is_graded]
 
     def among(self, arm: str, among: Mapping[CaseName, int]) -> Sequence[MeasuredTrial]:
         """Return the trials of an arm; of each case, the first so many."""
         of_arm = self.by_arm.get(arm, {})
-        ran = (
-            (most, sorted(of_arm.get(case, {}).items(), key=itemgetter(0)))
-            for case, most in among.items()
-        )
-        return [trial for most, of_case in ran for number, trial in of_case if number <= most]
+        first: list[MeasuredTrial] = []
+        for case, most in among.items():
+            of_case = of_arm.get(case, {})
+            first += (of_case[number] for number in sorted(of_case) if number <= most)
+        return first
 
     def preferences(
         self, metric: str, base: str, head: str, among: Mapping[CaseName, int]
     ) -> Iterator[tuple[Outcome, Preference | None] | None]:
-        """Yield what an evaluator prefers in the same pairs: the outcome for the head, and the preference.
+        """Yield what an evaluator prefers in the same pairs.
 
-        There is no preference where an arm crashed, and None stands for a pair that is not judged.
+        That is the outcome for the head, and the preference. There is no preference where an arm
+        crashed, and None stands for a pair that is not judged.
         """
         for case, most in among.items():
-            for each in self._both(case, most, base, head):
-                if each.base.is_graded and each.head.is_graded:
-                    yield _preference(metric, (base, each.base), (head, each.head))
+            for pair in self._both(case, most, base, head):
+                if pair.base.is_graded and pair.head.is_graded:
+                    yield _preference(metric, (base, pair.base), (head, pair.head))
 
     def _both(self, case: CaseName, most: int, base: str, head: str) -> Sequence[_Both]:
-        before, now = (self.by_arm.get(arm, {}).get(case, {}) for arm in (base, head))
+        before = self.by_arm.get(base, {}).get(case, {})
+        now = self.by_arm.get(head, {}).get(case, {})
         numbers = (number for number in before if number <= most and number in now)
         return [_Both(number, before[number], now[number]) for number in numbers]
 
@@ -229,13 +239,14 @@ def _known(both: _Both) -> set[str]:
 def _measured_by_both(
     metric: str, both: _Both, filling: Filling | None, *, is_scored: bool
 ) -> tuple[float, float] | None:
-    base = _value_of(
-        both.base, metric, filling.base if filling is not None else None, is_scored=is_scored
-    )
-    head = _value_of(
-        both.head, metric, filling.head if filling is not None else None, is_scored=is_scored
-    )
-    return (base, head) if base is not None and head is not None else None
+    before = now = None
+    if filling is not None and is_scored:
+        before, now = filling
+    base = _value_of(both.base, metric, before, is_scored=is_scored)
+    head = _value_of(both.head, metric, now, is_scored=is_scored)
+    if base is None or head is None:
+        return None
+    return base, head
 
 
 def _value_of(
@@ -266,10 +277,21 @@ def _preference(
         return None
     if base[1].is_crash or head[1].is_crash:
         return OF_CRASHES[base[1].is_crash, head[1].is_crash], None
-    for is_head, own, other in ((True, head, base), (False, base, head)):
-        for name, each in own[1].preferences:
-            if (name, each.arm, each.answer) == (metric, other[0], other[1].answer):
-                return each.outcome if is_head else MIRRORED[each.outcome], each
+    if (of_head := _preferred(metric, head[1], base)) is not None:
+        return of_head.outcome, of_head
+    if (of_base := _preferred(metric, base[1], head)) is not None:
+        return MIRRORED[of_base.outcome], of_base
+    return None
+
+
+def _preferred(
+    metric: str, own: MeasuredTrial, other: tuple[str, MeasuredTrial]
+) -> Preference | None:
+    """Return what a judge prefers of an answer and that of the other arm, if the row says so."""
+    arm, trial = other
+    for name, preference in own.preferences:
+        if (name, preference.arm, preference.answer) == (metric, arm, trial.answer):
+            return preference
     return None
 
 
@@ -284,13 +306,13 @@ OF_CRASHES: Mapping[tuple[bool, bool], Outcome] = {
 def _preferences(row: ResultRow, answer: str) -> Iterator[tuple[str, Preference]]:
     """Yield the comparisons of a row's answer, without those that contradict each other."""
     for result in row.evaluator_results:
-        given = (result.preferences or ()) if result.compares_arms else ()
-        arms = Counter(each.arm for each in given)
-        yield from (
-            (result.name, each)
-            for each in given
-            if each.own_answer == answer and arms[each.arm] == 1
-        )
+        if not result.compares_arms:
+            continue
+        given = result.preferences or ()
+        arms = Counter(preference.arm for preference in given)
+        for preference in given:
+            if preference.own_answer == answer and arms[preference.arm] == 1:
+                yield result.name, preference
 
 
 def _measured(row: ResultRow, names: Iterable[str]) -> Iterator[tuple[str, float]]:
@@ -306,15 +328,17 @@ def _value(row: ResultRow, metric: str) -> float | None:
     """
     if row.verdict in UNGRADED and not row.is_crash:
         return None
+    if row.cached and metric in ("cost", "duration"):
+        return None
     match metric:
         case "score":
             return row.score
         case "pass":
             return float(row.verdict == "pass")
         case "cost":
-            return None if row.cached else row.cost_usd
+            return row.cost_usd
         case "duration":
-            return None if row.cached else float(row.duration_ms)
+            return float(row.duration_ms)
         case "tokens":
             return _tokens(row)
         case _:
@@ -322,19 +346,19 @@ def _value(row: ResultRow, metric: str) -> float | None:
 
 
 def _tokens(row: ResultRow) -> float | None:
-    if row.usage.total_tokens is not None:
-        return float(row.usage.total_tokens)
-    parts = [
-        tokens for tokens in (row.usage.input_tokens, row.usage.output_tokens) if tokens is not None
-    ]
-    return float(sum(parts)) if parts else None
+    usage = row.usage
+    if usage.total_tokens is not None:
+        return float(usage.total_tokens)
+    if usage.input_tokens is None and usage.output_tokens is None:
+        return None
+    return float((usage.input_tokens or 0) + (usage.output_tokens or 0))
 
 
 def _score(results: Iterable[EvaluatorResult], name: str) -> float | None:
     """Return the score of an evaluator, or of a member of one."""
-    for each in results:
-        if each.name == name and each.status == "ok" and not each.compares_arms:
-            return each.score
-        if (found := _score(each.evaluator_results or (), name)) is not None:
-            return found
+    for result in results:
+        if result.name == name and result.status == "ok" and not result.compares_arms:
+            return result.score
+        if (score := _score(result.evaluator_results or (), name)) is not None:
+            return score
     return None

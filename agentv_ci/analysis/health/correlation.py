@@ -28,9 +28,10 @@ def trial_correlation(cases: Sequence[CaseHistory]) -> float | None:
     for case in cases:
         lines = [run.case for run in case.graded if run.case.graded >= LEAST_TRIALS]
         trials = sum(line.graded for line in lines)
-        rate = sum(line.passed for line in lines) / trials if trials else 0.0
-        if len(lines) < MIN_RUNS or rate in (0.0, 1.0):
+        passed = sum(line.passed for line in lines)
+        if len(lines) < MIN_RUNS or passed in (0, trials):
             continue
+        rate = passed / trials
         runs += len(lines)
         between += math.fsum(
             line.graded * (line.passed / line.graded - rate) ** 2 for line in lines
@@ -43,4 +44,6 @@ def trial_correlation(cases: Sequence[CaseHistory]) -> float | None:
         return None
     mean_between, mean_within = between / degrees_between, within / degrees_within
     spread = mean_between + (weight / degrees_between - 1) * mean_within
-    return round(max(0.0, (mean_between - mean_within) / spread), PRECISION) if spread else None
+    if not spread:
+        return None
+    return round(max(0.0, (mean_between - mean_within) / spread), PRECISION)

@@ -33,6 +33,7 @@ LEAST = 5
 PROMISING = 2.5
 """Standard deviations below which a change is not looked at further."""
 STEPS = 30
+HALVINGS = 10
 NEGLIGIBLE = 1e-4
 
 Observation = tuple[Hashable, float]
@@ -60,27 +61,32 @@ def latest_shift(values: Sequence[Observation], level: float, least: float = 0.0
     `level` is the accepted probability of a false alarm divided by the number of all tests, see
     `number_of_tests`.
     """
-    begin, found = 0, None
-    while (place := _split(values[begin:], level)) is not None:
-        shift = _shift(values[begin:], place, begin)
-        found = shift if abs(shift.after - shift.before) >= least else found
-        begin += place
-    return found
+    begin, latest = 0, None
+    while (start := _split(values[begin:], level)) is not None:
+        shift = _shift(values[begin:], start, begin)
+        if abs(shift.after - shift.before) >= least:
+            latest = shift
+        begin += start
+    return latest
 
 
 def levels(values: Sequence[Observation], level: float) -> list[float]:
     """Return the means between all changes of level, the oldest first; of values in one stratum."""
-    if (place := _split(values, level)) is not None:
-        return [*levels(values[:place], level), *levels(values[place:], level)]
-    return [math.fsum(value for _, value in values) / len(values)] if values else []
+    if (start := _split(values, level)) is not None:
+        return [*levels(values[:start], level), *levels(values[start:], level)]
+    if not values:
+        return []
+    return [math.fsum(value for _, value in values) / len(values)]
 
 
 def _split(values: Sequence[Observation], level: float) -> int | None:
     """Return the position of the most obvious change; None if it may be chance."""
     series = _series(values)
-    bounds = {place: _log_bound(series, place) for place in _candidates(series)}
+    bounds = {start: _log_bound(series, start) for start in _candidates(series)}
     best = min(bounds, key=bounds.__getitem__, default=None)
-    return best if best is not None and bounds[best] <= math.log(level) else None
+    if best is None or bounds[best] > math.log(level):
+        return None
+    return best
 
 
 class _Series(Struct, frozen=True):
@@ -96,65 +102,66 @@ def _series(values: Sequence[Observation]) -> _Series:
     by_stratum: defaultdict[Hashable, list[float]] = defaultdict(list)
     for stratum, value in values:
         by_stratum[stratum].append(value)
-    means = {stratum: math.fsum(each) / len(each) for stratum, each in by_stratum.items()}
+    means = {stratum: math.fsum(own) / len(own) for stratum, own in by_stratum.items()}
     differences = [value - means[stratum] for stratum, value in values]
-    deviation = (
-        math.sqrt(math.fsum(each * each for each in differences) / max(1, len(values))) or 1.0
-    )
-    centred = tuple(each / deviation for each in differences)
+    total = math.fsum(difference * difference for difference in differences)
+    deviation = math.sqrt(total / max(1, len(values))) or 1.0
+    centred = tuple(difference / deviation for difference in differences)
     squares: defaultdict[Hashable, float] = defaultdict(float)
     for (stratum, _), difference in zip(values, centred, strict=True):
         squares[stratum] += difference * difference
-    sizes = {stratum: len(each) for stratum, each in by_stratum.items()}
-    variances = {stratum: each / max(1, sizes[stratum] - 1) for stratum, each in squares.items()}
+    sizes = {stratum: len(own) for stratum, own in by_stratum.items()}
+    variances = {stratum: total / max(1, sizes[stratum] - 1) for stratum, total in squares.items()}
     return _Series(tuple(stratum for stratum, _ in values), centred, variances, sizes)
 
 
 def _candidates(series: _Series) -> set[int]:
-    """Return the moments after which the sum is farthest from 0: in itself, and in its standard deviations."""
+    """Return the moments after which the sum is farthest from 0.
+
+    One is farthest in itself, the other in its standard deviations.
+    """
     late: Counter[Hashable] = Counter()
     total, variance, length = 0.0, 0.0, len(series.centred)
     sums: dict[int, float] = {}
     deviations: dict[int, float] = {}
-    for place in range(length - 1, LEAST - 1, -1):
-        stratum = series.strata[place]
+    for start in range(length - 1, LEAST - 1, -1):
+        stratum = series.strata[start]
         size, number = series.sizes[stratum], late[stratum]
         # The variance of a sum of m of n values is m(n - m)/n of theirs.
         variance += series.variances[stratum] * (size - 2 * number - 1) / size
         late[stratum] += 1
-        total += series.centred[place]
-        if length - place >= LEAST and variance > NEGLIGIBLE:
-            sums[place], deviations[place] = abs(total), abs(total) / math.sqrt(variance)
+        total += series.centred[start]
+        if length - start >= LEAST and variance > NEGLIGIBLE:
+            sums[start], deviations[start] = abs(total), abs(total) / math.sqrt(variance)
     if not sums or max(deviations.values()) < PROMISING:
         return set()
     return {max(sums, key=sums.__getitem__), max(deviations, key=deviations.__getitem__)}
 
 
-def _log_bound(series: _Series, place: int) -> float:
+def _log_bound(series: _Series, begin: int) -> float:
     """Return the logarithm of the bound for the values from a position on.
 
     The regression has an intercept log r for each stratum, and the slope λ.
     """
-    late = Counter(series.strata[place:])
+    late = Counter(series.strata[begin:])
     # A stratum on one side only says nothing of the change.
     mixed = {name for name, number in late.items() if number < series.sizes[name]}
     ways = math.fsum(_log_choices(series.sizes[name], late[name]) for name in mixed)
-    start = _Regression(
-        0.0, {name: math.log(late[name] / (series.sizes[name] - late[name])) for name in mixed}
-    )
-    points = _points(series, place, mixed)
-    return min(0.0, _surprise(points, _fitted(points, start)) - ways)
+    odds = {name: math.log(late[name] / (series.sizes[name] - late[name])) for name in mixed}
+    points = _points(series, begin, mixed)
+    return min(0.0, _surprise(points, _fitted(points, _Regression(0.0, odds))) - ways)
 
 
-def _points(series: _Series, place: int, strata: AbstractSet[Hashable]) -> list[_Point]:
+def _points(series: _Series, begin: int, strata: AbstractSet[Hashable]) -> list[_Point]:
     """Return the different values, each with how often it occurs."""
     pairs = [*zip(series.strata, series.centred, strict=True)]
-    late = Counter(pairs[place:])
-    return [
-        _Point(*pair, number, late[pair])
-        for pair, number in Counter(pairs).items()
-        if pair[0] in strata
-    ]
+    late = Counter(pairs[begin:])
+    points: list[_Point] = []
+    for pair, number in Counter(pairs).items():
+        stratum, value = pair
+        if stratum in strata:
+            points.append(_Point(stratum, value, number, late[pair]))
+    return points
 
 
 class _Point(NamedTuple):
@@ -171,7 +178,7 @@ class _Regression(Struct, frozen=True):
 
     def moved(self, step: _Regression, size: float) -> _Regression:
         intercepts = {
-            name: each + size * step.intercepts[name] for name, each in self.intercepts.items()
+            name: own + size * step.intercepts[name] for name, own in self.intercepts.items()
         }
         return _Regression(self.slope + size * step.slope, intercepts)
 
@@ -180,19 +187,27 @@ def _fitted(points: Sequence[_Point], regression: _Regression) -> _Regression:
     """Return a more likely regression, by Newton's method; any one gives a bound."""
     least = _surprise(points, regression)
     for _ in range(STEPS):
-        step = _step(points, regression)
-        tries = (
-            (regression.moved(step, 0.5**halvings) for halvings in range(10))
-            if step is not None
-            else ()
-        )
-        better = next((each for each in tries if _surprise(points, each) < least), None)
+        better = _improved(points, regression, least)
         if better is None:
             break
         regression, before, least = better, least, _surprise(points, better)
         if before - least < NEGLIGIBLE:
             break
     return regression
+
+
+def _improved(
+    points: Sequence[_Point], regression: _Regression, surprise: float
+) -> _Regression | None:
+    """Return the first of ever smaller steps that is more likely; None without one."""
+    step = _step(points, regression)
+    if step is None:
+        return None
+    for halvings in range(HALVINGS):
+        moved = regression.moved(step, 0.5**halvings)
+        if _surprise(points, moved) < surprise:
+            return moved
+    return None
 
 
 def _log_choices(size: int, chosen: int) -> float:
@@ -202,14 +217,17 @@ def _log_choices(size: int, chosen: int) -> float:
 def _surprise(points: Sequence[_Point], regression: _Regression) -> float:
     """Return the negative log-likelihood of a logistic regression."""
     slope, intercepts = regression.slope, regression.intercepts
-    scores = (
-        (intercepts[name] + slope * value, number, late) for name, value, number, late in points
-    )
-    return math.fsum(number * _softplus(score) - late * score for score, number, late in scores)
+    terms: list[float] = []
+    for name, value, number, late in points:
+        score = intercepts[name] + slope * value
+        terms.append(number * _softplus(score) - late * score)
+    return math.fsum(terms)
 
 
 def _softplus(value: float) -> float:
-    return value + math.log1p(math.exp(-value)) if value > 0 else math.log1p(math.exp(value))
+    if value > 0:
+        return value + math.log1p(math.exp(-value))
+    return math.log1p(math.exp(value))
 
 
 def _step(points: Sequence[_Point], regression: _Regression) -> _Regression | None:
@@ -232,28 +250,26 @@ def _step(points: Sequence[_Point], regression: _Regression) -> _Regression | No
     rest = curvature - math.fsum(cross * cross / second for _, second, cross in own.values())
     if rest < NEGLIGIBLE**2:
         return None
-    slope = (
-        -(gradient - math.fsum(first * cross / second for first, second, cross in own.values()))
-        / rest
-    )
-    return _Regression(
-        slope,
-        {name: -(first + cross * slope) / second for name, (first, second, cross) in own.items()},
-    )
+    explained = math.fsum(first * cross / second for first, second, cross in own.values())
+    slope = -(gradient - explained) / rest
+    intercepts: dict[Hashable, float] = {}
+    for name, (first, second, cross) in own.items():
+        intercepts[name] = -(first + cross * slope) / second
+    return _Regression(slope, intercepts)
 
 
-def _shift(values: Sequence[Observation], place: int, begin: int) -> Shift:
+def _shift(values: Sequence[Observation], start: int, begin: int) -> Shift:
     """Return a change with the means before and after.
 
     A value of a stratum is compared with the stratum's mean.
     """
-    before: defaultdict[Hashable, list[float]] = defaultdict(list)
-    for stratum, value in values[:place]:
-        before[stratum].append(value)
-    pairs = [
-        (math.fsum(before[name]) / len(before[name]), value)
-        for name, value in values[place:]
-        if name in before
-    ]
-    means = (math.fsum(each) / len(pairs) for each in zip(*pairs, strict=True))
-    return Shift(begin + place, next(means), next(means))
+    by_stratum: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for stratum, value in values[:start]:
+        by_stratum[stratum].append(value)
+    before: list[float] = []
+    after: list[float] = []
+    for stratum, value in values[start:]:
+        if stratum in by_stratum:
+            before.append(math.fsum(by_stratum[stratum]) / len(by_stratum[stratum]))
+            after.append(value)
+    return Shift(begin + start, math.fsum(before) / len(before), math.fsum(after) / len(after))

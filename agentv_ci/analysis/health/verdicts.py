@@ -23,6 +23,9 @@ CONFIDENCE = 0.9
 BROKEN_RUNS = 3
 """Newest runs in a row that make a case broken."""
 
+INFORMATION = frozenset({"saturated", "redundant", "slow", "expensive", "model-changed"})
+"""Findings that are no defects."""
+
 Proofs = Mapping[tuple[str, str], CaseProof]
 """Suite and id of cases that are proven."""
 
@@ -32,15 +35,17 @@ def finding(
 ) -> HealthFinding:
     """Return a finding about a case."""
     suite, case_id, target = history.key
-    about = {"suite": suite, "id": case_id, "target": target, "runs": len(history.runs)}
-    severity = (
-        "info"
-        if kind in ("saturated", "redundant", "slow", "expensive", "model-changed")
-        else "warning"
-    )
-    return HealthFinding.model_validate(
-        {"kind": kind, "severity": severity, "message": message, "action": action, **about, **more}
-    )
+    data: dict[str, object] = {
+        "kind": kind,
+        "severity": "info" if kind in INFORMATION else "warning",
+        "message": message,
+        "action": action,
+        "suite": suite,
+        "id": case_id,
+        "target": target,
+        "runs": len(history.runs),
+    }
+    return HealthFinding.model_validate({**data, **more})
 
 
 def begin_of(run: CaseRun) -> dict[str, str | None]:
@@ -49,11 +54,14 @@ def begin_of(run: CaseRun) -> dict[str, str | None]:
 
 
 def broken(history: CaseHistory) -> HealthFinding | None:
-    """Return that at least half of a case's trials crash, or none is graded, in each of its newest runs."""
-    runs = [each for each in history.runs if not each.case.cached]
+    """Return that a case is broken in each of its newest runs.
+
+    At least half of its trials crash, or none is graded.
+    """
+    runs = [run for run in history.runs if not run.case.cached]
     newest = [*takewhile(_is_broken, reversed(runs))][::-1]
     before = runs[: len(runs) - len(newest)]
-    crashed = sum(each.case.crashed for each in newest)
+    crashed = sum(run.case.crashed for run in newest)
     if len(newest) < BROKEN_RUNS or not (before or crashed):
         return None
     message = _broken_text(newest, crashed, is_all=not before)
@@ -69,10 +77,12 @@ def _is_broken(run: CaseRun) -> bool:
 
 def _broken_text(runs: Sequence[CaseRun], crashed: int, *, is_all: bool) -> str:
     where = f"all {len(runs)} runs" if is_all else f"the last {len(runs)} runs"
-    trials = sum(each.case.trials for each in runs)
     if not crashed:
         return f"has no verdict in {where}"
-    return f"crashed in {where}" + (f" ({crashed} of {trials} trials)" if crashed < trials else "")
+    trials = sum(run.case.trials for run in runs)
+    if crashed >= trials:
+        return f"crashed in {where}"
+    return f"crashed in {where} ({crashed} of {trials} trials)"
 
 
 def _before_text(runs: Sequence[CaseRun]) -> str:
@@ -83,62 +93,54 @@ def _before_text(runs: Sequence[CaseRun]) -> str:
 
 
 def saturated(history: CaseHistory, proofs: Proofs | None) -> HealthFinding | None:
-    """Return that a case always passes, and by a proof whether agents that do nothing pass it, too."""
+    """Return that a case always passes.
+
+    By a proof, also whether agents that do nothing pass it, too.
+    """
     runs = history.graded
-    if len(runs) < MIN_RUNS or any(each.case.passed < each.case.graded for each in runs):
+    if len(runs) < MIN_RUNS or any(run.case.passed < run.case.graded for run in runs):
         return None
-    unknown = sum(not each.case.graded for each in history.runs)
+    unknown = sum(not run.case.graded for run in history.runs)
     others = f" ({unknown} others have no verdict)" if unknown else ""
     message = f"passes all {len(runs)} runs since it was changed last{others}"
-    proof = proofs.get(history.key[:2]) if proofs is not None else None
+    more, action = _proven(history, proofs)
+    return finding(history, "saturated", f"{message}{more}", action)
+
+
+def _proven(history: CaseHistory, proofs: Proofs | None) -> tuple[str, str]:
+    """Return what a proof says of a case that always passes, and what to do."""
+    command = "run `agentv-ci prove`, and name its file with --proof"
+    if proofs is None:
+        return "", f"see whether agents that do nothing pass it, too: {command}"
+    proof = proofs.get(history.key[:2])
     if proof is not None and proof.passing:
-        message += f"; null agent '{proof.passing[0].agent}', which does nothing, passes it, too"
-        return finding(
-            history,
-            "saturated",
-            message,
-            "add an evaluator that fails what `agentv-ci prove` lists",
-        )
-    if proof is not None and all(each.outcome == "caught" for each in proof.null_agents):
-        message += "; agents that do nothing fail it"
-        return finding(
-            history,
-            "saturated",
-            message,
-            "keep it as a guard against regressions, or make it harder",
-        )
-    known = (
-        "the proof says nothing of it"
-        if proofs is not None
-        else "see whether agents that do nothing pass it, too"
-    )
-    return finding(
-        history,
-        "saturated",
-        message,
-        f"{known}: run `agentv-ci prove`, and name its file with --proof",
-    )
+        agent = proof.passing[0].agent
+        more = f"; null agent '{agent}', which does nothing, passes it, too"
+        return more, "add an evaluator that fails what `agentv-ci prove` lists"
+    if proof is not None and all(agent.outcome == "caught" for agent in proof.null_agents):
+        more = "; agents that do nothing fail it"
+        return more, "keep it as a guard against regressions, or make it harder"
+    return "", f"the proof says nothing of it: {command}"
 
 
 def dead(history: CaseHistory) -> HealthFinding | None:
     """Return that a case never passes."""
-    runs = [each for each in history.runs if not each.case.cached]
-    if len(runs) < MIN_RUNS or any(each.case.passed for each in runs):
+    runs = [run for run in history.runs if not run.case.cached]
+    if len(runs) < MIN_RUNS or any(run.case.passed for run in runs):
         return None
-    scores = [each.case.score for each in runs if each.case.score is not None]
+    scores = [run.case.score for run in runs if run.case.score is not None]
     if not scores:
-        return finding(
-            history,
-            "dead",
-            f"has no verdict in {len(runs)} runs",
-            "see the errors of its newest run",
-        )
+        message = f"has no verdict in {len(runs)} runs"
+        return finding(history, "dead", message, "see the errors of its newest run")
     if len(scores) < MIN_RUNS:
         return None
     mean = sum(scores) / len(scores)
-    action = "see with `agentv-ci prove` whether its reference answer passes; else skip it until an agent can do it"
-    message = f"passes none of {len(scores)} runs since it was changed last (mean score {mean:.2f})"
-    return finding(history, "dead", message, action)
+    passes_none = f"passes none of {len(scores)} runs since it was changed last"
+    action = (
+        "see with `agentv-ci prove` whether its reference answer passes; "
+        "else skip it until an agent can do it"
+    )
+    return finding(history, "dead", f"{passes_none} (mean score {mean:.2f})", action)
 
 
 def flaky(
@@ -148,21 +150,26 @@ def flaky(
 
     `onset` is the last change of its pass rate, in these runs.
     """
-    before, recent = (runs[: onset.start], runs[onset.start :]) if onset is not None else ((), runs)
+    before, recent = runs[:0], runs
+    if onset is not None:
+        before, recent = runs[: onset.start], runs[onset.start :]
     if len(runs) < MIN_RUNS or not is_unsteady(recent):
         return None
     passed, graded = _trials(recent)
     began = recent[0] if before else _first_exception(recent)
     day = began.run.time[:10]
-    since = (
-        f"since {day}, {_rate(before)} before" if before else f"the first exception was on {day}"
-    )
-    crashed = sum(each.case.crashed for each in recent)
+    since, rate_before = f"the first exception was on {day}", None
+    if before:
+        passed_before, graded_before = _trials(before)
+        since, rate_before = f"since {day}, {_rate(before)} before", passed_before / graded_before
+    crashed = sum(run.case.crashed for run in recent)
     crashes = f", {crashed} crashed" if crashed else ""
     message = f"{_rate(recent)} of {counted(graded, 'trial')} passed{crashes}; {since}"
-    action = "compare an answer that passes with one that does not; quarantine it, and ask for a majority of trials"
-    earlier = _trials(before)
-    rates = {"before": earlier[0] / earlier[1] if before else None, "after": passed / graded}
+    action = (
+        "compare an answer that passes with one that does not; "
+        "quarantine it, and ask for a majority of trials"
+    )
+    rates = {"before": rate_before, "after": passed / graded}
     return finding(history, "flaky", message, action, **begin_of(began), **rates)
 
 
@@ -178,16 +185,18 @@ def is_unsteady(runs: Sequence[CaseRun]) -> bool:
 
 
 def _independent_trials(runs: Sequence[CaseRun], share: float) -> float:
-    """Return how many independent trials say as much of a share as these, of which those of one run may be alike.
+    """Return how many independent trials say as much of a share as these.
 
-    Between one for each run and all (L. Kish (1965), Survey Sampling, chapter 5: the effective size of clusters).
+    Those of one run may be alike, so it is between one for each run and all (L. Kish (1965), Survey
+    Sampling, chapter 5: the effective size of clusters).
     """
-    graded = [each.case.graded for each in runs]
-    rates = [each.case.passed / each.case.graded for each in runs]
-    spread = variance(rates) / len(rates) if len(rates) > 1 else 0.0
-    return (
-        max(len(rates), min(sum(graded), share * (1 - share) / spread)) if spread else sum(graded)
-    )
+    graded = sum(run.case.graded for run in runs)
+    if len(runs) < 2:
+        return graded
+    spread = variance(run.case.passed / run.case.graded for run in runs) / len(runs)
+    if not spread:
+        return graded
+    return max(len(runs), min(graded, share * (1 - share) / spread))
 
 
 def passes_mostly(runs: Iterable[CaseRun]) -> bool:
@@ -198,16 +207,18 @@ def passes_mostly(runs: Iterable[CaseRun]) -> bool:
 
 def _first_exception(runs: Sequence[CaseRun]) -> CaseRun:
     """Return the first run in which a trial is not like most of all."""
-    usual = passes_mostly(runs)
-    return next(
-        run for run in runs if (run.case.passed < run.case.graded if usual else run.case.passed)
-    )
+    if passes_mostly(runs):
+        return next(run for run in runs if run.case.passed < run.case.graded)
+    return next(run for run in runs if run.case.passed)
 
 
 def _trials(runs: Iterable[CaseRun]) -> tuple[int, int]:
     """Return how many trials passed, and how many are graded."""
-    cases = [each.case for each in runs]
-    return sum(each.passed for each in cases), sum(each.graded for each in cases)
+    passed, graded = 0, 0
+    for run in runs:
+        passed += run.case.passed
+        graded += run.case.graded
+    return passed, graded
 
 
 def _rate(runs: Sequence[CaseRun]) -> str:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -54,8 +56,9 @@ class Metric(Struct, frozen=True):
     scale: Scale = "difference"
     higher_is_better: bool = True
     margin: float | None = None
-    """The largest change that does not matter, above 0: a difference, or a share (0.1: 10%) on the
-    scale `ratio`.
+    """The largest change that does not matter, above 0.
+
+    A difference, or a share (0.1: 10%) on the scale `ratio`.
     """
     quantile: float | None = None
     """Compare this quantile over all trials (0.95: p95) instead of the mean; only on the scale
@@ -66,7 +69,9 @@ class Metric(Struct, frozen=True):
 
     def scaled(self, change: float) -> float:
         """Return a difference or a relative change on the scale of the analysis."""
-        return math.log1p(change) if self.scale == "ratio" else change
+        if self.scale == "ratio":
+            return math.log1p(change)
+        return change
 
     def change(self, pair: Pair) -> float | None:
         """Return the change of a pair on the scale of the analysis.
@@ -75,7 +80,9 @@ class Metric(Struct, frozen=True):
         """
         if self.scale == "difference":
             return pair.head - pair.base
-        return math.log(pair.head / pair.base) if min(pair.base, pair.head) > 0 else None
+        if min(pair.base, pair.head) <= 0:
+            return None
+        return math.log(pair.head / pair.base)
 
 
 class Effect(Struct, frozen=True):
@@ -109,7 +116,9 @@ class Effect(Struct, frozen=True):
     @property
     def margin(self) -> float | None:
         """The margin of the metric."""
-        return self.metric.scaled(self.metric.margin) if self.metric.margin is not None else None
+        if self.metric.margin is None:
+            return None
+        return self.metric.scaled(self.metric.margin)
 
     @property
     def p_value(self) -> float:
@@ -124,11 +133,9 @@ class Effect(Struct, frozen=True):
         """
         if self.margin is None:
             return None
-        return (
-            max(map(self.p_against, (-self.margin, self.margin)))
-            if abs(self.estimate) < self.margin
-            else 1.0
-        )
+        if abs(self.estimate) >= self.margin:
+            return 1.0
+        return max(self.p_against(-self.margin), self.p_against(self.margin))
 
     @property
     def p_not_worse(self) -> float | None:
@@ -138,14 +145,17 @@ class Effect(Struct, frozen=True):
         """
         if self.margin is None:
             return None
-        limit = -self.margin if self.metric.higher_is_better else self.margin
-        is_better = self.estimate > limit if self.metric.higher_is_better else self.estimate < limit
+        if self.metric.higher_is_better:
+            limit, is_better = -self.margin, self.estimate > -self.margin
+        else:
+            limit, is_better = self.margin, self.estimate < self.margin
         return self.p_against(limit) if is_better else 1.0
 
     def p_against(self, change: float) -> float:
-        """Return the two-sided p-value against a change: the interval at 1 − alpha excludes it if p ≤ alpha.
+        """Return the two-sided p-value against a change.
 
-        It is never below the share of the two most extreme of all patterns of signs of the clusters, which is exact.
+        The interval at 1 − alpha excludes the change if p ≤ alpha. The p-value is never below the
+        share of the two most extreme of all patterns of signs of the clusters, which is exact.
         """
         p_value = two_sided_p((self.estimate - change) / self.error, self.degrees)
         if self.smallest is not None:
@@ -159,15 +169,17 @@ class Effect(Struct, frozen=True):
         """
         half = self._reach(1 - confidence) * self.error
         low, high = self.estimate - half, self.estimate + half
-        return (
-            (max(-1.0, low), min(1.0, high)) if self.metric.scale == "difference" else (low, high)
-        )
+        if self.metric.scale == "difference":
+            return max(-1.0, low), min(1.0, high)
+        return low, high
 
     def natural(self, value: float) -> float:
         """Return a value as people read it: a difference, or a relative change (0.08: 8% more)."""
         if self.metric.scale == "difference":
             return value
-        return math.expm1(value) if value < LARGEST_LOG else math.inf
+        if value >= LARGEST_LOG:
+            return math.inf
+        return math.expm1(value)
 
     def _reach(self, alpha: float) -> float:
         """Return how many standard errors from the estimate the interval ends."""
@@ -175,7 +187,9 @@ class Effect(Struct, frozen=True):
             return math.inf
         if self.smallest is not None:
             alpha = sequence.alpha_at(alpha, self._drift)
-        return critical(alpha, self.degrees) if alpha > sequence.LEAST_P else math.inf
+        if alpha <= sequence.LEAST_P:
+            return math.inf
+        return critical(alpha, self.degrees)
 
     @property
     def _least_p(self) -> float:
@@ -205,10 +219,12 @@ def effect(
     if len(clusters) < LEAST_CLUSTERS:
         return None
     if metric.quantile is not None:
-        found = _of_quantile(metric, metric.quantile, clusters, seed)
+        measured = _of_quantile(metric, metric.quantile, clusters, seed)
     else:
-        found = _of_mean(metric, clusters)
-    return replace(found, smallest=metric.scaled(smallest)) if smallest is not None else found
+        measured = _of_mean(metric, clusters)
+    if smallest is None:
+        return measured
+    return replace(measured, smallest=metric.scaled(smallest))
 
 
 _Cases = Mapping[str, Sequence[Pair]]
@@ -216,107 +232,112 @@ _Cases = Mapping[str, Sequence[Pair]]
 
 def _counted(metric: Metric, pairs: Iterable[Pair]) -> list[Pair]:
     """Return the pairs that have a change on the scale, in an order that depends on nothing else."""
-    has_change = [each for each in pairs if metric.change(each) is not None]
-    return sorted(has_change, key=lambda each: (each.cluster, each.case, each.trial))
+    has_change = [pair for pair in pairs if metric.change(pair) is not None]
+    return sorted(has_change, key=attrgetter("cluster", "case", "trial"))
 
 
 def _by_cluster(pairs: Sequence[Pair]) -> Mapping[str, _Cases]:
-    found: dict[str, dict[str, list[Pair]]] = {}
-    for each in pairs:
-        found.setdefault(each.cluster, {}).setdefault(each.case, []).append(each)
-    return found
+    clusters: dict[str, dict[str, list[Pair]]] = {}
+    for pair in pairs:
+        clusters.setdefault(pair.cluster, {}).setdefault(pair.case, []).append(pair)
+    return clusters
 
 
 def _of_mean(metric: Metric, clusters: Mapping[str, _Cases]) -> Effect:
-    changes = [
-        [[metric.change(each) or 0.0 for each in case] for case in cases.values()]
-        for cases in clusters.values()
-    ]
-    estimate, variance, degrees = _mean(
-        [[math.fsum(case) / len(case) for case in cluster] for cluster in changes]
-    )
-    cases = [case for cluster in changes for case in cluster]
-    unseen = _unseen(metric, cases, len(clusters))
+    changes: list[list[float]] = []
+    means: list[list[float]] = []
+    for cases in clusters.values():
+        of_cluster = [_changes(metric, case) for case in cases.values()]
+        changes += of_cluster
+        means.append([math.fsum(case) / len(case) for case in of_cluster])
+    estimate, variance, degrees = _mean(means)
+    unseen = _unseen(metric, changes, len(clusters))
     return Effect(
         metric=metric,
         estimate=estimate,
         error=max(math.sqrt(variance + unseen), LEAST_ERROR),
         degrees=degrees,
         clusters=len(clusters),
-        cases=len(cases),
-        pairs=sum(map(len, cases)),
+        cases=len(changes),
+        pairs=sum(map(len, changes)),
         method=f"t at {degrees:.3g} degrees of freedom, errors by cluster (CR2)",
         unseen=unseen,
     )
 
 
-def _mean(clusters: Sequence[Sequence[float]]) -> tuple[float, float, float]:
-    """Return the mean over all cases, its variance (CR2) and the degrees of freedom (Bell and McCaffrey).
+def _changes(metric: Metric, pairs: Iterable[Pair]) -> list[float]:
+    return [metric.change(pair) or 0.0 for pair in pairs]
 
-    For a mean, the matrices of the paper reduce to the share p of the cases that a cluster has: the adjustment of a
-    cluster's residual is 1 / √(1 − p).
+
+def _mean(clusters: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """Return the mean over all cases, its variance and the degrees of freedom.
+
+    The variance is CR2, and the degrees those of Bell and McCaffrey. For a mean, the matrices of
+    the paper reduce to the share p of the cases that a cluster has: the adjustment of a cluster's
+    residual is 1 / √(1 − p).
     """
     total = sum(map(len, clusters))
-    mean = math.fsum(math.fsum(each) for each in clusters) / total
-    shares = [len(each) / total for each in clusters]
-    residuals = [math.fsum(value - mean for value in each) / total for each in clusters]
-    variance = math.fsum(
-        residual**2 / (1 - share) for residual, share in zip(residuals, shares, strict=True)
-    )
-    crossed = [share**2 / (1 - share) for share in shares]
-    off_diagonal = math.fsum(crossed) ** 2 - math.fsum(each**2 for each in crossed)
-    degrees = 1 / (math.fsum(share**2 for share in shares) + off_diagonal)
-    return mean, variance, degrees
+    mean = math.fsum(map(math.fsum, clusters)) / total
+    squares: list[float] = []
+    crossed: list[float] = []
+    parts: list[float] = []
+    for cluster in clusters:
+        share = len(cluster) / total
+        residual = math.fsum(value - mean for value in cluster) / total
+        squares.append(residual**2 / (1 - share))
+        crossed.append(share**2 / (1 - share))
+        parts.append(share**2)
+    off_diagonal = math.fsum(crossed) ** 2 - math.fsum(value**2 for value in crossed)
+    degrees = 1 / (math.fsum(parts) + off_diagonal)
+    return mean, math.fsum(squares), degrees
 
 
 def _unseen(metric: Metric, cases: Sequence[Sequence[float]], clusters: int) -> float:
-    """Return what one more pair adds to the variance of which half is the largest change up, half down.
+    """Return what one more pair adds to the variance.
 
-    Without it, a few pairs that agree would prove that no pair ever differs. A. Agresti and Y. Min (2005), Simple
-    improved confidence intervals for comparing matched proportions, Statistics in Medicine 24. Where all that changes
-    is pass or fail, the largest change is 1, also before the first is seen.
+    Half of this pair is the largest change up, half of it down. Without it, a few pairs that agree would prove that no pair ever differs. A. Agresti and Y. Min
+    (2005), Simple improved confidence intervals for comparing matched proportions, Statistics in
+    Medicine 24. Where all that changes is pass or fail, the largest change is 1, also before the
+    first is seen.
     """
-    largest = max(abs(change) for case in cases for change in case)
-    if metric.scale == "difference" and all(
-        change in (-1, 0, 1) for case in cases for change in case
-    ):
+    changes = list(chain.from_iterable(cases))
+    largest = max(map(abs, changes))
+    if metric.scale == "difference" and {-1.0, 0.0, 1.0}.issuperset(changes):
         largest = 1.0
     trials = math.fsum(1 / len(case) for case in cases)
     return largest**2 * trials / len(cases) ** 3 * clusters / (clusters - 1)
 
 
 def _of_quantile(metric: Metric, share: float, clusters: Mapping[str, _Cases], seed: int) -> Effect:
-    samples = [[each for case in cases.values() for each in case] for cases in clusters.values()]
+    samples = [list(chain.from_iterable(cases.values())) for cases in clusters.values()]
     chance = random.Random(seed)  # noqa: S311  # a lottery, and the same one every time
     drawn = [_log_ratio(chance.choices(samples, k=len(samples)), share) for _ in range(DRAWS)]
     mean = math.fsum(drawn) / DRAWS
+    variance = math.fsum((ratio - mean) ** 2 for ratio in drawn) / (DRAWS - 1)
+    number, degrees = len(clusters), len(clusters) - 1
     return Effect(
         metric=metric,
         estimate=_log_ratio(samples, share),
-        error=max(
-            math.sqrt(math.fsum((each - mean) ** 2 for each in drawn) / (DRAWS - 1)), LEAST_ERROR
-        ),
-        degrees=len(clusters) - 1,
-        clusters=len(clusters),
+        error=max(math.sqrt(variance), LEAST_ERROR),
+        degrees=degrees,
+        clusters=number,
         cases=sum(map(len, clusters.values())),
         pairs=sum(map(len, samples)),
-        method=f"bootstrap of {len(clusters)} clusters, t at {len(clusters) - 1} degrees of freedom",
+        method=f"bootstrap of {number} clusters, t at {degrees} degrees of freedom",
     )
 
 
 def _log_ratio(samples: Iterable[Sequence[Pair]], share: float) -> float:
-    pairs = [each for sample in samples for each in sample]
-    base, head = (
-        quantile(values, share)
-        for values in ([each.base for each in pairs], [each.head for each in pairs])
-    )
+    pairs = list(chain.from_iterable(samples))
+    base = quantile((pair.base for pair in pairs), share)
+    head = quantile((pair.head for pair in pairs), share)
     return math.log(head / base)
 
 
 def quantile(values: Iterable[float], share: float) -> float:
     """Return a quantile, interpolated between the two nearest values."""
     ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
+    position = share * (len(ordered) - 1)
+    below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
