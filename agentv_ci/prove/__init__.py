@@ -1,1 +1,4 @@
-"""A stage beside the run: wrong answers to a plan's cases, and what their grades show of the evaluators."""
+"""A stage beside the run: wrong answers to a plan's cases.
+
+Their grades show what the evaluators are worth.
+"""

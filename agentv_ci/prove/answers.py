@@ -34,7 +34,8 @@ MOST_CALLS = 1_000
 """Calls of a tool that are made because an evaluator asks for so many."""
 _SENTENCE_END = re.compile(r"(?:(?<=[.!?])(?<!\b[Nn]o\.)|(?<=\b[Nn]o\.)(?!\s+\d))\s+(?=\S)|\n+")
 _ABBREVIATION = re.compile(
-    r"\b(?:[MD]r|Mrs|Ms|Messrs|Prof|Rev|Gen|Sen|St|Mt|Sr|Jr|vs|etc|cf|ca|approx|[Ff]ig|pp?|Inc|Ltd|Corp|Co|e\.g|i\.e|[A-HJ-Z])\.\Z"
+    r"\b(?:[MD]r|Mrs|Ms|Messrs|Prof|Rev|Gen|Sen|St|Mt|Sr|Jr|vs|etc|cf|ca|approx|[Ff]ig|pp?"
+    r"|Inc|Ltd|Corp|Co|e\.g|i\.e|[A-HJ-Z])\.\Z"
 )
 """What ends in a full stop that is not the end of a sentence, such as the initial of a name."""
 
@@ -49,14 +50,14 @@ class WrittenAnswer(Struct, frozen=True):
 
     def is_like(self, other: WrittenAnswer) -> bool:
         """Whether both say the same, apart from white space; of JSON, if the values are equal."""
-        if len(self.calls) != len(other.calls) or not all(
-            map(_is_same_call, self.calls, other.calls)
-        ):
+        if len(self.calls) != len(other.calls):
+            return False
+        if not all(map(_is_same_call, self.calls, other.calls)):
             return False
         if self.text.split() == other.text.split():
             return True
-        one = structure_of(self.text)
-        return one is not None and is_same(one, structure_of(other.text))
+        value = structure_of(self.text)
+        return value is not None and is_same(value, structure_of(other.text))
 
 
 class Neighbours(Struct, frozen=True):
@@ -95,7 +96,10 @@ class Mutant(Struct, frozen=True):
 
 
 def reference_of(case: PlanCase) -> WrittenAnswer | None:
-    """Return the reference answer of a case, without tool calls with those that its evaluators expect; None if none."""
+    """Return the reference answer of a case; None if none.
+
+    If it has no tool calls, they are those that the evaluators expect.
+    """
     calls = tuple(
         ToolCall(tool=call.tool, input=call.input, output=call.output)
         for call in case.reference_calls
@@ -106,21 +110,28 @@ def reference_of(case: PlanCase) -> WrittenAnswer | None:
 
 
 def _expected_calls(case: PlanCase) -> tuple[ToolCall, ...]:
-    """Return the calls that the evaluators of a case expect together, those in a given order first."""
-    trajectories = (
-        each for each in flat(case.evaluators) if isinstance(each, ToolTrajectoryEvaluator)
-    )
+    """Return the calls that the evaluators of a case expect together.
+
+    Those in a given order come first.
+    """
+    trajectories = _of_type(case, ToolTrajectoryEvaluator)
     required = [each for each in trajectories if not each.negate and each.mode != "subset"]
+    required.sort(key=lambda trajectory: trajectory.mode not in ("exact", "in_order"))
     calls: list[ToolCall] = []
-    for each in sorted(required, key=lambda each: each.mode not in ("exact", "in_order")):
+    for trajectory in required:
         missing = [*calls]
-        for call in _calls_of(each):
-            known = next((one for one in missing if _is_same_call(one, call)), None)
-            if known is not None:
-                missing.remove(known)
-            else:
+        for call in _calls_of(trajectory):
+            same = next((known for known in missing if _is_same_call(known, call)), None)
+            if same is None:
                 calls.append(call)
+            else:
+                missing.remove(same)
     return tuple(calls)
+
+
+def _of_type(case: PlanCase, kind: type[T]) -> Iterator[T]:
+    """Yield the evaluators of one type, including members of composites."""
+    return (evaluator for evaluator in flat(case.evaluators) if isinstance(evaluator, kind))
 
 
 def _calls_of(trajectory: ToolTrajectoryEvaluator) -> Iterator[ToolCall]:
@@ -131,39 +142,40 @@ def _calls_of(trajectory: ToolTrajectoryEvaluator) -> Iterator[ToolCall]:
 
 
 def right_answers(case: PlanCase) -> tuple[WrittenAnswer, ...]:
-    """Return the answers that the author says are right: the reference, and the texts of `equals`."""
-    reference = reference_of(case)
-    calls = reference.calls if reference is not None else ()
-    equal = (
-        each
-        for each in flat(case.evaluators)
-        if isinstance(each, EqualsEvaluator) and not each.negate
-    )
-    return (*filter(None, [reference]), *(WrittenAnswer(each.value, calls) for each in equal))
+    """Return the answers that the author says are right: the reference, and texts of `equals`."""
+    answers: list[WrittenAnswer] = []
+    calls: tuple[ToolCall, ...] = ()
+    if (reference := reference_of(case)) is not None:
+        answers.append(reference)
+        calls = reference.calls
+    equals = (each for each in _of_type(case, EqualsEvaluator) if not each.negate)
+    answers += (WrittenAnswer(evaluator.value, calls) for evaluator in equals)
+    return tuple(answers)
 
 
 def reads_answers(case: PlanCase) -> bool:
     """Whether an evaluator of a case scores more than what is left behind, and limits."""
-    leaves = (
-        each for each in flat(case.evaluators) if not isinstance(each, PlanCompositeEvaluator)
-    )
-    return any(not (each.needs_workspace or each.is_limit) for each in leaves)
+    return any(map(_reads_answers, flat(case.evaluators)))
+
+
+def _reads_answers(evaluator: PlanEvaluator) -> bool:
+    if isinstance(evaluator, PlanCompositeEvaluator):
+        return False
+    return not evaluator.needs_workspace and not evaluator.is_limit
 
 
 def golden_of(case: PlanCase) -> PlanDiffEvaluator | None:
     """Return the evaluator whose patch solves a case; None without one."""
-    found = (
-        each
-        for each in flat(case.evaluators)
-        if isinstance(each, PlanDiffEvaluator) and not each.negate
-    )
-    return next((each for each in found if each.golden is not None), None)
+    for evaluator in _of_type(case, PlanDiffEvaluator):
+        if evaluator.golden is not None and not evaluator.negate:
+            return evaluator
+    return None
 
 
 def leaves_all(case: PlanCase) -> bool:
     """Whether a right answer changes nothing: all evaluators of outcomes forbid changes."""
-    of_outcomes = [each for each in flat(case.evaluators) if each.needs_workspace]
-    return all(not each.negate and _forbids_all(each) for each in of_outcomes)
+    of_outcomes = (evaluator for evaluator in flat(case.evaluators) if evaluator.needs_workspace)
+    return all(not evaluator.negate and _forbids_all(evaluator) for evaluator in of_outcomes)
 
 
 def _forbids_all(evaluator: PlanEvaluator) -> bool:
@@ -179,7 +191,7 @@ def _forbids_all(evaluator: PlanEvaluator) -> bool:
 
 
 def response_of(answer: WrittenAnswer, *, least_tokens: int = 0) -> Response:
-    """Return an answer as that of a target that reports everything, takes no time and costs nothing."""
+    """Return an answer as that of a target that reports everything, at once and free of charge."""
     message = OutputMessage(role="assistant", content=answer.text, tool_calls=answer.calls)
     tokens = max(least_tokens, -(-len(answer.text) // CHARACTERS_A_TOKEN))
     usage = Usage(input_tokens=0, output_tokens=tokens, total_tokens=tokens)
@@ -190,10 +202,8 @@ def response_of(answer: WrittenAnswer, *, least_tokens: int = 0) -> Response:
 
 def least_tokens_of(case: PlanCase) -> int:
     """Return how many tokens an answer needs for the limits of its case."""
-    limits = (
-        each.min_output for each in flat(case.evaluators) if isinstance(each, TokenUsageEvaluator)
-    )
-    return max((limit for limit in limits if limit is not None), default=0)
+    limits = (evaluator.min_output or 0 for evaluator in _of_type(case, TokenUsageEvaluator))
+    return max(limits, default=0)
 
 
 def structure_of(text: str) -> JsonObject | list[JsonValue] | None:
@@ -213,19 +223,26 @@ def structure_of(text: str) -> JsonObject | list[JsonValue] | None:
 def texts_of(value: JsonValue) -> Iterator[tuple[str, str]]:
     """Yield the texts in a value, each with its key."""
     if isinstance(value, list):
-        for each in value:
-            yield from texts_of(each)
+        for item in value:
+            yield from texts_of(item)
     elif isinstance(value, dict):
-        for key, each in value.items():
-            if isinstance(each, str):
-                yield key, each
-            yield from texts_of(each)
+        for key, item in value.items():
+            if isinstance(item, str):
+                yield key, item
+            yield from texts_of(item)
 
 
 def rotated(items: Sequence[T], key: str) -> Iterator[T]:
     """Yield all items, beginning at one that a key chooses."""
     first = number_of(key)
-    yield from (items[(first + step) % len(items)] for step in range(len(items)))
+    for step in range(len(items)):
+        yield items[(first + step) % len(items)]
+
+
+def shuffled(items: Sequence[T], key: str) -> list[T]:
+    """Return all items in an order that a key chooses."""
+    order = sorted(range(len(items)), key=lambda index: number_of(f"{key}:{index}"))
+    return [items[index] for index in order]
 
 
 def sentences_of(text: str) -> list[str]:
@@ -237,7 +254,7 @@ def sentences_of(text: str) -> list[str]:
             sentences.append(text[begin : end.start()].strip())
             begin = end.end()
     sentences.append(text[begin:].strip())
-    return [sentence for sentence in sentences if sentence]
+    return list(filter(None, sentences))
 
 
 def number_of(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from msgspec import Struct
@@ -29,6 +29,9 @@ LONGEST_ANSWER = 300
 LONGEST_DIFF = 2_000
 LONGEST_REASON = 200
 
+NOT_SCORED = "none"
+"""In place of a verdict where a judge is left out."""
+
 State = Literal["needed", "vacuous", "redundant", "untried", "unjudged"]
 
 
@@ -44,14 +47,12 @@ class Graded(Struct, frozen=True):
     @property
     def is_caught_by_score(self) -> bool:
         """Whether the answer is caught, and not only because no evaluator could score it."""
-        is_scored = any(each is not None and each.verdict != "error" for each in self.results)
-        return self.outcome == "caught" and is_scored
+        return self.outcome == "caught" and any(map(_is_scored, self.results))
 
     def scored(self, verdict: str) -> tuple[str, ...]:
         """Return the names of the evaluators with this verdict."""
-        return tuple(
-            each.name for each in self.results if each is not None and each.verdict == verdict
-        )
+        given = filter(None, self.results)
+        return tuple(result.name for result in given if result.verdict == verdict)
 
 
 class CaseGrades(Struct, frozen=True):
@@ -72,24 +73,29 @@ class CaseGrades(Struct, frozen=True):
 
     def every(self) -> list[tuple[str, Graded]]:
         """Return the grades of all answers, each with the name of its null agent or operator."""
-        reference = [("reference", self.reference)] if self.reference is not None else []
-        nulls = ((answer.agent, graded) for answer, graded in self.null_agents)
-        return [*reference, *nulls, *((mutant.operator, graded) for mutant, graded in self.mutants)]
+        answers: list[tuple[str, Graded]] = []
+        if self.reference is not None:
+            answers.append(("reference", self.reference))
+        answers += ((answer.agent, graded) for answer, graded in self.null_agents)
+        answers += ((mutant.operator, graded) for mutant, graded in self.mutants)
+        return answers
+
+
+def _is_scored(result: EvaluatorResult | None) -> bool:
+    return result is not None and result.verdict != "error"
 
 
 def states_of(grades: CaseGrades) -> set[State]:
     """Return what the evaluators seem to be."""
     every = [graded for _, graded in grades.every()]
-    return {_state(*each, every, grades) for each in enumerate(grades.case.evaluators)}
+    evaluators = enumerate(grades.case.evaluators)
+    return {_state(index, evaluator, every, grades) for index, evaluator in evaluators}
 
 
 def case_proof(grades: CaseGrades, template: int | None = None) -> CaseProof:
     """Return what the grades show of a case; `template` is the line of that of a data row."""
     case, reference, every = grades.case, grades.reference, grades.every()
     outcomes = [graded.outcome for _, graded in grades.mutants]
-    records = tuple(
-        _evaluator(index, each, every, grades) for index, each in enumerate(case.evaluators)
-    )
     failed_by = _failed_by(reference)
     return CaseProof(
         suite=case.suite,
@@ -101,15 +107,13 @@ def case_proof(grades: CaseGrades, template: int | None = None) -> CaseProof:
         reference=_reference(reference),
         failed_by=failed_by,
         reference_error=_error_of(reference, failed_by),
-        null_agents=tuple(
-            _null_agent(answer, graded, case) for answer, graded in grades.null_agents
-        ),
+        null_agents=tuple(_null_agents(grades)),
         left_out=tuple(grades.left_out),
         mutants=len(outcomes),
         killed=outcomes.count("caught"),
         survived=outcomes.count("passes"),
         survivors=tuple(_survivors(grades)),
-        evaluators=records,
+        evaluators=tuple(_evaluators(grades, every)),
     )
 
 
@@ -123,53 +127,51 @@ def _failed_by(reference: Graded | None) -> tuple[str, ...]:
     """Return the evaluators that a reference answer fails, if it fails."""
     if reference is None or reference.outcome != "caught":
         return ()
-    return tuple(
-        name for verdict in ("error", "fail", "borderline") for name in reference.scored(verdict)
-    )
+    return tuple(chain.from_iterable(map(reference.scored, ("error", "fail", "borderline"))))
 
 
 def _error_of(reference: Graded | None, failed_by: Sequence[str]) -> str | None:
     """Return what the first evaluator that a reference answer fails says of it."""
-    found = (
-        each
-        for each in (reference.results if reference else ())
-        if each and each.name == failed_by[0]
-    )
-    result = next(found, None) if failed_by else None
-    if result is None:
+    if reference is None or not failed_by:
         return None
-    said = result.misses[0] if result.misses else result.reasoning
-    return shortened(on_one_line(said), LONGEST_REASON) if said else None
+    for result in filter(None, reference.results):
+        if result.name == failed_by[0]:
+            said = result.misses[0] if result.misses else result.reasoning
+            return shortened(on_one_line(said), LONGEST_REASON) if said else None
+    return None
 
 
 def _accepting(case: PlanCase, graded: Graded) -> tuple[str, ...]:
     """Return the evaluators that accept an answer; limits say nothing of it."""
-    limits = {each.name for each in case.evaluators if each.is_limit}
-    return tuple(each for each in graded.scored("pass") if each not in limits)
+    limits = {evaluator.name for evaluator in case.evaluators if evaluator.is_limit}
+    return tuple(name for name in graded.scored("pass") if name not in limits)
 
 
-def _null_agent(answer: NullAnswer, graded: Graded, case: PlanCase) -> NullAgentRecord:
-    if graded.outcome != "passes":
-        return NullAgentRecord(agent=answer.agent, outcome=graded.outcome)
-    return NullAgentRecord(
-        agent=answer.agent,
-        outcome="passes",
-        evaluators=_accepting(case, graded),
-        answer=shortened(answer.answer.text, LONGEST_ANSWER),
-    )
+def _null_agents(grades: CaseGrades) -> Iterator[NullAgentRecord]:
+    for answer, graded in grades.null_agents:
+        if graded.outcome != "passes":
+            yield NullAgentRecord(agent=answer.agent, outcome=graded.outcome)
+            continue
+        yield NullAgentRecord(
+            agent=answer.agent,
+            outcome="passes",
+            evaluators=_accepting(grades.case, graded),
+            answer=shortened(answer.answer.text, LONGEST_ANSWER),
+        )
 
 
 def _survivors(grades: CaseGrades) -> Iterator[Survivor]:
     reference = reference_of(grades.case) or WrittenAnswer("")
     for mutant, graded in grades.mutants:
-        if graded.outcome == "passes":
-            diff = shortened(
-                mutant.diff or "\n".join(_diff(reference, mutant.answer)), LONGEST_DIFF
-            )
-            through = _accepting(grades.case, graded)
-            yield Survivor(
-                operator=mutant.operator, change=mutant.change, diff=diff, evaluators=through
-            )
+        if graded.outcome != "passes":
+            continue
+        diff = mutant.diff or "\n".join(_diff(reference, mutant.answer))
+        yield Survivor(
+            operator=mutant.operator,
+            change=mutant.change,
+            diff=shortened(diff, LONGEST_DIFF),
+            evaluators=_accepting(grades.case, graded),
+        )
 
 
 def _diff(reference: WrittenAnswer, mutant: WrittenAnswer) -> Iterator[str]:
@@ -178,53 +180,66 @@ def _diff(reference: WrittenAnswer, mutant: WrittenAnswer) -> Iterator[str]:
 
 
 def _lines(answer: WrittenAnswer) -> list[str]:
-    calls = (f"{each.tool}({json.dumps(each.input, ensure_ascii=False)})" for each in answer.calls)
-    return [*calls, *answer.text.splitlines()]
+    lines: list[str] = []
+    for call in answer.calls:
+        arguments = json.dumps(call.input, ensure_ascii=False)
+        lines.append(f"{call.tool}({arguments})")
+    return lines + answer.text.splitlines()
+
+
+def _evaluators(
+    grades: CaseGrades, every: Sequence[tuple[str, Graded]]
+) -> Iterator[EvaluatorRecord]:
+    answers = [graded for _, graded in every]
+    for index, evaluator in enumerate(grades.case.evaluators):
+        state = _state(index, evaluator, answers, grades)
+        same_as = _same_as(index, answers, grades) if state == "redundant" else None
+        yield _evaluator(index, evaluator, every, state, same_as)
 
 
 def _evaluator(
-    index: int, evaluator: PlanEvaluator, every: Sequence[tuple[str, Graded]], grades: CaseGrades
+    index: int,
+    evaluator: PlanEvaluator,
+    every: Sequence[tuple[str, Graded]],
+    state: State,
+    same_as: str | None,
 ) -> EvaluatorRecord:
-    results = [(name, each.results[index]) for name, each in every]
-    errors = [
-        (name, each.reasoning)
-        for name, each in results
-        if each is not None and each.verdict == "error"
-    ]
-    judged = (
-        sum(each is not None and each.verdict != "error" for _, each in results)
-        if needs_judge(evaluator)
-        else 0
-    )
-    state = _state(index, evaluator, [graded for _, graded in every], grades)
+    # By null agent or operator, why its first answer without a score has none.
+    errors: dict[str, str] = {}
+    judged = 0
+    for name, graded in every:
+        result = graded.results[index]
+        if _is_scored(result):
+            judged += 1
+        elif result is not None:
+            errors.setdefault(name, result.reasoning)
+    reason = next(iter(errors.values()), None)
+    by_judge = needs_judge(evaluator)
     return EvaluatorRecord(
         name=evaluator.name,
         state=state,
-        errors=tuple(dict.fromkeys(name for name, _ in errors))
-        if not needs_judge(evaluator)
-        else (),
-        reason=shortened(errors[0][1], LONGEST_REASON) if errors else None,
-        same_as=_same_as(index, every, grades) if state == "redundant" else None,
-        judged=judged,
-        unjudged=len(results) - judged if needs_judge(evaluator) else 0,
+        errors=() if by_judge else tuple(errors),
+        reason=shortened(reason, LONGEST_REASON) if reason is not None else None,
+        same_as=same_as,
+        judged=judged if by_judge else 0,
+        unjudged=len(every) - judged if by_judge else 0,
     )
 
 
-def _same_as(index: int, every: Sequence[tuple[str, Graded]], grades: CaseGrades) -> str | None:
+def _same_as(index: int, every: Sequence[Graded], grades: CaseGrades) -> str | None:
     """Return an evaluator that gives each answer the same verdict."""
+    answers = [*every, *grades.probes]
+    own = _verdicts(index, answers)
+    for other, evaluator in enumerate(grades.case.evaluators):
+        if other != index and _verdicts(other, answers) == own:
+            return evaluator.name
+    return None
 
-    def verdicts(place: int) -> list[str]:
-        answers = (*(graded for _, graded in every), *grades.probes)
-        return [
-            "" if result is None else result.verdict
-            for result in (each.results[place] for each in answers)
-        ]
 
-    own = verdicts(index)
-    others = (each for each in range(len(grades.case.evaluators)) if each != index)
-    return next(
-        (grades.case.evaluators[each].name for each in others if verdicts(each) == own), None
-    )
+def _verdicts(index: int, answers: Sequence[Graded]) -> list[str]:
+    """Return the verdict of an evaluator on each answer; NOT_SCORED if its judge is left out."""
+    results = (graded.results[index] for graded in answers)
+    return [NOT_SCORED if result is None else result.verdict for result in results]
 
 
 def _state(
@@ -232,32 +247,42 @@ def _state(
 ) -> State:
     if evaluator.is_limit or _only_shows(evaluator):
         return "untried"  # nothing ran, or it is not to matter
-    results = [each.results[index] for each in every]
-    given = {"none" if each is None else each.verdict for each in results}
-    if given <= {"none", "error"}:
+    given = set(_verdicts(index, every))
+    if given <= {NOT_SCORED, "error"}:
         return "unjudged" if needs_judge(evaluator) else "untried"
     if given == {"pass"}:
-        # What forbids something has nothing to catch in these answers.
-        is_blamed = any(graded.outcome == "passes" for _, graded in grades.null_agents)
-        has_failed = any(
-            (result := each.results[index]) and result.verdict != "pass" for each in grades.unusual
-        )
-        return "vacuous" if is_blamed or not (_only_forbids(evaluator) or has_failed) else "untried"
-    is_missed = any(each.outcome != each.without[index] for each in every)
-    if is_missed or any(
-        each.outcome == "caught" and each.without[index] != "caught" for each in grades.probes
-    ):
+        return "vacuous" if _is_vacuous(index, evaluator, grades) else "untried"
+    if _is_needed(index, every, grades.probes):
         return "needed"
-    is_open = "none" in given or (needs_judge(evaluator) and "error" in given)
-    return (
-        "redundant"
-        if grades.mutants and not is_open and not _only_forbids(evaluator)
-        else "untried"
-    )
+    is_open = NOT_SCORED in given or (needs_judge(evaluator) and "error" in given)
+    if not grades.mutants or is_open or _only_forbids(evaluator):
+        return "untried"
+    return "redundant"
+
+
+def _is_vacuous(index: int, evaluator: PlanEvaluator, grades: CaseGrades) -> bool:
+    """Whether an evaluator that passes all answers would pass any."""
+    if any(graded.outcome == "passes" for _, graded in grades.null_agents):
+        return True
+    # What forbids something has nothing to catch in these answers.
+    if _only_forbids(evaluator):
+        return False
+    return set(_verdicts(index, grades.unusual)) <= {NOT_SCORED, "pass"}
+
+
+def _is_needed(index: int, every: Sequence[Graded], probes: Sequence[Graded]) -> bool:
+    """Whether an answer gets another outcome without the evaluator."""
+    if any(graded.outcome != graded.without[index] for graded in every):
+        return True
+    caught = (graded for graded in probes if graded.outcome == "caught")
+    return any(graded.without[index] != "caught" for graded in caught)
 
 
 def _only_forbids(evaluator: PlanEvaluator) -> bool:
-    """Whether wrong answers need not fail it: it forbids something, or keeps what works before an agent begins."""
+    """Whether wrong answers need not fail it.
+
+    It forbids something, or keeps what works before an agent begins.
+    """
     is_subset = isinstance(evaluator, ToolTrajectoryEvaluator) and evaluator.mode == "subset"
     return evaluator.negate or is_subset or evaluator.needs_workspace
 

@@ -1,20 +1,24 @@
-"""Mistakes in what an agent leaves behind: a golden patch of which a part is missing, or a sign is another one."""
+"""Mistakes in what an agent leaves behind.
+
+Of a golden patch a part is missing, or a sign is another one.
+"""
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, unified_diff
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.contracts.gate import Operator
 from agentv_ci.contracts.results import Change
-from agentv_ci.prove.answers import Mutant, WrittenAnswer, number_of
+from agentv_ci.prove.answers import Mutant, WrittenAnswer, shuffled
 from agentv_ci.workspaces.trees import content_of
 
 ReadBefore = Callable[[str], bytes | None]
@@ -47,8 +51,18 @@ OTHERS = {
 }
 """Sign → another one."""
 _SIGN = re.compile(
-    r"[!=]==?|[<>]=|&&|\|\||(?<=\s)[-+<>](?=\s)|\b(?:and|or|[Tt]rue|[Ff]alse)\b|(?<![\w.])\d{1,15}(?![\w.])"
+    r"[!=]==?|[<>]=|&&|\|\||(?<=\s)[-+<>](?=\s)|\b(?:and|or|[Tt]rue|[Ff]alse)\b"
+    r"|(?<![\w.])\d{1,15}(?![\w.])"
 )
+
+
+class _Difference(NamedTuple):
+    """Where the lines of a file differ; each end is behind the last line."""
+
+    old_begin: int
+    old_end: int
+    new_begin: int
+    new_end: int
 
 
 class _Part(Struct, frozen=True):
@@ -58,16 +72,23 @@ class _Part(Struct, frozen=True):
     old: Sequence[str]
     new: Sequence[str]
     """The lines of the whole file; of a file that is one part, none."""
-    place: tuple[int, int, int, int] | None = None
-    """Where both differ: first and last line of the old, and of the new; None for the whole file.
-    """
+    at: _Difference | None = None
+    """None for the whole file."""
+
+    @property
+    def new_lines(self) -> range:
+        """The indices of its lines in the new file."""
+        if self.at is None:
+            return range(len(self.new))
+        return range(self.at.new_begin, self.at.new_end)
 
     @property
     def without(self) -> Sequence[str]:
         """The lines of the file without this part."""
-        assert self.place is not None, "only a file of several parts is left without one"
-        first, last, begin, end = self.place
-        return [*self.new[:begin], *self.old[first:last], *self.new[end:]]
+        at = self.at
+        assert at is not None, "only a file of several parts is left without one"
+        instead = self.old[at.old_begin : at.old_end]
+        return [*self.new[: at.new_begin], *instead, *self.new[at.new_end :]]
 
 
 class _Damage(Struct, frozen=True):
@@ -80,21 +101,27 @@ def change_mutants(
     reference: WrittenAnswer, before: ReadBefore, seed: str, accepted: Collection[str] = ()
 ) -> list[Mutant]:
     """Return the mutants of what a reference answer leaves behind: a few of each operator."""
-    parts = [part for each in reference.changes or () for part in _parts(each, before)]
-    damages: dict[Operator, list[_Damage]] = {}
-    for damage in (
-        *(_dropped(parts, reference) if len(parts) > 1 else ()),
-        *_damaged(parts, reference),
-    ):
-        damages.setdefault(damage.operator, []).append(damage)
-    found: list[Mutant] = []
-    for operator, each in damages.items():
+    parts: list[_Part] = []
+    for change in reference.changes or ():
+        parts += _parts(change, before)
+    mutants: list[Mutant] = []
+    for operator, damages in _by_operator(parts, reference).items():
         if operator not in accepted:
-            places = sorted(
-                range(len(each)), key=lambda place: number_of(f"{seed}:{operator}:{place}")
-            )
-            found += (each[place].write() for place in places[:MOST])
-    return found
+            chosen = shuffled(damages, f"{seed}:{operator}")[:MOST]
+            mutants += (damage.write() for damage in chosen)
+    return mutants
+
+
+def _by_operator(
+    parts: Sequence[_Part], reference: WrittenAnswer
+) -> Mapping[Operator, Sequence[_Damage]]:
+    damages: dict[Operator, list[_Damage]] = {}
+    if len(parts) > 1:
+        for damage in _dropped(parts, reference):
+            damages.setdefault(damage.operator, []).append(damage)
+    for damage in _damaged(parts, reference):
+        damages.setdefault(damage.operator, []).append(damage)
+    return damages
 
 
 def _parts(change: Change, before: ReadBefore) -> Iterator[_Part]:
@@ -103,12 +130,12 @@ def _parts(change: Change, before: ReadBefore) -> Iterator[_Part]:
     if new is None or old is None:
         yield _Part(change, (), new or ())
         return
-    compared = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    places = [place for tag, *place in compared if tag != "equal"]
-    for first, last, begin, end in places:
-        yield _Part(change, old, new, (first, last, begin, end))
-    if not places:  # only its mode
+    if old == new:  # only its mode
         yield _Part(change, (), ())
+        return
+    for tag, *lines in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield _Part(change, old, new, _Difference(*lines))
 
 
 def _lines(content: bytes | None) -> list[str] | None:
@@ -121,43 +148,45 @@ def _lines(content: bytes | None) -> list[str] | None:
 def _dropped(parts: Sequence[_Part], reference: WrittenAnswer) -> Iterator[_Damage]:
     for part in parts:
         change = part.change
-        is_whole = sum(each.change is change for each in parts) == 1
-        where = "" if part.place is None else f", line {part.place[2] + 1},"
-        said = f"the change of {change.path}{where} is missing"
-        write = (
-            partial(_without, part) if is_whole else partial(_with, part.new, part.without, change)
-        )
+        said = f"the change of {change.path} is missing"
+        if part.at is not None:
+            said = f"the change of {change.path}, line {part.at.new_begin + 1}, is missing"
+        write = partial(_without, part)
+        if sum(other.change is change for other in parts) > 1:
+            write = partial(_with, part.new, part.without, change)
         yield _Damage("change-dropped", said, partial(write, reference, "change-dropped", said))
 
 
 def _damaged(parts: Sequence[_Part], reference: WrittenAnswer) -> Iterator[_Damage]:
     for part in parts:
-        path, lines = part.change.path, part.new
-        begin, end = part.place[2:] if part.place is not None else (0, len(lines))
-        for number in range(begin, end) if not path.endswith(PROSE) else ():
-            for before, after, line in _other_signs(lines[number]):
-                said = f"{before} became {after} in {path}, line {number + 1}"
-                mutated = [*lines[:number], line, *lines[number + 1 :]]
-                write = partial(
-                    _with, lines, mutated, part.change, reference, "change-damaged", said
-                )
-                yield _Damage("change-damaged", said, write)
+        if not part.change.path.endswith(PROSE):
+            for index in part.new_lines:
+                yield from _damaged_line(part, index, reference)
+
+
+def _damaged_line(part: _Part, index: int, reference: WrittenAnswer) -> Iterator[_Damage]:
+    lines = part.new
+    for before, after, line in _other_signs(lines[index]):
+        said = f"{before} became {after} in {part.change.path}, line {index + 1}"
+        mutated = [*lines[:index], line, *lines[index + 1 :]]
+        write = partial(_with, lines, mutated, part.change, reference, "change-damaged", said)
+        yield _Damage("change-damaged", said, write)
 
 
 def _other_signs(line: str) -> Iterator[tuple[str, str, str]]:
     """Yield each sign or number of a line of code, another one, and the line with that."""
     if line.lstrip().startswith(COMMENTS):
         return
-    for found in _SIGN.finditer(line):
-        before = line[: found.start()]
+    for sign in _SIGN.finditer(line):
+        before = line[: sign.start()]
         if before.count('"') % 2 == 0 and before.count("'") % 2 == 0:
-            other = OTHERS.get(found[0]) or str(int(found[0]) + 1)
-            yield found[0], other, before + other + line[found.end() :]
+            other = OTHERS.get(sign[0]) or str(int(sign[0]) + 1)
+            yield sign[0], other, before + other + line[sign.end() :]
 
 
 def _without(part: _Part, reference: WrittenAnswer, operator: Operator, said: str) -> Mutant:
-    left = tuple(each for each in reference.changes or () if each is not part.change)
-    diff = f"-{part.change.path}" if part.place is None else _diff(part.new, part.old)
+    left = tuple(change for change in reference.changes or () if change is not part.change)
+    diff = f"-{part.change.path}" if part.at is None else _diff(part.new, part.old)
     return Mutant(operator, said, replace(reference, changes=left), diff)
 
 
@@ -170,9 +199,11 @@ def _with(
     said: str,
 ) -> Mutant:
     content = b64encode("".join(others).encode("utf-8", "surrogateescape")).decode("ascii")
-    changed = change.model_copy(update={"base64": content})
-    left = tuple(changed if each is change else each for each in reference.changes or ())
-    return Mutant(operator, said, replace(reference, changes=left), _diff(lines, others))
+    left = list(reference.changes or ())
+    # By identity: another change may be equal.
+    index = next(index for index, known in enumerate(left) if known is change)
+    left[index] = change.model_copy(update={"base64": content})
+    return Mutant(operator, said, replace(reference, changes=tuple(left)), _diff(lines, others))
 
 
 def _diff(lines: Sequence[str], others: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agentv_ci.base.text import FENCE
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.gate import Operator
 from agentv_ci.prove.answers import rotated
 from agentv_ci.prove.damaged_words import other_units
 from agentv_ci.prove.edits import FIGURE, LONGEST, Edit, became, other_figure
@@ -42,22 +43,27 @@ def json_edits(text: str, elsewhere: Mapping[str, Sequence[str]]) -> Iterator[Ed
 
     `elsewhere` are the texts that keys have in this answer and in those to other questions.
     """
-    fenced = FENCE.match(text)
-    for part in _parts(text, _after_space(text, fenced.start("inside") if fenced else 0)):
+    begin = 0
+    if (fenced := FENCE.match(text)) is not None:
+        begin = fenced.start("inside")
+    for part in _parts(text, _after_space(text, begin)):
         written = text[part.begin : part.end]
         if isinstance(part.key, str):
-            is_list = isinstance(part.value, list)
-            retyped = f'{{"items": {written}}}' if is_list else f"[{written}]"
-            kind = "an object" if is_list else "a list"
             yield Edit("json-field-removed", f"{part.name} is missing", *part.member, "")
-            yield Edit(
-                "json-field-retyped", f"{part.name} became {kind}", part.begin, part.end, retyped
-            )
+            yield _retyped(part, written)
         yield from _leaf(part, written, elsewhere)
 
 
+def _retyped(part: Part, written: str) -> Edit:
+    kind, retyped = "a list", f"[{written}]"
+    if isinstance(part.value, list):
+        kind, retyped = "an object", f'{{"items": {written}}}'
+    change = f"{part.name} became {kind}"
+    return Edit("json-field-retyped", change, part.begin, part.end, retyped)
+
+
 def _parts(text: str, begin: int) -> Iterator[Part]:
-    """Yield the values inside of the object or the list at a place, each followed by those inside of it."""
+    """Yield the values in the object or the list at a place, each followed by those in it."""
     closing = _CLOSING.get(text[begin])
     if closing is None:
         return
@@ -69,17 +75,20 @@ def _parts(text: str, begin: int) -> Iterator[Part]:
             key, place = _DECODER.raw_decode(text, place)
             place = _after_space(text, _after_space(text, place) + 1)
         value, end = _DECODER.raw_decode(text, place)
-        after = _after_space(text, end)
-        is_last = text[after] == closing
-        next_place = after if is_last else _after_space(text, after + 1)
-        yield Part(key, value, place, end, (last_end, end) if is_last else (start, next_place))
+        next_place = _after_space(text, end)
+        member = (last_end, end)
+        if text[next_place] != closing:
+            next_place = _after_space(text, next_place + 1)
+            member = (start, next_place)
+        yield Part(key, value, place, end, member)
         yield from _parts(text, place)
         place, last_end, index = next_place, end, index + 1
 
 
 def _after_space(text: str, place: int) -> int:
     space = _SPACE.match(text, place)
-    return space.end() if space is not None else place
+    assert space is not None, "it also matches nothing"
+    return space.end()
 
 
 def _leaf(part: Part, written: str, elsewhere: Mapping[str, Sequence[str]]) -> Iterator[Edit]:
@@ -92,22 +101,23 @@ def _leaf(part: Part, written: str, elsewhere: Mapping[str, Sequence[str]]) -> I
             other = _other_number(written)
             yield Edit("number", f"{part.name} became {other}", *place, other)
         case str():
-            for figure in FIGURE.finditer(part.value):
-                text = (
-                    part.value[: figure.start()]
-                    + other_figure(figure[0])
-                    + part.value[figure.end() :]
-                )
-                yield Edit("number", became(part.name, f"'{text}'"), *place, _quoted(text, written))
-            for (begin, end), unit in other_units(part.value):
-                text = part.value[:begin] + unit + part.value[end:]
-                yield Edit("unit", became(part.name, f"'{text}'"), *place, _quoted(text, written))
-            if (text := _other_text(part, elsewhere)) != part.value:
-                yield Edit(
-                    "json-text", became(part.name, f"'{text}'"), *place, _quoted(text, written)
-                )
+            for operator, text in _other_texts(part.value, str(part.key), elsewhere):
+                change = became(part.name, f"'{text}'")
+                yield Edit(operator, change, *place, _quoted(text, written))
         case _:
             return
+
+
+def _other_texts(
+    value: str, key: str, elsewhere: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[Operator, str]]:
+    for figure in FIGURE.finditer(value):
+        other = other_figure(figure[0])
+        yield "number", value[: figure.start()] + other + value[figure.end() :]
+    for (begin, end), unit in other_units(value):
+        yield "unit", value[:begin] + unit + value[end:]
+    if (text := _other_text(value, elsewhere.get(key, ()))) != value:
+        yield "json-text", text
 
 
 def _other_number(written: str) -> str:
@@ -115,14 +125,12 @@ def _other_number(written: str) -> str:
     return other if math.isfinite(float(other)) else "1"
 
 
-def _other_text(part: Part, elsewhere: Mapping[str, Sequence[str]]) -> str:
-    """Return a plausible text that is wrong: one that the key has elsewhere, the opposite, or one of other letters.
+def _other_text(value: str, elsewhere: Sequence[str]) -> str:
+    """Return a plausible text that is wrong: one from elsewhere, the opposite, or other letters.
 
     Long texts are prose, and stay as they are.
     """
-    value = part.value
-    assert isinstance(value, str)
-    for other in rotated(elsewhere.get(str(part.key), ()), value):
+    for other in rotated(elsewhere, value):
         if other.casefold() != value.casefold():
             return other
     if len(value) > LONGEST:

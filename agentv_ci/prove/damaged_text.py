@@ -8,10 +8,10 @@ from itertools import chain
 
 from agentv_ci.contracts.gate import Operator
 from agentv_ci.prove.answers import sentences_of
-from agentv_ci.prove.damaged_words import opposites, other_units
+from agentv_ci.prove.damaged_words import in_the_case_of, opposites, other_units
 from agentv_ci.prove.edits import FIGURE, LONGEST, Edit, became, other_figure
 
-_LIST_MARKER = re.compile(r"(?m)^[ \t]*\d+[.)][ \t]")
+_LIST_MARKER = re.compile(r"(?m)^[ \t]*(?P<number>\d+)[.)][ \t]")
 _IN_WORDS: Mapping[str, str] = {
     "two": "five",
     "three": "seven",
@@ -33,9 +33,10 @@ _BEFORE_A_SENTENCE = ".!?:;|"
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _BULLET = re.compile(r"(?m)^[ \t]*[-*+•] ")
 _COURTESY = re.compile(
-    r"\b(?:let (?:me|us) know|feel free|(?:happy|glad|pleased|delighted) to (?:help|assist|hear)|hesitate"
-    r"|(?:thank you|thanks)\b|you['’]re welcome|you are welcome|hope (?:this|that|it) helps|anything else"
-    r"|have a (?:nice|good|great|lovely)|(?:best|kind|warm) regards|(?:sorry|apologi[sz]e) for)\b",
+    r"\b(?:let (?:me|us) know|feel free|(?:happy|glad|pleased|delighted) to (?:help|assist|hear)"
+    r"|hesitate|(?:thank you|thanks)\b|you['’]re welcome|you are welcome"
+    r"|hope (?:this|that|it) helps|anything else|have a (?:nice|good|great|lovely)|(?:best|kind"
+    r"|warm) regards|(?:sorry|apologi[sz]e) for)\b",
     re.IGNORECASE,
 )
 """What a sentence says to be polite: its opposite would be rude, and no mistake."""
@@ -79,17 +80,23 @@ def text_edits(text: str, question: str = "") -> Iterator[Edit]:
     What the question names, an answer need not repeat. Code and the entries of a list may be in any
     order.
     """
-    entities = (
-        each for each in _entities(text) if text[each.begin : each.end].strip() not in question
-    )
-    units = (_edit("unit", text, *span, other) for span, other in other_units(text))
-    yield from chain(_figures(text), units, entities, _opposites(text), _negations(text))
+    yield from _figures(text)
+    for span, other in other_units(text):
+        yield _edit("unit", text, *span, other)
+    for entity in _entities(text):
+        if text[entity.begin : entity.end].strip() not in question:
+            yield entity
+    yield from _opposites(text)
+    yield from _negations(text)
     sentences = sentences_of(text)
     if len(sentences) > 1:
         yield Edit("first-sentence", "only the first sentence is left", 0, len(text), sentences[0])
-    between = "\n" if "\n" in text.strip() else " "
-    parts = [each for each in text.splitlines() if each.strip()] if between == "\n" else sentences
-    if len(parts) > 1 and "```" not in text and _BULLET.search(text) is None:
+    if "```" in text or _BULLET.search(text) is not None:
+        return
+    between, parts = " ", sentences
+    if "\n" in text.strip():
+        between, parts = "\n", [line for line in text.splitlines() if line.strip()]
+    if len(parts) > 1:
         other = between.join([*parts[1:], parts[0]])
         yield Edit("sentence-order", "the beginning is at the end", 0, len(text), other)
 
@@ -101,23 +108,20 @@ def _edit(operator: Operator, text: str, begin: int, end: int, other: str) -> Ed
 
 
 def _figures(text: str) -> Iterator[Edit]:
-    markers = {
-        each.start() + len(each[0]) - len(each[0].lstrip()) for each in _LIST_MARKER.finditer(text)
-    }
+    markers = {marker.start("number") for marker in _LIST_MARKER.finditer(text)}
     for figure in FIGURE.finditer(text):
         if figure.start() not in markers:
             yield _edit("number", text, *figure.span(), other_figure(figure[0]))
     for word in _WORD_FIGURE.finditer(text):
-        other = _IN_WORDS[word[0].lower()]
-        yield _edit(
-            "number", text, *word.span(), other.capitalize() if word[0][0].isupper() else other
-        )
+        other = in_the_case_of(word[0], _IN_WORDS[word[0].lower()])
+        yield _edit("number", text, *word.span(), other)
 
 
 def _entities(text: str) -> Iterator[Edit]:
     """Yield names, identifiers and quotations, each with the space before it."""
+    quotations = (quotation.span() for quotation in _QUOTED.finditer(text))
     taken = bytearray(len(text))
-    for begin, end in (*(each.span() for each in _QUOTED.finditer(text)), *_names(text)):
+    for begin, end in chain(quotations, _names(text)):
         if not any(taken[begin:end]):
             taken[begin:end] = b"x" * (end - begin)
             space = int(text[begin - 1 : begin] == " ")
@@ -128,10 +132,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of identifiers and of names, of which several words in a row are one."""
     last: tuple[int, int] | None = None
     for word in _WORD.finditer(text):
-        if not (
-            _is_identifier(word[0])
-            or (_is_name(word[0]) and not _begins_sentence(text, word.start()))
-        ):
+        if not _names_something(word, text):
             continue
         if last is not None and text[last[1] : word.start()] == " ":
             last = last[0], word.end()
@@ -141,6 +142,12 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
         last = word.span()
     if last is not None:
         yield last
+
+
+def _names_something(word: re.Match[str], text: str) -> bool:
+    if _is_identifier(word[0]):
+        return True
+    return _is_name(word[0]) and not _begins_sentence(text, word.start())
 
 
 def _is_identifier(word: str) -> bool:
@@ -153,8 +160,8 @@ def _is_name(word: str) -> bool:
     return word[0].isupper() and re.split("['’]", word)[0] != "I"
 
 
-def _begins_sentence(text: str, place: int) -> bool:
-    before = text[max(0, place - LONGEST) : place].rstrip(" \t\"'“«(*_#>-")
+def _begins_sentence(text: str, begin: int) -> bool:
+    before = text[max(0, begin - LONGEST) : begin].rstrip(" \t\"'“«(*_#>-")
     return not before or before[-1] in _BEFORE_A_SENTENCE or before[-1] == "\n"
 
 
@@ -169,17 +176,18 @@ def _opposites(text: str) -> Iterator[Edit]:
 
 
 def _negations(text: str) -> Iterator[Edit]:
-    """Yield negations that are taken out, and in sentences without any, statements that are negated."""
+    """Yield negations that are taken out; in sentences without any, statements are negated."""
     for begin, sentence in _statements(text):
-        replacements = [*_replacements(sentence, _NEGATIONS)] or [
-            *_replacements(sentence, _ASSERTIONS)
-        ]
-        for (start, end), other in replacements:
+        replacements = list(_replacements(sentence, _NEGATIONS))
+        for (start, end), other in replacements or _replacements(sentence, _ASSERTIONS):
             yield _edit("negation", text, begin + start, begin + end, other)
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the sentences that state something, each with its place: neither questions nor courtesy."""
+    """Yield the sentences that state something, each with where it begins.
+
+    Questions and courtesy state nothing.
+    """
     begin = 0
     for sentence in sentences_of(text):
         begin = text.index(sentence, begin)
@@ -191,7 +199,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 def _replacements(sentence: str, patterns: Replacements) -> Iterator[tuple[tuple[int, int], str]]:
     taken: set[int] = set()
     for pattern, template in patterns:
-        for each in pattern.finditer(sentence):
-            if taken.isdisjoint(range(*each.span())):
-                taken.update(range(*each.span()))
-                yield each.span(), each.expand(template)
+        for match in pattern.finditer(sentence):
+            if taken.isdisjoint(range(*match.span())):
+                taken.update(range(*match.span()))
+                yield match.span(), match.expand(template)

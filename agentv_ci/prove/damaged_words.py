@@ -24,7 +24,10 @@ UNITS: Mapping[str, str] = dict(pair.split(":") for pair in _UNITS.split())
 CURRENCIES = "$€£¥"
 """Units before their figure."""
 
-_FIGURES = r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|hundred|thousand|million)\b"
+_FIGURES = (
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty"
+    r"|hundred|thousand|million)\b"
+)
 _LONGEST_FIRST = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
 # `s` behind a figure makes a decade of it.
 _UNIT = re.compile(
@@ -32,82 +35,22 @@ _UNIT = re.compile(
 )
 _CURRENCY = re.compile(rf"(?P<unit>[{re.escape(CURRENCIES)}])(?=[ \u00a0]?\d)")
 
-_OPPOSITES = (
-    *(
-        ("accept", "reject"),
-        ("accepts", "rejects"),
-        ("accepted", "rejected"),
-        ("approve", "reject"),
-    ),
-    *(
-        ("approved", "rejected"),
-        ("allow", "forbid"),
-        ("allows", "forbids"),
-        ("allowed", "forbidden"),
-    ),
-    *(
-        ("enable", "disable"),
-        ("enables", "disables"),
-        ("enabled", "disabled"),
-        ("include", "exclude"),
-    ),
-    *(("includes", "excludes"), ("included", "excluded"), ("add", "remove"), ("adds", "removes")),
-    *(
-        ("added", "removed"),
-        ("increase", "decrease"),
-        ("increases", "decreases"),
-        ("increased", "decreased"),
-    ),
-    *(
-        ("higher", "lower"),
-        ("highest", "lowest"),
-        ("maximum", "minimum"),
-        ("more than", "less than"),
-    ),
-    *(("at least", "at most"), ("above", "below"), ("inside", "outside"), ("before", "after")),
-    *(
-        ("earlier", "later"),
-        ("early", "late"),
-        ("first", "last"),
-        ("larger", "smaller"),
-        ("large", "small"),
-    ),
-    *(
-        ("longer", "shorter"),
-        ("faster", "slower"),
-        ("fast", "slow"),
-        ("cheap", "expensive"),
-        ("hot", "cold"),
-    ),
-    *(
-        ("better", "worse"),
-        ("valid", "invalid"),
-        ("correct", "incorrect"),
-        ("possible", "impossible"),
-    ),
-    *(
-        ("safe", "unsafe"),
-        ("legal", "illegal"),
-        ("available", "unavailable"),
-        ("required", "optional"),
-    ),
-    *(
-        ("mandatory", "optional"),
-        ("public", "private"),
-        ("positive", "negative"),
-        ("success", "failure"),
-    ),
-    *(
-        ("successful", "unsuccessful"),
-        ("succeeds", "fails"),
-        ("succeeded", "failed"),
-        ("passes", "fails"),
-    ),
-    *(("passed", "failed"), ("north", "south"), ("east", "west"), ("buy", "sell"), ("won", "lost")),
-)
-OPPOSITES: Mapping[str, str] = {other: word for word, other in reversed(_OPPOSITES)} | dict(
-    _OPPOSITES
-)
+_OPPOSITES = """
+accept:reject, accepts:rejects, accepted:rejected, approve:reject, approved:rejected,
+allow:forbid, allows:forbids, allowed:forbidden, enable:disable, enables:disables,
+enabled:disabled, include:exclude, includes:excludes, included:excluded, add:remove,
+adds:removes, added:removed, increase:decrease, increases:decreases, increased:decreased,
+higher:lower, highest:lowest, maximum:minimum, more than:less than, at least:at most,
+above:below, inside:outside, before:after, earlier:later, early:late, first:last,
+larger:smaller, large:small, longer:shorter, faster:slower, fast:slow, cheap:expensive,
+hot:cold, better:worse, valid:invalid, correct:incorrect, possible:impossible, safe:unsafe,
+legal:illegal, available:unavailable, required:optional, mandatory:optional, public:private,
+positive:negative, success:failure, successful:unsuccessful, succeeds:fails, succeeded:failed,
+passes:fails, passed:failed, north:south, east:west, buy:sell, won:lost
+"""
+_PAIRS = [pair.strip().split(":") for pair in _OPPOSITES.split(",")]
+# Of two opposites of a word, the first one counts.
+OPPOSITES: Mapping[str, str] = {other: word for word, other in reversed(_PAIRS)} | dict(_PAIRS)
 """Word → its opposite."""
 # "First, open the lid" gives an order and states nothing.
 _WORD = re.compile(
@@ -132,5 +75,9 @@ def other_units(text: str) -> Iterator[Replacement]:
 def opposites(text: str) -> Iterator[Replacement]:
     """Yield each word that has an opposite, with it."""
     for match in _WORD.finditer(text):
-        other = OPPOSITES[match[0].lower()]
-        yield match.span(), other.capitalize() if match[0][0].isupper() else other
+        yield match.span(), in_the_case_of(match[0], OPPOSITES[match[0].lower()])
+
+
+def in_the_case_of(word: str, other: str) -> str:
+    """Return another word, with a capital letter if the first one has it."""
+    return other.capitalize() if word[0].isupper() else other

@@ -31,7 +31,8 @@ class Edit(Struct, frozen=True):
 
 def became(before: str, after: str) -> str:
     """Return a change in a few words."""
-    return shortened(f"{before} became {after}" if after else f"{before} is missing", 2 * LONGEST)
+    change = f"{before} became {after}" if after else f"{before} is missing"
+    return shortened(change, 2 * LONGEST)
 
 
 def other_figure(figure: str) -> str:

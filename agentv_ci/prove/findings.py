@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
 from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.diagnostics import PROOF_RULES
@@ -27,14 +28,22 @@ NULL_AGENTS: Mapping[NullAgent, str] = {
     "echo-prompt": ECHO,
     "echo-last-message": ECHO,
     "other-reference": "require what only the answer to this question says",
-    "empty-object": "list the fields in 'required' of the schema, or compare them with field_accuracy",
+    "empty-object": (
+        "list the fields in 'required' of the schema, or compare them with field_accuracy"
+    ),
     "changes-nothing": OUTCOME,
-    "empty-array": "say with a schema which fields the answer has, or compare them with field_accuracy",
+    "empty-array": (
+        "say with a schema which fields the answer has, or compare them with field_accuracy"
+    ),
 }
 """What would have caught them; of several that pass, the first one decides."""
 OPERATORS: Mapping[Operator, str] = {
-    "tool-arguments": "give the 'input' of the expected calls, and leave 'args_match' out or set it to subset",
-    "json-text": "compare the field with field_accuracy, or list its values in an 'enum' of the schema",
+    "tool-arguments": (
+        "give the 'input' of the expected calls, and leave 'args_match' out or set it to subset"
+    ),
+    "json-text": (
+        "compare the field with field_accuracy, or list its values in an 'enum' of the schema"
+    ),
     "first-sentence": "require what the rest of the answer says, too",
     "change-dropped": "add a test that needs it, or leave it out of the golden patch",
     "change-damaged": "add a test of this line",
@@ -45,7 +54,10 @@ VACUOUS: Mapping[str, str] = {
     "regex": "anchor the pattern, and write '+' instead of '*'",
     "code": "let the script begin with a score of 0, and earn it",
 }
-NO_EFFECT = "it notices wrong answers, but does not fail the case: set 'required: true', or raise the threshold"
+NO_EFFECT = (
+    "it notices wrong answers, but does not fail the case: "
+    "set 'required: true', or raise the threshold"
+)
 UNREAD = "print a score of 0 for an answer that it cannot read"
 ON_BASE = "see that it runs on the base of the workspace"
 SAME = "remove it, or let it check what no other evaluator does"
@@ -58,8 +70,8 @@ class CaseFindings:
         self._case = case
         self._proof = proof
         self._line_of = line_of
-        self._evaluators = {each.name: each for each in case.evaluators}
-        self._records = {each.name: each for each in proof.evaluators}
+        self._evaluators = {evaluator.name: evaluator for evaluator in case.evaluators}
+        self._records = {record.name: record for record in proof.evaluators}
 
     def all(self) -> Iterator[ProofFinding]:
         """Yield them, those on the first line of the case before those of its evaluators."""
@@ -67,16 +79,19 @@ class CaseFindings:
         if not proof.proven and proof.reference != "fails":
             yield self._unproven()
         if proof.passing:
-            through = dict.fromkeys(name for each in proof.passing for name in each.evaluators)
+            accepting = chain.from_iterable(agent.evaluators for agent in proof.passing)
             yield self._of_case(
-                "AV401", f"null agents pass this case: {self._passing()}", self._catching(), through
+                "AV401",
+                f"null agents pass this case: {self._passing()}",
+                self._catching(),
+                dict.fromkeys(accepting),
             )
         if proof.reference == "fails":
             yield self._of_case(
                 "AV402", self._failing(), "correct the answer or the evaluator", proof.failed_by
             )
         if proof.survivors:
-            operators = listed(dict.fromkeys(each.operator for each in proof.survivors))
+            operators = listed(dict.fromkeys(mutant.operator for mutant in proof.survivors))
             verb = "survives" if proof.survived == 1 else "survive"
             message = f"{proof.survived} of {counted(proof.mutants, 'mutant')} {verb}: {operators}"
             yield self._of_case("AV403", message, self._noticing(), ())
@@ -107,38 +122,39 @@ class CaseFindings:
         )
 
     def _unproven(self) -> ProofFinding:
-        silent = [each for each in self._proof.evaluators if each.unjudged or each.errors]
-        reason = next((f": {each.reason}" for each in silent if each.reason), "")
-        said = "without what judges say, no answer passes or fails"
-        message = f"not proven: {said if any(each.unjudged for each in silent) else 'no evaluator scored an answer'}"
-        return self._of_case("AV407", f"{message}{reason}", None, [each.name for each in silent])
+        silent = [record for record in self._proof.evaluators if record.unjudged or record.errors]
+        message = "not proven: no evaluator scored an answer"
+        if any(record.unjudged for record in silent):
+            message = "not proven: without what judges say, no answer passes or fails"
+        reasons = filter(None, (record.reason for record in silent))
+        if (reason := next(reasons, None)) is not None:
+            message = f"{message}: {reason}"
+        return self._of_case("AV407", message, None, [record.name for record in silent])
 
     def _passing(self) -> str:
         """Return the null agents that pass, and the evaluators that accept their answers."""
         agents: dict[tuple[str, ...], dict[str, None]] = {}
-        for each in self._proof.passing:
-            agents.setdefault(each.evaluators, {})[each.agent] = None
-        nothing = "no evaluator of the answer passes, but the score is high enough"
-        parts = (
-            f"{listed(each)} ({f'accepted by {listed(by)}' if by else nothing})"
-            for by, each in agents.items()
-        )
+        for record in self._proof.passing:
+            agents.setdefault(record.evaluators, {})[record.agent] = None
+        parts: list[str] = []
+        for evaluators, names in agents.items():
+            reason = "no evaluator of the answer passes, but the score is high enough"
+            if evaluators:
+                reason = f"accepted by {listed(evaluators)}"
+            parts.append(f"{listed(names)} ({reason})")
         return "; ".join(parts)
 
     def _catching(self) -> str:
         """Return what would have caught the first null agent that passes."""
         passing = self._proof.passing
-        through = [self._evaluators[name] for name in passing[0].evaluators]
-        if through and all(each.negate for each in through):
+        accepting = [self._evaluators[name] for name in passing[0].evaluators]
+        if accepting and all(evaluator.negate for evaluator in accepting):
             return f"only negated checks accept it: {REQUIRE}"
-        others = [
-            each.name
-            for each in self._evaluators.values()
-            if self._could_catch(each) and each not in through
-        ]
+        catching = filter(self._could_catch, self._evaluators.values())
+        others = [evaluator.name for evaluator in catching if evaluator not in accepting]
         if others:
             return f"the score is high enough without {listed(others)}: set 'required: true' there"
-        agents = {each.agent for each in passing}
+        agents = {record.agent for record in passing}
         return next(hint for agent, hint in NULL_AGENTS.items() if agent in agents)
 
     def _could_catch(self, evaluator: PlanEvaluator) -> bool:
@@ -147,74 +163,85 @@ class CaseFindings:
 
     def _failing(self) -> str:
         proof = self._proof
-        by = listed(f"'{each}'" for each in proof.failed_by) or "the threshold"
-        reason = f": {proof.reference_error}" if proof.reference_error else ""
-        answer = "the reference answer" + (
-            " with the golden patch" if golden_of(self._case) is not None else ""
-        )
-        if any("reference" in self._records[each].errors for each in proof.failed_by):
-            return f"{answer} cannot be scored by {by}{reason}"
-        return f"{answer} fails {by}{reason}"
+        by = listed(f"'{name}'" for name in proof.failed_by) or "the threshold"
+        answer = "the reference answer"
+        if golden_of(self._case) is not None:
+            answer = "the reference answer with the golden patch"
+        verb = "fails"
+        if any("reference" in self._records[name].errors for name in proof.failed_by):
+            verb = "cannot be scored by"
+        if proof.reference_error:
+            return f"{answer} {verb} {by}: {proof.reference_error}"
+        return f"{answer} {verb} {by}"
 
     def _noticing(self) -> str:
         """Return what nothing notices, and what would."""
         survivors = self._proof.survivors
-        first, operators = survivors[0], {each.operator: None for each in survivors}
-        if all(each in HARMLESS for each in operators):
-            also = f"; if such answers are right, accept them: accept: {{{listed(f'{each}: WHY' for each in operators)}}}"
-        else:
-            also = next(
-                (f": {OPERATORS[each]}" for each in [first.operator] if each in OPERATORS), ""
-            )
-        return f"nothing notices this: {first.change}{also}"
+        first = survivors[0]
+        change = f"nothing notices this: {first.change}"
+        operators = dict.fromkeys(mutant.operator for mutant in survivors)
+        if all(operator in HARMLESS for operator in operators):
+            entries = listed(f"{operator}: WHY" for operator in operators)
+            return f"{change}; if such answers are right, accept them: accept: {{{entries}}}"
+        if first.operator in OPERATORS:
+            return f"{change}: {OPERATORS[first.operator]}"
+        return change
 
     def _of_evaluator(self, record: EvaluatorRecord) -> Iterator[ProofFinding]:
         name, proof = record.name, self._proof
-
-        def found(rule: str, message: str, hint: str, *others: str) -> ProofFinding:
-            return self._found(
-                rule, message, hint, (name, *others), self._line_of(name) or proof.template
-            )
-
         if record.errors and "reference" not in record.errors:
-            message = f"evaluator '{name}' cannot score the answers of {listed(record.errors)}: {record.reason}"
-            yield found(
-                "AV404", message, ON_BASE if self._evaluators[name].needs_workspace else UNREAD
-            )
+            answers = listed(record.errors)
+            message = f"evaluator '{name}' cannot score the answers of {answers}: {record.reason}"
+            hint = ON_BASE if self._evaluators[name].needs_workspace else UNREAD
+            yield self._of_evaluators("AV404", message, hint, name)
         if record.state == "vacuous":
             answers = counted(len(proof.null_agents) + proof.mutants, "wrong answer")
-            hint = VACUOUS.get(
-                self._evaluators[name].type, "let it require something, or remove it"
-            )
-            yield found("AV405", f"evaluator '{name}' passes all of {answers}", hint)
-        if record.state == "redundant" and record.same_as is not None:
-            if [*self._records].index(record.same_as) < [*self._records].index(name):
-                message = f"'{record.same_as}' and '{name}' always agree, and neither changes a verdict alone"
-                yield found("AV406", message, "remove one of them", record.same_as)
-        elif record.state == "redundant":
+            message = f"evaluator '{name}' passes all of {answers}"
+            kind = self._evaluators[name].type
+            hint = VACUOUS.get(kind, "let it require something, or remove it")
+            yield self._of_evaluators("AV405", message, hint, name)
+        if record.state == "redundant":
+            yield from self._redundant(name, record.same_as)
+
+    def _redundant(self, name: str, same_as: str | None) -> Iterator[ProofFinding]:
+        if same_as is None:
             message = (
                 f"evaluator '{name}' is redundant: without it each answer gets the same verdict"
             )
-            through = [
-                *(each.evaluators for each in proof.passing),
-                *(each.evaluators for each in proof.survivors),
-            ]
-            yield found(
-                "AV406", message, NO_EFFECT if any(name not in names for names in through) else SAME
-            )
+            hint = NO_EFFECT if self._notices(name) else SAME
+            yield self._of_evaluators("AV406", message, hint, name)
+            return
+        names = [*self._records]
+        if names.index(same_as) < names.index(name):
+            message = f"'{same_as}' and '{name}' always agree, and neither changes a verdict alone"
+            yield self._of_evaluators("AV406", message, "remove one of them", name, same_as)
+
+    def _notices(self, name: str) -> bool:
+        """Whether an evaluator does not accept a wrong answer that passes the case."""
+        proof = self._proof
+        fails_null_agents = any(name not in agent.evaluators for agent in proof.passing)
+        return fails_null_agents or any(name not in mutant.evaluators for mutant in proof.survivors)
+
+    def _of_evaluators(
+        self, rule: str, message: str, hint: str, name: str, *others: str
+    ) -> ProofFinding:
+        """Return a finding on the line of the first evaluator."""
+        line = self._line_of(name) or self._proof.template
+        return self._found(rule, message, hint, (name, *others), line)
 
 
 def by_template(findings: Iterable[tuple[int | None, ProofFinding]]) -> list[ProofFinding]:
-    """Return findings, each with the line of its template or None.
+    """Return the findings; those of the cases of one template become one with their number.
 
-    Those of a template as one with their number.
+    `findings` have the line of their template, or None.
     """
     groups: dict[tuple[object, ...], list[ProofFinding]] = {}
-    for place, (template, found) in enumerate(findings):
-        about = found.evaluators if found.rule in ("AV404", "AV405", "AV406") else ()
-        alone = place if template is None else None
-        groups.setdefault((alone, found.suite, template, found.rule, about), []).append(found)
-    return [_of_all(found) for found in groups.values()]
+    for index, (template, finding) in enumerate(findings):
+        about = finding.evaluators if finding.rule in ("AV404", "AV405", "AV406") else ()
+        alone = index if template is None else None
+        key = (alone, finding.suite, template, finding.rule, about)
+        groups.setdefault(key, []).append(finding)
+    return [_of_all(group) for group in groups.values()]
 
 
 def _of_all(findings: list[ProofFinding]) -> ProofFinding:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from agentv_ci.analysis.cases.counts import apart
 from agentv_ci.base.text import counted
@@ -22,16 +25,18 @@ def gate_of(
     Given ones replace them, and are for all cases together.
     """
     total = summary_of(proofs)
-    reasons = [_failed_references(total.references_failed)] if total.references_failed else []
+    reasons: list[str] = []
+    if total.references_failed:
+        reasons.append(_failed_references(total.references_failed))
     reasons += _reasons(total, min_kill_rate, null_agents)
     of_suites: dict[str, list[CaseProof]] = {}
-    for each in proofs:
-        of_suites.setdefault(each.suite, []).append(each)
+    for proof in proofs:
+        of_suites.setdefault(proof.suite, []).append(proof)
     for suite in suites:
         least = suite.gate.min_kill_rate if min_kill_rate is None else None
         about_nulls = suite.gate.null_agents if null_agents is None else None
         own = summary_of(of_suites.get(suite.path, ()))
-        reasons += (f"{suite.path}: {each}" for each in _reasons(own, least, about_nulls))
+        reasons += (f"{suite.path}: {reason}" for reason in _reasons(own, least, about_nulls))
     return ProofGate(passed=not reasons, reasons=tuple(reasons))
 
 
@@ -58,25 +63,56 @@ def summary_of(
     proofs: Sequence[CaseProof], *, skipped: int = 0, judges: Judges = "skip"
 ) -> ProofSummary:
     """Return the counts over cases."""
-    killed, survived = sum(each.killed for each in proofs), sum(each.survived for each in proofs)
-    judged = [one for each in proofs for one in each.evaluators if one.judged or one.unjudged]
-    failed = [] if judges == "skip" else [each for each in judged if each.unjudged]
+    references: Counter[str] = Counter()
+    without_mutants = mutants = killed = survived = unproven = passing = 0
+    for proof in proofs:
+        references[proof.reference] += 1
+        without_mutants += proof.reference in ("passes", "undecided") and not proof.mutants
+        mutants += proof.mutants
+        killed += proof.killed
+        survived += proof.survived
+        unproven += not proof.proven
+        passing += bool(proof.passing)
+    judgements = _judgements(proofs)
+    if judges == "skip":
+        judgements = judgements._replace(missing=0, error=None)
     return ProofSummary(
         cases=len(proofs),
         skipped=skipped,
-        unproven=sum(not each.proven for each in proofs),
-        without_reference=sum(each.reference == "none" for each in proofs),
-        without_mutants=sum(
-            each.reference in ("passes", "undecided") and not each.mutants for each in proofs
-        ),
-        passed_by_null_agents=sum(bool(each.passing) for each in proofs),
-        references_failed=sum(each.reference == "fails" for each in proofs),
-        mutants=sum(each.mutants for each in proofs),
+        unproven=unproven,
+        without_reference=references["none"],
+        without_mutants=without_mutants,
+        passed_by_null_agents=passing,
+        references_failed=references["fails"],
+        mutants=mutants,
         killed=killed,
         survived=survived,
         kill_rate=kill_rate(killed, survived),
-        unjudged_evaluators=sum(bool(each.unjudged) for each in judged),
-        judgements=sum(each.judged for each in judged),
-        failed_judgements=sum(each.unjudged for each in failed),
-        judge_error=next((each.reason for each in failed if each.reason), None),
+        unjudged_evaluators=judgements.evaluators_without,
+        judgements=judgements.given,
+        failed_judgements=judgements.missing,
+        judge_error=judgements.error,
     )
+
+
+class _Judgements(NamedTuple):
+    """What judges say of all answers."""
+
+    given: int
+    missing: int
+    evaluators_without: int
+    """Evaluators of which at least one judgement is missing."""
+    error: str | None
+    """Why the first one is missing, if that is known."""
+
+
+def _judgements(proofs: Sequence[CaseProof]) -> _Judgements:
+    given = missing = evaluators_without = 0
+    error: str | None = None
+    for evaluator in chain.from_iterable(proof.evaluators for proof in proofs):
+        given += evaluator.judged
+        if evaluator.unjudged:
+            missing += evaluator.unjudged
+            evaluators_without += 1
+            error = error or evaluator.reason or None
+    return _Judgements(given, missing, evaluators_without, error)

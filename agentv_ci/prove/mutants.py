@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.gate import Operator
 from agentv_ci.contracts.plan import PlanCase
-from agentv_ci.contracts.plan_evaluators import PlanSchemaEvaluator, flat
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator, PlanSchemaEvaluator, flat
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.prove.answers import (
     ALONE,
     Mutant,
     Neighbours,
     WrittenAnswer,
-    number_of,
     reference_of,
     right_answers,
+    shuffled,
     structure_of,
 )
 from agentv_ci.prove.damaged_json import json_edits
@@ -56,27 +56,25 @@ def mutants_of(
     others: Neighbours = ALONE,
     accepted: Collection[str] = (),
 ) -> list[Mutant]:
-    """Return the mutants of a case's reference answer: a few of each operator, none that is right."""
+    """Return mutants of a case's reference answer: a few of each operator, none that is right."""
     reference = reference_of(case)
     if reference is None:
         return []
     known = [*right_answers(case), WrittenAnswer("")]
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
     for operator, damages in _damages(reference, question, others).items():
-        if operator in accepted or _is_harmless(operator, case):
-            continue
-        begun = len(found)
-        places = sorted(
-            range(len(damages)), key=lambda place: number_of(f"{seed}:{operator}:{place}")
-        )
-        for damage in map(damages.__getitem__, places):
-            answer = damage.write()
-            if not any(map(answer.is_like, known)):
-                known.append(answer)
-                found.append(Mutant(operator, damage.change, answer))
-            if len(found) - begun == MOST:
-                break
-    return found
+        if operator not in accepted and not _is_harmless(operator, case):
+            mutants += islice(_unlike(known, shuffled(damages, f"{seed}:{operator}")), MOST)
+    return mutants
+
+
+def _unlike(known: list[WrittenAnswer], damages: Iterable[Damage]) -> Iterator[Mutant]:
+    """Yield the mutants that say something new, each of which is known from then on."""
+    for damage in damages:
+        answer = damage.write()
+        if not any(map(answer.is_like, known)):
+            known.append(answer)
+            yield Mutant(damage.operator, damage.change, answer)
 
 
 def probes_of(case: PlanCase) -> list[WrittenAnswer]:
@@ -88,53 +86,54 @@ def probes_of(case: PlanCase) -> list[WrittenAnswer]:
     if reference is None:
         return []
     damages = _damages(reference)
-    parts = [
-        each.write
-        for name in ("json-field-removed", "tool-dropped")
-        for each in damages.get(name, ())
-    ]
+    removals = chain(damages.get("json-field-removed", ()), damages.get("tool-dropped", ()))
+    writers = [damage.write for damage in removals]
     if structure_of(reference.text) is None:
-        parts += [
-            partial(_without, word, reference)
-            for word in dict.fromkeys(_WORD.findall(reference.text))
-        ]
-    step = max(1, math.ceil(len(parts) / MOST_PROBES))
-    return [write() for write in parts[::step]]
+        words = dict.fromkeys(_WORD.findall(reference.text))
+        writers += (partial(_without, word, reference) for word in words)
+    step = max(1, math.ceil(len(writers) / MOST_PROBES))
+    return [write() for write in writers[::step]]
 
 
 def _without(word: str, reference: WrittenAnswer) -> WrittenAnswer:
-    text = _WORD.sub(lambda each: "" if each[0] == word else each[0], reference.text)
+    text = _WORD.sub(lambda match: "" if match[0] == word else match[0], reference.text)
     return WrittenAnswer(text, reference.calls)
 
 
 def _is_harmless(operator: Operator, case: PlanCase) -> bool:
-    """Whether a mistake may be none: another order of lines in YAML, or other calls if only evaluators name any."""
+    """Whether a mistake may be none.
+
+    Such is another order of lines in YAML, and such are other calls if only evaluators name any.
+    """
     if operator in ("tool-added", "tool-swapped", "tool-arguments"):
         return not case.reference_calls
-    schemas = (each for each in flat(case.evaluators) if isinstance(each, PlanSchemaEvaluator))
-    return operator == "sentence-order" and any(each.format == "yaml" for each in schemas)
+    return operator == "sentence-order" and any(map(_is_of_yaml, flat(case.evaluators)))
+
+
+def _is_of_yaml(evaluator: PlanEvaluator) -> bool:
+    return isinstance(evaluator, PlanSchemaEvaluator) and evaluator.format == "yaml"
 
 
 def _damages(
     reference: WrittenAnswer, question: str = "", others: Neighbours = ALONE
 ) -> Mapping[Operator, Sequence[Damage]]:
     """Return everything that can be done to a reference answer, by operator."""
-    is_text = structure_of(reference.text) is None
-    edits = (
-        text_edits(reference.text, question)
-        if is_text
-        else json_edits(reference.text, others.texts)
-    )
-    in_text = (
-        Damage(each.operator, each.change, partial(_edited, each, reference)) for each in edits
-    )
+    if structure_of(reference.text) is None:
+        edits = text_edits(reference.text, question)
+    else:
+        edits = json_edits(reference.text, others.texts)
     damages: dict[Operator, list[Damage]] = {}
-    for damage in chain(in_text, _damaged_calls(reference)):
+    for damage in chain(_edited(reference, edits), _damaged_calls(reference)):
         damages.setdefault(damage.operator, []).append(damage)
     return damages
 
 
-def _edited(edit: Edit, reference: WrittenAnswer) -> WrittenAnswer:
+def _edited(reference: WrittenAnswer, edits: Iterable[Edit]) -> Iterator[Damage]:
+    for edit in edits:
+        yield Damage(edit.operator, edit.change, partial(_with, edit, reference))
+
+
+def _with(edit: Edit, reference: WrittenAnswer) -> WrittenAnswer:
     return WrittenAnswer(edit.of(reference.text), reference.calls)
 
 
@@ -144,27 +143,29 @@ def _damaged_calls(reference: WrittenAnswer) -> Iterator[Damage]:
     def damage(operator: Operator, change: str, *others: ToolCall) -> Damage:
         return Damage(operator, change, partial(WrittenAnswer, reference.text, others))
 
-    for place, call in enumerate(calls):
-        yield damage(
-            "tool-dropped", f"'{call.tool}' is not called", *calls[:place], *calls[place + 1 :]
-        )
-    for place, (first, second) in enumerate(pairwise(calls)):
+    for index, call in enumerate(calls):
+        others = (*calls[:index], *calls[index + 1 :])
+        yield damage("tool-dropped", f"'{call.tool}' is not called", *others)
+    for index, (first, second) in enumerate(pairwise(calls)):
         if first.tool != second.tool:  # several calls of a tool are often independent
             change = f"'{second.tool}' is called before '{first.tool}'"
-            yield damage("tool-swapped", change, *calls[:place], second, first, *calls[place + 2 :])
+            yield damage("tool-swapped", change, *calls[:index], second, first, *calls[index + 2 :])
     if calls:
         yield damage("tool-added", f"'{UNWANTED}' is called, too", *calls, ToolCall(tool=UNWANTED))
-    wrong = (each.model_copy(update={"input": each.input and _wrong(each.input)}) for each in calls)
-    yield damage("tool-arguments", "all arguments are wrong", *wrong)
+    yield damage("tool-arguments", "all arguments are wrong", *map(_with_wrong_arguments, calls))
+
+
+def _with_wrong_arguments(call: ToolCall) -> ToolCall:
+    return call.model_copy(update={"input": call.input and _wrong(call.input)})
 
 
 def _wrong(value: JsonValue) -> JsonValue:
     """Return arguments of the same form, in which every value is wrong."""
     match value:
         case dict():
-            return {key: _wrong(each) for key, each in value.items()}
+            return {key: _wrong(item) for key, item in value.items()}
         case list():
-            return [_wrong(each) for each in value] or ["nothing"]
+            return [_wrong(item) for item in value] or ["nothing"]
         case bool():
             return not value
         case int() | float():

@@ -9,7 +9,7 @@ from itertools import islice
 from agentv_ci.contracts.answer_evaluators import FieldAccuracyEvaluator, IsJsonEvaluator
 from agentv_ci.contracts.exchange import Request
 from agentv_ci.contracts.plan import PlanCase, outcomes_of
-from agentv_ci.contracts.plan_evaluators import PlanSchemaEvaluator, flat
+from agentv_ci.contracts.plan_evaluators import PlanEvaluator, PlanSchemaEvaluator, flat
 from agentv_ci.contracts.proof import LeftOut
 from agentv_ci.prove.answers import (
     NullAnswer,
@@ -30,7 +30,8 @@ OF_JSON = (IsJsonEvaluator, FieldAccuracyEvaluator, PlanSchemaEvaluator)
 
 _DECLINES = re.compile(
     r"\b(?:I|we)(?:['’]m| am|['’]re| are)? "
-    r"(?:can['’]t|cannot|can not|won['’]t|will not|not able|unable|(?:don['’]t|do not) (?:know|have))\b",
+    r"(?:can['’]t|cannot|can not|won['’]t|will not|not able|unable"
+    r"|(?:don['’]t|do not) (?:know|have))\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
@@ -52,44 +53,58 @@ def null_answers(
     agents that the author accepts.
     """
     right = right_answers(case)
-    declines = _is_to_decline(case)
     tried, left_out = list[NullAnswer](), list[LeftOut]()
-    every = (
-        (*_of_any_case(request, case), *_of_others(others, right, seed))
-        if reads_answers(case)
-        else ()
-    )
-    for each in (*every, *_of_workspaces(case)):
-        if each.agent in accepted:
+    for answer in _answers(case, request, others, right, seed):
+        if answer.agent in accepted:
             continue
-        reason = None
-        if each.agent == "changes-nothing":
-            reason = "nothing is to change" if leaves_all(case) else None
-        elif declines and each.agent in ("refusal", "dont-know"):
-            reason = "the expected outcome or the reference answer seems to be a refusal"
-        elif any(each.answer.is_like(known) for known in right):
-            reason = "the answer is right"
+        reason = _why_left_out(answer, case, right)
         if reason is None:
-            tried.append(each)
+            tried.append(answer)
         else:
-            left_out.append(LeftOut(name=each.agent, reason=reason))
+            left_out.append(LeftOut(name=answer.agent, reason=reason))
     return tried, left_out
+
+
+def _answers(
+    case: PlanCase,
+    request: Request,
+    others: Sequence[WrittenAnswer],
+    right: Sequence[WrittenAnswer],
+    seed: str,
+) -> Iterator[NullAnswer]:
+    if reads_answers(case):
+        yield from _of_any_case(request, case)
+        yield from _of_others(others, right, seed)
+    yield from _of_workspaces(case)
+
+
+def _why_left_out(answer: NullAnswer, case: PlanCase, right: Sequence[WrittenAnswer]) -> str | None:
+    """Return why the answer of a null agent may be right; None if it is wrong."""
+    if answer.agent == "changes-nothing":
+        return "nothing is to change" if leaves_all(case) else None
+    if answer.agent in ("refusal", "dont-know") and _is_to_decline(case):
+        return "the expected outcome or the reference answer seems to be a refusal"
+    if any(answer.answer.is_like(known) for known in right):
+        return "the answer is right"
+    return None
 
 
 def _of_any_case(request: Request, case: PlanCase) -> Iterator[NullAnswer]:
     yield NullAnswer("empty", WrittenAnswer(""))
     yield NullAnswer("echo-prompt", WrittenAnswer(request.prompt))
-    last = next((each.content for each in reversed(request.chat) if each.role == "user"), None)
-    if last is not None:
-        yield NullAnswer("echo-last-message", WrittenAnswer(last))
+    questions = (message for message in reversed(request.chat) if message.role == "user")
+    if (last := next(questions, None)) is not None:
+        yield NullAnswer("echo-last-message", WrittenAnswer(last.content))
     yield NullAnswer("refusal", WrittenAnswer(REFUSAL))
     yield NullAnswer("dont-know", WrittenAnswer(DONT_KNOW))
-    is_of_json = any(
-        isinstance(each, OF_JSON) and not each.negate for each in flat(case.evaluators)
-    )
+    is_of_json = any(map(_asks_for_json, flat(case.evaluators)))
     if is_of_json or structure_of(case.reference_answer) is not None:
         yield NullAnswer("empty-object", WrittenAnswer("{}"))
         yield NullAnswer("empty-array", WrittenAnswer("[]"))
+
+
+def _asks_for_json(evaluator: PlanEvaluator) -> bool:
+    return isinstance(evaluator, OF_JSON) and not evaluator.negate
 
 
 def _of_workspaces(case: PlanCase) -> Iterator[NullAnswer]:
@@ -108,13 +123,17 @@ def _is_to_decline(case: PlanCase) -> bool:
 def _of_others(
     others: Sequence[WrittenAnswer], right: Sequence[WrittenAnswer], seed: str
 ) -> Iterator[NullAnswer]:
-    """Yield reference answers of other cases that are wrong for this one, and not the same in more words."""
-    wrong = (
-        each
-        for each in rotated(others, f"{seed}:other")
-        if not any(_says_the_same(each, one) for one in right)
-    )
-    yield from (NullAnswer("other-reference", each) for each in islice(wrong, MOST_OTHERS))
+    """Yield reference answers of other cases that are wrong for this one.
+
+    One that says the same in more words is not.
+    """
+
+    def is_wrong(other: WrittenAnswer) -> bool:
+        return not any(_says_the_same(other, answer) for answer in right)
+
+    wrong = filter(is_wrong, rotated(others, f"{seed}:other"))
+    for answer in islice(wrong, MOST_OTHERS):
+        yield NullAnswer("other-reference", answer)
 
 
 def _says_the_same(one: WrittenAnswer, other: WrittenAnswer) -> bool:
