@@ -24,17 +24,18 @@ class Renaming(NamedTuple):
 
 
 def renamings(kind: Kind, data: JsonValue) -> Iterator[Renaming]:
-    """Yield the keys of a valid document in another spelling than that of the contract, and kinds by older names.
+    """Yield the keys in another spelling than that of the contract, and kinds by older names.
 
-    A short form is as current as its field, and of two spellings in one mapping none is chosen.
+    The document must be valid. A short form is as current as its field, and of two spellings in one
+    mapping none is chosen.
     """
-    for each, mapping, pointer in mappings(contract_for(kind), data):
-        names = spellings(each)
+    for contract, mapping, pointer in mappings(contract_for(kind), data):
+        names = spellings(contract)
         given = Counter(names[key][0] for key in mapping if key in names)
         for key, value in mapping.items():
             field = names[key][0] if key in names else key
             if key != field and given[field] == 1 and SHORT_FORMS.get(field) != key:
                 yield Renaming((*pointer, key), True, field)
-            if field in KINDS and value in each.older_kinds:
-                current, *_ = get_args(fields_of(each)[field].annotation)
+            if field in KINDS and value in contract.older_kinds:
+                current, *_ = get_args(fields_of(contract)[field].annotation)
                 yield Renaming((*pointer, key), False, str(current))

@@ -45,18 +45,23 @@ class RowFinder(Finder, frozen=True):
         key: bool = False,
         hint: str | None = None,
     ) -> Diagnostic:
-        """Return a diagnostic about a part of one of the cases, which are numbered like the rows."""
-        found = super().at(rule, message, pointer, key=key, hint=hint)
+        """Return a diagnostic about a part of a case; the cases are numbered like the rows."""
+        diagnostic = super().at(rule, message, pointer, key=key, hint=hint)
         match pointer:
             case ("evalcases", int() as index, *_) if self._is_filled(pointer, rule):
                 case = self.filled[index]
                 row = case.row
-                place = replace(
-                    found, path=str(row.path), line=row.line, column=row.column, case=case.id
+                return replace(
+                    diagnostic,
+                    path=str(row.path),
+                    line=row.line,
+                    column=row.column,
+                    end_line=row.line,
+                    end_column=row.column,
+                    case=case.id,
                 )
-                return replace(place, end_line=row.line, end_column=row.column)
             case _:
-                return found
+                return diagnostic
 
     def _is_filled(self, pointer: Pointer, rule: str) -> bool:
         """Whether the text there, or a part of it, has variables.
@@ -66,13 +71,14 @@ class RowFinder(Finder, frozen=True):
         _, _, *rest = pointer
         if rest == ["id"] and not rule.startswith("AV2"):
             return False
-        short = (
-            [(*pointer[:2], SHORT_FORMS[str(rest[0])])] if rest and rest[0] in SHORT_FORMS else []
-        )
-        ways = (as_written(self.source.data, self.authored(each)) for each in (pointer, *short))
-        return any(
-            _has_variables(value) for way in ways for value in found_at(self.source.data, *way)
-        )
+        if self._has_variables(pointer):
+            return True
+        short = SHORT_FORMS.get(str(rest[0])) if rest else None
+        return short is not None and self._has_variables((*pointer[:2], short))
+
+    def _has_variables(self, pointer: Pointer) -> bool:
+        way = as_written(self.source.data, self.authored(pointer))
+        return any(map(_has_variables, found_at(self.source.data, *way)))
 
 
 def _has_variables(value: JsonValue) -> bool:
@@ -102,14 +108,14 @@ def check(document: EvalDocument, find: Finder, rules: Rules) -> Iterator[Diagno
 def _bounded(found: Iterable[Diagnostic], seen: dict[Diagnostic, None]) -> Iterator[Diagnostic]:
     """Yield what was not seen before: at most 20, and always an error that cannot be turned off."""
     shown = refused = 0
-    for each in found:
-        if each in seen:
+    for diagnostic in found:
+        if diagnostic in seen:
             continue
-        seen[each] = None
-        is_fixed = each.rule in FIXED_RULES
+        seen[diagnostic] = None
+        is_fixed = diagnostic.rule in FIXED_RULES
         if shown < MAX_DIAGNOSTICS or (is_fixed and not refused):
             shown += 1
-            yield each
+            yield diagnostic
         refused += is_fixed
         if refused == MAX_DIAGNOSTICS:
             return
@@ -124,13 +130,14 @@ def _part(
     document: EvalDocument, find: Finder, indexes: Sequence[int]
 ) -> tuple[EvalDocument, Finder]:
     """Return a document with some of the cases, and its finder."""
-    places = tuple(
-        step for index in indexes if isinstance(step := find.authored(("evalcases", index))[1], int)
-    )
+    authored: list[int] = []
+    for index in indexes:
+        _, step = find.authored(("evalcases", index))
+        assert isinstance(step, int), "cases are in a list"
+        authored.append(step)
+    survivors = {**find.survivors, ("evalcases",): tuple(authored)}
     cases = tuple(document.evalcases[index] for index in indexes)
-    return _with_cases(document, cases), replace(
-        find, survivors={**find.survivors, ("evalcases",): places}
-    )
+    return _with_cases(document, cases), replace(find, survivors=survivors)
 
 
 def _with_cases(document: EvalDocument, cases: tuple[EvalCase, ...]) -> EvalDocument:
@@ -143,53 +150,59 @@ def _check_template(
     document: EvalDocument, index: int, find: Finder, rules: Rules, ids: dict[str, str]
 ) -> Iterator[Diagnostic]:
     case, pointer = document.evalcases[index], ("evalcases", index)
-    if case.cases_from is not None:
-        place = (*pointer, "cases_from", "file")
-        # Without the rows, nothing can be compiled: an empty file is one without rows.
-        wrong = [
-            each if each.rule in FIXED_RULES else replace(each, rule="AV331", severity="error")
-            for each in check_reference(place, case.cases_from.file, find)
-            if each.rule != "AV303"
-        ]
-        if case.vars is not None:
-            wrong.append(
-                find.at(
-                    "AV320",
-                    "'cases_from' and 'vars' cannot be combined",
-                    (*pointer, "vars"),
-                    key=True,
-                )
-            )
-        if wrong:
-            yield from wrong
-            return
+    if wrong := list(_check_source(case, pointer, find)):
+        yield from wrong
+        return
     authored = find.authored(pointer)
-    is_repaired = any(each.startswith(spell(authored)) for each in find.stand_ins)
+    is_repaired = any(stand_in.startswith(spell(authored)) for stand_in in find.stand_ins)
     if is_repaired or find.lost_part(pointer, deep=True):
         return  # reported, and its rows would repeat it
-    commands = list(_check_commands(found_at(find.source.data, *authored)[0], pointer, find))
-    if commands:
-        yield from commands
+    if wrong := list(_check_commands(found_at(find.source.data, *authored)[0], pointer, find)):
+        yield from wrong
         return
     empty = True
     rows = filled_cases(case, authored, find.source, find.context.read_rows)
     for chunk in iter(lambda: tuple(islice(rows, CHUNK)), ()):
         empty = False
-        yield from (problem_diagnostic(each) for each in chunk if isinstance(each, DataProblem))
-        filled = [each for each in chunk if isinstance(each, FilledCase)]
-        twice = {
-            at: found
-            for at, each in enumerate(filled)
-            if (found := _duplicate(each, ids)) is not None
-        }
-        yield from twice.values()
-        unique = [each for at, each in enumerate(filled) if at not in twice]
+        unique: list[FilledCase] = []
+        yield from _check_rows(chunk, unique, ids)
         yield from _check_chunk(document, authored, unique, find, rules)
     if empty:
         assert case.cases_from is not None, "the contract refuses empty 'vars'"
-        yield find.at(
-            "AV331", f"file '{case.cases_from.file}' has no rows", (*pointer, "cases_from", "file")
-        )
+        message = f"file '{case.cases_from.file}' has no rows"
+        yield find.at("AV331", message, (*pointer, "cases_from", "file"))
+
+
+def _check_source(case: EvalCase, pointer: Pointer, find: Finder) -> Iterator[Diagnostic]:
+    """AV331 for a file without which nothing can be compiled, AV320 for two sources of rows."""
+    if case.cases_from is None:
+        return
+    for problem in check_reference((*pointer, "cases_from", "file"), case.cases_from.file, find):
+        if problem.rule == "AV303":
+            continue  # an empty file is one without rows
+        if problem.rule in FIXED_RULES:
+            yield problem
+        else:
+            yield replace(problem, rule="AV331", severity="error")
+    if case.vars is not None:
+        message = "'cases_from' and 'vars' cannot be combined"
+        yield find.at("AV320", message, (*pointer, "vars"), key=True)
+
+
+def _check_rows(
+    rows: Sequence[FilledCase | DataProblem], unique: list[FilledCase], ids: dict[str, str]
+) -> Iterator[Diagnostic]:
+    """Yield the problems of rows, then the repeated ids; add the other cases to `unique`."""
+    for row in rows:
+        if isinstance(row, DataProblem):
+            yield problem_diagnostic(row)
+    for row in rows:
+        if isinstance(row, FilledCase):
+            duplicate = _duplicate(row, ids)
+            if duplicate is None:
+                unique.append(row)
+            else:
+                yield duplicate
 
 
 def _check_commands(value: JsonValue, pointer: Pointer, find: Finder) -> Iterator[Diagnostic]:
@@ -212,14 +225,16 @@ def _check_commands(value: JsonValue, pointer: Pointer, find: Finder) -> Iterato
             pass
 
 
-def _duplicate(each: FilledCase, ids: dict[str, str]) -> Diagnostic | None:
-    """Return the diagnostic of an id that another case has, else add it to `ids`: id → place of the first."""
-    row = each.row
-    place = f"{row.path.name}:{row.line}:{row.column}"
-    if each.id not in ids:
-        ids[each.id] = place
+def _duplicate(case: FilledCase, ids: dict[str, str]) -> Diagnostic | None:
+    """Return the diagnostic of an id that another case has, else add the id to `ids`.
+
+    `ids`: id → the file, line and column of the first case with it.
+    """
+    row = case.row
+    if case.id not in ids:
+        ids[case.id] = f"{row.path.name}:{row.line}:{row.column}"
         return None
-    message = f"case id '{each.id}' is given twice; first at {ids[each.id]}"
+    message = f"case id '{case.id}' is given twice; first at {ids[case.id]}"
     hint = "give the id a variable whose value differs in every row"
     return problem_diagnostic(DataProblem("AV301", message, row.path, row.line, row.column, hint))
 
@@ -233,13 +248,13 @@ def _check_chunk(
 ) -> Iterator[Diagnostic]:
     sound: list[FilledCase] = []
     cases: list[EvalCase] = []
-    for each in filled:
+    for case in filled:
         try:
-            cases.append(EvalCase.model_validate(each.data))
+            cases.append(EvalCase.model_validate(case.data))
         except ValidationError:
-            yield from _refused(each, authored, find)
+            yield from _refused(case, authored, find)
         else:
-            sound.append(each)
+            sound.append(case)
     if cases:
         yield from rules(_with_cases(document, tuple(cases)), _row_finder(sound, authored, find))
 
@@ -253,15 +268,14 @@ def _row_finder(filled: Sequence[FilledCase], authored: Pointer, find: Finder) -
     )
 
 
-def _refused(each: FilledCase, authored: Pointer, find: Finder) -> Iterator[Diagnostic]:
+def _refused(case: FilledCase, authored: Pointer, find: Finder) -> Iterator[Diagnostic]:
     """Explain why the contract refuses a case with the values of its row."""
     # Slow to import, and most rows are fine.
     from agentv_ci.validate.wording import diagnostics, refused_parts
 
-    data: JsonValue = {"evalcases": [each.data]}
+    data: JsonValue = {"evalcases": [case.data]}
     try:
         EvalDocument.model_validate(data)
     except ValidationError as error:
-        yield from diagnostics(
-            _row_finder([each], authored, find), refused_parts(SCHEMAS["eval"], error, data)
-        )
+        refused = refused_parts(SCHEMAS["eval"], error, data)
+        yield from diagnostics(_row_finder([case], authored, find), refused)

@@ -25,7 +25,10 @@ def instead_of_field(key: str, known: Collection[str]) -> str:
 
 
 def instead_of_type(kind: str) -> str:
-    """Return what to use instead for a type of evaluators of another tool or document, or an empty text."""
+    """Return what to use instead for a type of evaluators of another tool or document.
+
+    An empty text if nothing is known.
+    """
     if kind == "pairwise_judge":
         return "; it compares arms, and belongs to 'evaluators' of an experiment"
     members = members_of(AuthoredEvaluator, "type")
@@ -38,5 +41,6 @@ def instead_of_type(kind: str) -> str:
     if plain not in members and insensitive is not None and issubclass(insensitive, TextEvaluator):
         plain = plain.removeprefix("i")
         settings.insert(0, "'case_sensitive: false'")
-    meant = nearest(plain, members) if settings else None
-    return f"; use '{meant}' with {listed(settings)}" if meant else ""
+    if not settings or (meant := nearest(plain, members)) is None:
+        return ""
+    return f"; use '{meant}' with {listed(settings)}"

@@ -43,15 +43,19 @@ class Finder(Struct, frozen=True, dict=True):
 
         A setting that seems to be missing may be the dropped one, which is reported already.
         """
-        return self.authored(pointer) in (self._holders if deep else self._parents)
+        holders = self._ancestors if deep else self._parents
+        return self.authored(pointer) in holders
 
     @cached_property
     def _parents(self) -> frozenset[Pointer]:
-        return frozenset(each[:-1] for each in self.dropped)
+        return frozenset(pointer[:-1] for pointer in self.dropped)
 
     @cached_property
-    def _holders(self) -> frozenset[Pointer]:
-        return frozenset(each[:length] for each in self.dropped for length in range(len(each)))
+    def _ancestors(self) -> frozenset[Pointer]:
+        ancestors: set[Pointer] = set()
+        for pointer in self.dropped:
+            ancestors.update(pointer[:length] for length in range(len(pointer)))
+        return frozenset(ancestors)
 
     def is_missing(self, pointer: Pointer) -> bool:
         """Whether the author did not write this field."""
@@ -59,15 +63,20 @@ class Finder(Struct, frozen=True, dict=True):
 
     def is_stand_in(self, diagnostic: Diagnostic) -> bool:
         """Whether a diagnostic is about a part that the author did not write."""
-        steps = accumulate(_STEP.split(diagnostic.pointer or "")) if self.stand_ins else ()
-        return any(way in self.stand_ins for way in steps)
+        if not self.stand_ins:
+            return False
+        steps = _STEP.split(diagnostic.pointer or "")
+        return any(way in self.stand_ins for way in accumulate(steps))
 
     def authored(self, pointer: Pointer) -> Pointer:
         """Return the authored pointer of a part of the checked document."""
         way: Pointer = ()
-        for step in pointer:
+        for checked in pointer:
+            step = checked
             left = self.survivors.get(way)
-            way = (*way, left[step] if left is not None and isinstance(step, int) else step)
+            if left is not None and isinstance(checked, int):
+                step = left[checked]
+            way = (*way, step)
         return way
 
     def at(
@@ -99,13 +108,12 @@ class Finder(Struct, frozen=True, dict=True):
         """AV301 for every repeated name."""
         first: dict[str, Pointer] = {}
         for pointer, name in names:
-            if name in first:
-                line = locate(self.source.mark, self.authored(first[name])).start[0] + 1
-                yield self.at(
-                    "AV301", f"{what} '{name}' is given twice; first on line {line}", pointer
-                )
-            else:
+            if name not in first:
                 first[name] = pointer
+                continue
+            line = locate(self.source.mark, self.authored(first[name])).start[0] + 1
+            message = f"{what} '{name}' is given twice; first on line {line}"
+            yield self.at("AV301", message, pointer)
 
     def file(self, file_reference: str) -> tuple[Path, ReferencedFile]:
         """Return the path of a file reference, and the file there."""

@@ -19,7 +19,10 @@ from agentv_ci.validate.findings import Finder
 
 
 def misspelt_kind(find: Finder, violation: Violation) -> Diagnostic | None:
-    """Return what is wrong with the key of a kind: a misspelt `type` or `provider`, or a kind as a key."""
+    """Return what is wrong with the key of a kind.
+
+    It is a misspelt `type` or `provider`, or a kind as a key.
+    """
     *item, key = violation.pointer or ("",)
     mapping = value_at(find.source.data, *item)
     if (
@@ -28,26 +31,22 @@ def misspelt_kind(find: Finder, violation: Violation) -> Diagnostic | None:
         or not isinstance(mapping, dict)
     ):
         return None
-    if (found := nearest(str(key), mapping)) is not None:
-        return find.at(
-            "AV202", f"unknown field '{found}' (did you mean '{key}'?)", (*item, found), key=True
-        )
+    if (close := nearest(str(key), mapping)) is not None:
+        message = f"unknown field '{close}' (did you mean '{key}'?)"
+        return find.at("AV202", message, (*item, close), key=True)
     if union_of_kind(violation.pointer) is not AuthoredEvaluator:
         return None
-    for found in (each for each in mapping if each not in _known_fields(AuthoredEvaluator, "type")):
-        is_kind = found in members_of(AuthoredEvaluator, "type")
-        close = instead_of_type(found) or did_you_mean(
-            found, short_fields(AuthoredEvaluator, "type")
-        )
-        if is_kind or close:
-            hint = f"write 'type: {found}'" if is_kind else None
-            return find.at(
-                "AV202",
-                f"unknown field '{found}'{'' if is_kind else close}",
-                (*item, found),
-                key=True,
-                hint=hint,
-            )
+    known = _known_fields(AuthoredEvaluator, "type")
+    for field in mapping:
+        if field in known:
+            continue
+        message = f"unknown field '{field}'"
+        if field in members_of(AuthoredEvaluator, "type"):
+            hint = f"write 'type: {field}'"
+            return find.at("AV202", message, (*item, field), key=True, hint=hint)
+        shorts = short_fields(AuthoredEvaluator, "type")
+        if instead := instead_of_type(field) or did_you_mean(field, shorts):
+            return find.at("AV202", f"{message}{instead}", (*item, field), key=True)
     return None
 
 
@@ -55,65 +54,63 @@ def beside_an_unknown_kind(
     find: Finder, violation: Violation, misspelt_kind: Diagnostic | None = None
 ) -> Iterator[Diagnostic]:
     """Yield the fields that no kind has."""
+    if violation.keyword != "enum" and misspelt_kind is None:
+        return
     pointer = violation.pointer
-    if (violation.keyword != "enum" and misspelt_kind is None) or (
-        union := union_of_kind(pointer)
-    ) is None:
+    union = union_of_kind(pointer)
+    mapping = value_at(find.source.data, *pointer[:-1])
+    if union is None or not isinstance(mapping, dict):
         return
     known = _known_fields(union, str(pointer[-1]))
-    mapping = value_at(find.source.data, *pointer[:-1])
-    for key in mapping if isinstance(mapping, dict) else ():
-        place = (*pointer[:-1], key)
-        if key not in known and (misspelt_kind is None or misspelt_kind.pointer != spell(place)):
+    for key in mapping:
+        way = (*pointer[:-1], key)
+        if key not in known and (misspelt_kind is None or misspelt_kind.pointer != spell(way)):
             close = did_you_mean(key, in_the_style_of(key, sorted(known)))
-            yield find.at("AV202", f"unknown field '{key}'{close}", place, key=True)
+            yield find.at("AV202", f"unknown field '{key}'{close}", way, key=True)
 
 
 def _known_fields(union: TypeAliasType, key: str) -> set[str]:
-    members = members_of(union, key).values()
-    return {
-        spelling for each in members if issubclass(each, Authored) for spelling in spellings(each)
-    } | {"settings"}
+    known = {"settings"}
+    for member in members_of(union, key).values():
+        if issubclass(member, Authored):
+            known.update(spellings(member))
+    return known
 
 
 def several_types(find: Finder, refused: Iterable[Violation]) -> dict[Pointer, list[str]]:
     """Return the evaluators that name several types as keys."""
     items = {
-        each.pointer[:-1]
-        for each in refused
-        if each.keyword == "unknown" and each.pointer[-3:-2] == ("evaluators",)
+        violation.pointer[:-1]
+        for violation in refused
+        if violation.keyword == "unknown" and violation.pointer[-3:-2] == ("evaluators",)
     }
     shorts = short_fields(AuthoredEvaluator, "type")
-    found: dict[Pointer, list[str]] = {}
+    several: dict[Pointer, list[str]] = {}
     for item in sorted(items, key=str):
         mapping = value_at(find.source.data, *item)
-        types = (
-            [key for key in mapping if key in shorts]
-            if isinstance(mapping, dict) and "type" not in mapping
-            else []
-        )
+        if not isinstance(mapping, dict) or "type" in mapping:
+            continue
+        types = [key for key in mapping if key in shorts]
         if len(types) > 1:
-            found[item] = types
-    return found
+            several[item] = types
+    return several
 
 
 def one_type(find: Finder, item: Pointer, types: Sequence[str]) -> Diagnostic:
     """Return the diagnostic of an evaluator with several types."""
-    named = " and ".join(f"'{each}'" for each in types)
+    named = " and ".join(f"'{kind}'" for kind in types)
     message = f"an evaluator has one type, not {named}"
-    return find.at(
-        "AV202", message, (*item, types[1]), key=True, hint="write each as an item of its own"
-    )
+    hint = "write each as an item of its own"
+    return find.at("AV202", message, (*item, types[1]), key=True, hint=hint)
 
 
 def spellings_of_main_field(kind: str) -> set[str]:
     """Return the spellings of the field that a type as a key stands for."""
-    field, member = (
-        short_fields(AuthoredEvaluator, "type").get(kind),
-        members_of(AuthoredEvaluator, "type")[kind],
-    )
-    named = spellings(member) if issubclass(member, Authored) else {}
-    return {spelling for spelling, (each, _) in named.items() if each == field}
+    member = members_of(AuthoredEvaluator, "type")[kind]
+    if not issubclass(member, Authored):
+        return set()
+    main = short_fields(AuthoredEvaluator, "type").get(kind)
+    return {spelling for spelling, (field, _) in spellings(member).items() if field == main}
 
 
 def union_of_kind(pointer: Pointer) -> TypeAliasType | None:
@@ -129,7 +126,9 @@ def union_of_kind(pointer: Pointer) -> TypeAliasType | None:
 
 def in_the_style_of(key: str, names: Iterable[JsonValue]) -> list[str]:
     """Return the spellings of names to suggest for `key`: snake_case unless it has capitals."""
-    return snake(names) if key == key.lower() else list(map(str, names))
+    if key == key.lower():
+        return snake(names)
+    return list(map(str, names))
 
 
 def snake(keys: Iterable[JsonValue]) -> list[str]:

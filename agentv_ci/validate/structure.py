@@ -49,10 +49,10 @@ def contract_for(kind: Kind) -> type[Document]:
 
 
 def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[Diagnostic], Finder]:
-    """Return the valid part of a document, the diagnostics of the rest, and a finder for the valid part.
+    """Return the valid part of a document, the diagnostics of the rest, and a finder.
 
-    Invalid parts are reported and dropped, missing ones filled in, until the rest is a document, so that the rules can
-    check it in the same pass.
+    Invalid parts are reported and dropped, missing ones filled in, until the rest is a document.
+    So the rules can check it in the same pass. The finder is for the valid part.
     """
     authored = finder.source.data
     document = _model(kind, authored)
@@ -64,11 +64,8 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
     refused = refused_parts(SCHEMAS[kind], document, authored)
     found = list(diagnostics(finder, refused))
     if len(refused) == MOST_EXPLAINED:
-        return (
-            None,
-            [*found, *(replace(each, message="and more errors", hint=None) for each in found[-1:])],
-            finder,
-        )
+        found += [replace(last, message="and more errors", hint=None) for last in found[-1:]]
+        return None, found, finder
     repair = _Repair(contract_for(kind))
     data = authored
     for _ in range(MOST_REPAIRS):
@@ -80,9 +77,8 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
             return document, found, finder
         refused = refused_parts(SCHEMAS[kind], document, data)
         # Of the items of a list, the model refuses one at a time.
-        found += diagnostics(
-            finder, [each for each in refused if each.keyword == BEYOND_THE_SCHEMA]
-        )
+        beyond = [part for part in refused if part.keyword == BEYOND_THE_SCHEMA]
+        found += diagnostics(finder, beyond)
     return None, found, finder
 
 
@@ -136,12 +132,11 @@ class _Repair:
         """Return the repaired data, and its finder."""
         survivors: dict[Pointer, tuple[int, ...]] = {}
         data = self._repaired(find.source.data, (), survivors)
-        stand_ins = {
-            spell((*place, key)) for place, fields in self._added.items() for key in fields
-        }
-        return data, replace(
-            find, survivors=survivors, dropped=frozenset(self._dropped), stand_ins=stand_ins
-        )
+        stand_ins: set[str] = set()
+        for pointer, fields in self._added.items():
+            stand_ins.update(spell((*pointer, key)) for key in fields)
+        dropped = frozenset(self._dropped)
+        return data, replace(find, survivors=survivors, dropped=dropped, stand_ins=stand_ins)
 
     def _repaired(
         self, value: JsonValue, way: Pointer, survivors: dict[Pointer, tuple[int, ...]]
@@ -174,8 +169,10 @@ def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
         return _stand_in(arguments[0], needs_items=needs_items)
     if origin is Literal:
         return str(arguments[0])
+    if origin is tuple and not needs_items:
+        return []
     if origin is tuple:
-        return [_stand_in(arguments[0], needs_items=False)] if needs_items else []
+        return [_stand_in(arguments[0], needs_items=False)]
     if origin in (Union, UnionType):
         return _stand_in(arguments[0], needs_items=needs_items)
     if isinstance(annotation, type) and issubclass(annotation, Authored):
@@ -185,7 +182,7 @@ def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
 
 
 def _has_least(constraints: Iterable[object]) -> bool:
-    return any(getattr(each, "min_length", None) for each in constraints)
+    return any(getattr(constraint, "min_length", None) for constraint in constraints)
 
 
 def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnostic]:
@@ -197,10 +194,10 @@ def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnost
         and all(key == key.lower() for key in keys)
     ):
         return
-    for each, mapping, pointer in mappings(contract, find.source.data):
-        names = spellings(each)
+    for part, mapping, pointer in mappings(contract, find.source.data):
+        names = spellings(part)
         winners: dict[str, str] = {}
-        for key in sorted((key for key in mapping if key in names), key=lambda key: names[key][1]):
+        for key in sorted(filter(names.__contains__, mapping), key=lambda key: names[key][1]):
             winner = winners.setdefault(names[key][0], key)
             if winner != key:
                 message = f"'{key}' is another spelling of '{winner}', which is also given and wins"

@@ -50,7 +50,9 @@ def mappings(
 
 def _bare(annotation: object) -> object:
     annotation = getattr(annotation, "__value__", annotation)
-    return _bare(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
+    if get_origin(annotation) is Annotated:
+        return _bare(get_args(annotation)[0])
+    return annotation
 
 
 def _parts(annotation: object, data: JsonValue) -> Iterator[tuple[object, JsonValue, Pointer]]:
@@ -88,16 +90,18 @@ def _is_in_short(key: str, kind: object, data: JsonObject) -> bool:
 
 
 def as_written(data: JsonValue, pointer: Pointer) -> Pointer:
-    """Return a pointer to where the author wrote the value: the main field of an evaluator may be under its kind."""
+    """Return a pointer to where the author wrote the value.
+
+    The main field of an evaluator may be under its kind.
+    """
     way: Pointer = ()
     for step in pointer:
-        kind = (
-            kind_in_short(value_at(data, *way), AuthoredEvaluator, "type")
-            if way[-2:-1] == ("evaluators",)
-            else None
-        )
-        is_main = kind is not None and short_fields(AuthoredEvaluator, "type").get(kind) == step
-        way = (*way, kind if kind is not None and is_main else step)
+        written = step
+        if way[-2:-1] == ("evaluators",):
+            kind = kind_in_short(value_at(data, *way), AuthoredEvaluator, "type")
+            if kind is not None and short_fields(AuthoredEvaluator, "type").get(kind) == step:
+                written = kind
+        way = (*way, written)
     return way
 
 
@@ -105,15 +109,15 @@ Evaluators = Sequence[tuple[Pointer, AuthoredEvaluator]]
 """Evaluators with their pointers."""
 EvaluatorList = tuple[Pointer, Sequence[AuthoredEvaluator]]
 """A list of evaluators with its pointer."""
+NO_EVALUATORS: EvaluatorList = ((), ())
 
 
 def all_evaluators(document: EvalDocument) -> Evaluators:
     """Return every evaluator of a document, including members of composites."""
-    return [
-        found
-        for pointer, listed in evaluator_lists(document)
-        for found in _flat(pointer, enumerate(listed))
-    ]
+    evaluators: list[tuple[Pointer, AuthoredEvaluator]] = []
+    for pointer, listed in evaluator_lists(document):
+        evaluators += _flat(pointer, enumerate(listed))
+    return evaluators
 
 
 def evaluator_lists(document: EvalDocument) -> Iterator[EvaluatorList]:
@@ -127,20 +131,20 @@ def evaluator_lists(document: EvalDocument) -> Iterator[EvaluatorList]:
 def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
     """Return the evaluators that score a case, including members of composites."""
     case = document.evalcases[index]
+    evaluators: list[tuple[Pointer, AuthoredEvaluator]] = []
+    if document.execution is not None and document.execution.evaluators:
+        shared = enumerate(document.execution.evaluators)
+        inherited = (entry for entry in shared if document.is_inherited(entry[1], case))
+        evaluators += _flat(("execution", "evaluators"), inherited)
     pointer, own = own_list(document, index)
-    shared = document.execution.evaluators if document.execution else None
-    inherited = [
-        (number, each)
-        for number, each in enumerate(shared or ())
-        if document.is_inherited(each, case)
-    ]
-    return [*_flat(("execution", "evaluators"), inherited), *_flat(pointer, enumerate(own))]
+    evaluators += _flat(pointer, enumerate(own))
+    return evaluators
 
 
 def own_list(document: EvalDocument, index: int) -> EvaluatorList:
     """Return the evaluators that a case lists itself; the pointer and the list may be empty."""
-    *_, found = ((), ()), *_own_lists(index, document.evalcases[index])
-    return found
+    lists = list(_own_lists(index, document.evalcases[index]))
+    return lists[-1] if lists else NO_EVALUATORS
 
 
 def _own_lists(index: int, case: EvalCase) -> Iterator[EvaluatorList]:
@@ -154,7 +158,7 @@ def _flat(
     pointer: Pointer, evaluators: Iterable[tuple[int, AuthoredEvaluator]]
 ) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
     """Yield the evaluators of a list, which are numbered, each followed by its members."""
-    for index, each in evaluators:
-        yield (*pointer, index), each
-        if isinstance(each, CompositeEvaluator):
-            yield from _flat((*pointer, index, "evaluators"), enumerate(each.evaluators))
+    for index, evaluator in evaluators:
+        yield (*pointer, index), evaluator
+        if isinstance(evaluator, CompositeEvaluator):
+            yield from _flat((*pointer, index, "evaluators"), enumerate(evaluator.evaluators))

@@ -83,34 +83,33 @@ def refused_parts(name: SchemaName, error: ValidationError, data: JsonValue) -> 
 
 def refused_by_the_model(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
     """Yield what JSON Schema cannot express, such as infinite numbers."""
-    found: dict[Pointer, str] = {}
-    for each in refusals(error):
+    messages: dict[Pointer, str] = {}
+    for refusal in refusals(error):
         pointer: Pointer = ()
-        for step in each.place:
+        for step in refusal.place:
             # pydantic adds the branch of a union as a step.
             if value_at(data, *(way := as_written(data, (*pointer, step)))) is not None:
                 pointer = way
-        found.setdefault(pointer, each.message)
-    for pointer, message in found.items():
+        messages.setdefault(pointer, refusal.message)
+    for pointer, message in messages.items():
         # A list whose only item is invalid is also reported as too short.
-        if not any(other[: len(pointer)] == pointer for other in found if other != pointer):
+        if not any(other[: len(pointer)] == pointer for other in messages if other != pointer):
             yield Violation(BEYOND_THE_SCHEMA, pointer, (), value_at(data, *pointer), message)
 
 
 def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnostic]:
     """Yield one diagnostic per mistake."""
-    listed_values = {each.pointer for each in refused if each.keyword in ("enum", "const")}
-    refused = [
-        each for each in refused if each.keyword != "type" or each.pointer not in listed_values
-    ]
+    refused = _without_repeated_types(refused)
     several = several_types(find, refused)
-    yield from (one_type(find, item, types) for item, types in several.items())
-    refused = [each for each in refused if each.pointer[:-1] not in several]
+    for item, types in several.items():
+        yield one_type(find, item, types)
+    refused = [violation for violation in refused if violation.pointer[:-1] not in several]
     fields = _by_mapping(refused)
     misspelt = _misspelt(fields.values())
     joint = _joint_mistakes(refused, fields, misspelt)
     meant_fields = {pointer for pointer, _ in misspelt.values()}
-    yield from (_joint(find, *each) for each in joint.values() if each is not None)
+    for missing_and_unknown in filter(None, joint.values()):
+        yield _joint(find, *missing_and_unknown)
     for violation in refused:
         if violation.keyword in ("required", "unknown") and violation.pointer[:-1] in joint:
             continue
@@ -120,9 +119,17 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
             continue
         if violation.keyword == "required" and violation.pointer in meant_fields:
             continue
-        found = _diagnostic(find, violation, misspelt)
-        yield replace(found, hint=FREE_TEXTS) if _has_variables(find, violation) else found
+        diagnostic = _diagnostic(find, violation, misspelt)
+        if _has_variables(find, violation):
+            diagnostic = replace(diagnostic, hint=FREE_TEXTS)
+        yield diagnostic
         yield from beside_an_unknown_kind(find, violation)
+
+
+def _without_repeated_types(refused: Sequence[Violation]) -> list[Violation]:
+    """Return the violations without wrong types where the allowed values are reported."""
+    with_values = {part.pointer for part in refused if part.keyword in ("enum", "const")}
+    return [part for part in refused if part.keyword != "type" or part.pointer not in with_values]
 
 
 Fields = tuple[list[Violation], list[Violation]]
@@ -130,12 +137,16 @@ Fields = tuple[list[Violation], list[Violation]]
 
 
 def _by_mapping(refused: Iterable[Violation]) -> dict[Pointer, Fields]:
-    found: dict[Pointer, Fields] = {}
-    for each in refused:
-        if each.keyword in ("required", "unknown"):
-            missing, unknown = found.setdefault(each.pointer[:-1], ([], []))
-            (missing if each.keyword == "required" else unknown).append(each)
-    return found
+    fields: dict[Pointer, Fields] = {}
+    for violation in refused:
+        if violation.keyword not in ("required", "unknown"):
+            continue
+        missing, unknown = fields.setdefault(violation.pointer[:-1], ([], []))
+        if violation.keyword == "required":
+            missing.append(violation)
+        else:
+            unknown.append(violation)
+    return fields
 
 
 def _joint_mistakes(
@@ -145,32 +156,37 @@ def _joint_mistakes(
 
     None when it is another one's follow-up.
     """
-    types = (
-        each.pointer
-        for each in refused
-        if each.keyword == "enum" and each.pointer[-1:] == ("type",)
-    )
-    joint: dict[Pointer, Fields | None] = {pointer[:-1]: None for pointer in types}
+    joint: dict[Pointer, Fields | None] = {}
+    for violation in refused:
+        if violation.keyword == "enum" and violation.pointer[-1:] == ("type",):
+            joint[violation.pointer[:-1]] = None
     for parent, (missing, unknown) in fields.items():
-        if not missing or not unknown:
-            continue
-        # The violation of a missing field holds the whole mapping.
-        whole = missing[0].found
-        are_all = isinstance(whole, dict) and len(unknown) == len(whole)
-        is_pair = len(missing) == len(unknown) == 1
-        # One that is nearly a known one is a mistake of its own.
-        is_near = any(
-            each.pointer in misspelt or did_you_mean(_key(each), map(str, each.expected))
-            for each in unknown
-        )
-        begun = {_key(each).partition(":")[0] for each in unknown if ":" in _key(each)}
-        lack_spaces = begun and begun <= {_key(each) for each in missing}
-        is_joint = (
-            (are_all or is_pair) if lack_spaces else (are_all and not is_pair and not is_near)
-        )
-        if is_joint:
+        if missing and unknown and _are_joint(missing, unknown, misspelt):
             joint.setdefault(parent, (missing, unknown))
     return joint
+
+
+def _are_joint(
+    missing: Sequence[Violation], unknown: Sequence[Violation], misspelt: Collection[Pointer]
+) -> bool:
+    # The violation of a missing field holds the whole mapping.
+    whole = missing[0].found
+    are_all = isinstance(whole, dict) and len(unknown) == len(whole)
+    is_pair = len(missing) == len(unknown) == 1
+    if _lack_spaces(missing, unknown):
+        return are_all or is_pair
+    # One that is nearly a known one is a mistake of its own.
+    is_near = any(
+        field.pointer in misspelt or did_you_mean(_key(field), map(str, field.expected))
+        for field in unknown
+    )
+    return are_all and not is_pair and not is_near
+
+
+def _lack_spaces(missing: Sequence[Violation], unknown: Sequence[Violation]) -> bool:
+    """Whether unknown keys such as `id:a` are missing ones without a space after the colon."""
+    begun = {_key(field).partition(":")[0] for field in unknown if ":" in _key(field)}
+    return bool(begun) and begun <= set(map(_key, missing))
 
 
 def _key(violation: Violation) -> str:
@@ -178,35 +194,51 @@ def _key(violation: Violation) -> str:
 
 
 def _joint(find: Finder, missing: Sequence[Violation], unknown: Sequence[Violation]) -> Diagnostic:
-    lacks, has = (listed(f"'{_key(each)}'" for each in fields) for fields in (missing, unknown))
-    fields, are = (
-        ("field" if len(unknown) == 1 else "fields"),
-        ("is" if len(missing) == 1 else "are"),
-    )
-    hint = "put a space after the colon" if any(":" in _key(each) for each in unknown) else None
+    has = _quoted_keys(unknown)
+    lacks = _quoted_keys(missing)
+    fields = "field" if len(unknown) == 1 else "fields"
+    are = "is" if len(missing) == 1 else "are"
+    hint = None
+    if any(":" in _key(field) for field in unknown):
+        hint = "put a space after the colon"
     message = f"unknown {fields} {has}{_owner(find, missing[0].pointer)}; {lacks} {are} missing"
     return find.at("AV202", message, unknown[0].pointer, key=True, hint=hint)
 
 
+def _quoted_keys(fields: Iterable[Violation]) -> str:
+    return listed(f"'{_key(field)}'" for field in fields)
+
+
 def _misspelt(fields: Iterable[Fields]) -> dict[Pointer, tuple[Pointer, str]]:
-    """Return the unknown keys that are misspelt missing ones: pointer → the pointer and spelling of the missing key."""
+    """Return the unknown keys that are misspelt missing ones.
+
+    Pointer → the pointer and spelling of the missing key.
+    """
     pairs: dict[Pointer, tuple[Pointer, str]] = {}
     for missing, unknown in fields:
         for violation in unknown:
-            key = _key(violation)
-            meant = {
-                str(spelling): each.pointer
-                for each in missing
-                for spelling in in_the_style_of(key, each.expected or each.pointer[-1:])
-            }
-            short = (
-                short_fields(AuthoredEvaluator, "type").get(key)
-                if violation.pointer[-3:-2] == ("evaluators",)
-                else None
-            )
-            if close := short if short in meant else nearest(key, meant):
+            meant = _spellings_of(missing, _key(violation))
+            if close := _meant_key(violation, meant):
                 pairs[violation.pointer] = (meant[close], close)
     return pairs
+
+
+def _spellings_of(missing: Iterable[Violation], key: str) -> dict[str, Pointer]:
+    """Return the spellings of missing fields to suggest for a key, each with the pointer."""
+    meant: dict[str, Pointer] = {}
+    for field in missing:
+        for spelling in in_the_style_of(key, field.expected or field.pointer[-1:]):
+            meant[spelling] = field.pointer
+    return meant
+
+
+def _meant_key(violation: Violation, meant: Collection[str]) -> str | None:
+    key = _key(violation)
+    if violation.pointer[-3:-2] == ("evaluators",):
+        short = short_fields(AuthoredEvaluator, "type").get(key)
+        if short is not None and short in meant:
+            return short
+    return nearest(key, meant)
 
 
 def _diagnostic(
@@ -217,47 +249,44 @@ def _diagnostic(
     what = _named(pointer)
     match violation.keyword:
         case "required":
-            hint = (
-                "write expected: [] if there is no reference answer"
-                if key == "expected_messages"
-                else None
-            )
-            return find.at(
-                "AV201", f"missing field {what}{_owner(find, pointer)}", pointer, hint=hint
-            )
+            hint = None
+            if key == "expected_messages":
+                hint = "write expected: [] if there is no reference answer"
+            message = f"missing field {what}{_owner(find, pointer)}"
+            return find.at("AV201", message, pointer, hint=hint)
         case "unknown":
             return _unknown(find, violation, misspelt)
         case "type" if "content" in pointer[-2:]:
             message = f"content must be a text or a list of texts and blocks, not {_quoted(found)}"
             return find.at("AV206", message, pointer)
         case "type":
-            types = " or ".join(ARTICLES.get(str(each), str(each)) for each in expected)
+            types = " or ".join(ARTICLES.get(str(kind), str(kind)) for kind in expected)
             place, hint = _type_hint(violation)
             message = f"{what} must be {types}, not {_quoted(found)}"
             return find.at("AV203", message, place, key=place != pointer, hint=hint)
         case "enum" if key == "role":
-            return find.at(
-                "AV205", f"unknown role {_quoted(found)}; expected {listed(expected)}", pointer
-            )
+            message = f"unknown role {_quoted(found)}; expected {listed(expected)}"
+            return find.at("AV205", message, pointer)
         case "enum" | "const":
-            close = _meant_value(found, pointer, expected) if isinstance(found, str) else ""
-            if isinstance(found, str) and "/" in found and key in KINDS:
-                hint = (
-                    "the name of a plugin has lower-case letters, digits, '-' and '_': prefix/name"
-                )
-                return find.at("AV204", f"{what} cannot be {_quoted(found)}", pointer, hint=hint)
-            if len(expected) > MANY:
-                hint = f"{what} is one of {listed(expected)}"
-                return find.at(
-                    "AV204", f"{what} cannot be {_quoted(found)}{close}", pointer, hint=hint
-                )
-            return find.at(
-                "AV204",
-                f"{what} must be one of {listed(expected)}, not {_quoted(found)}{close}",
-                pointer,
-            )
+            return _unlisted(find, violation, what)
         case _:
             return find.at("AV204", f"{what} {_bound(violation)}", pointer)
+
+
+def _unlisted(find: Finder, violation: Violation, what: str) -> Diagnostic:
+    """Return the diagnostic of a value that is none of those allowed."""
+    pointer, found, expected = violation.pointer, violation.found, violation.expected
+    close = ""
+    if isinstance(found, str):
+        if "/" in found and pointer and _key(violation) in KINDS:
+            hint = "the name of a plugin has lower-case letters, digits, '-' and '_': prefix/name"
+            return find.at("AV204", f"{what} cannot be {_quoted(found)}", pointer, hint=hint)
+        close = _meant_value(found, pointer, expected)
+    if len(expected) > MANY:
+        hint = f"{what} is one of {listed(expected)}"
+        return find.at("AV204", f"{what} cannot be {_quoted(found)}{close}", pointer, hint=hint)
+    message = f"{what} must be one of {listed(expected)}, not {_quoted(found)}{close}"
+    return find.at("AV204", message, pointer)
 
 
 def _has_variables(find: Finder, violation: Violation) -> bool:
@@ -269,13 +298,12 @@ def _has_variables(find: Finder, violation: Violation) -> bool:
 
 def _meant_value(found: str, pointer: Pointer, expected: Sequence[JsonValue]) -> str:
     if pointer[-2:-1] == ("evaluators",) and found in members_of(AuthoredEvaluator, "type"):
-        return (
-            f"; write '{found}: …'"
-            if found in short_fields(AuthoredEvaluator, "type")
-            else f"; write 'type: {found}'"
-        )
-    instead = instead_of_type(found) if union_of_kind(pointer) is AuthoredEvaluator else ""
-    return instead or did_you_mean(found, map(str, expected))
+        if found in short_fields(AuthoredEvaluator, "type"):
+            return f"; write '{found}: …'"
+        return f"; write 'type: {found}'"
+    if union_of_kind(pointer) is AuthoredEvaluator and (instead := instead_of_type(found)):
+        return instead
+    return did_you_mean(found, map(str, expected))
 
 
 def _unknown(
@@ -284,19 +312,22 @@ def _unknown(
     pointer, key = violation.pointer, _key(violation)
     if key.startswith("-"):
         return find.at("AV202", f"unknown field '{key}'", pointer, key=True, hint=SPACE_HINT)
-    place = _place_hint(find, pointer)
+    message = f"unknown field {_named(pointer)}"
+    belongs = _place_hint(find, pointer)
     short = kind_in_short(value_at(find.source.data, *pointer[:-1]), AuthoredEvaluator, "type")
+    known = list(map(str, violation.expected))
     if short is not None and key in spellings_of_main_field(short):
         close = f"; '{short}' gives it already"
     elif pointer in misspelt:
         close = f" (did you mean '{misspelt[pointer][1]}'?)"
     else:
-        known = list(map(str, violation.expected))
-        close = instead_of_field(key, known) or (
-            "" if place else did_you_mean(key, in_the_style_of(key, known))
-        )
-    hint = None if close else place or f"known fields: {listed(snake(violation.expected))}"
-    return find.at("AV202", f"unknown field {_named(pointer)}{close}", pointer, key=True, hint=hint)
+        close = instead_of_field(key, known)
+    if not close and not belongs:
+        close = did_you_mean(key, in_the_style_of(key, known))
+    if close:
+        return find.at("AV202", f"{message}{close}", pointer, key=True)
+    hint = belongs or f"known fields: {listed(snake(violation.expected))}"
+    return find.at("AV202", message, pointer, key=True, hint=hint)
 
 
 PLAIN_ITEM = re.compile(r"[\w][\w .-]{0,60}")
@@ -307,12 +338,10 @@ def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
     """Return where a value of the wrong type is reported, and its hint."""
     match violation.expected, violation.found:
         case ("array",), dict() as found:
-            dash = next((each for each in found if each.startswith("-")), None)
-            return (
-                ((*violation.pointer, dash), SPACE_HINT)
-                if dash
-                else (violation.pointer, "start each item with '- '")
-            )
+            for key in found:
+                if key.startswith("-"):
+                    return (*violation.pointer, key), SPACE_HINT
+            return violation.pointer, "start each item with '- '"
         case _, str() as path if violation.pointer[-1:] in (("cases_from",), ("casesFrom",)):
             return violation.pointer, f"write 'cases_from: {{file: {shortened(path, 80)}}}'"
         case ("array",), str() | int() | float() as found if PLAIN_ITEM.fullmatch(str(found)):
@@ -333,8 +362,11 @@ def _named(pointer: Pointer) -> str:
         return "the document"
     if not isinstance(pointer[-1], str):
         return _item(pointer)
-    *_, parent, field = (None, *pointer)
-    return f"'{parent}.{field}'" if isinstance(parent, str) else f"'{field}'"
+    match pointer:
+        case (*_, str() as parent, field):
+            return f"'{parent}.{field}'"
+        case _:
+            return f"'{pointer[-1]}'"
 
 
 def _item(pointer: Pointer) -> str:
@@ -357,7 +389,10 @@ def _owner(find: Finder, pointer: Pointer) -> str:
 
 
 def _place_hint(find: Finder, pointer: Pointer) -> str | None:
-    """Return where a field belongs that was written at the top of a file, in a case, or in its `execution`."""
+    """Return where a field belongs that is elsewhere.
+
+    It was written at the top of a file, in a case, or in its `execution`.
+    """
     key, parent = str(pointer[-1]), pointer[:-1]
     in_a_case = parent[:1] == ("evalcases",) and parent[2:] in ((), ("execution",))
     if find.source.kind != "eval" or not (parent == () or in_a_case):

@@ -19,7 +19,10 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
 
-MARKER_HINT = "agents that get the conversation as one text read it as a turn; write each turn as a separate message"
+MARKER_HINT = (
+    "agents that get the conversation as one text read it as a turn; "
+    "write each turn as a separate message"
+)
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
@@ -36,18 +39,17 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
         if case.only:
             left_out = counted(len(document.left_out), "other case")
             message = f"'only' leaves out {left_out} of the file"
-            yield find.at(
-                "AV345",
-                message,
-                ("evalcases", index, "only"),
-                key=True,
-                hint="remove it when you are done",
-            )
+            hint = "remove it when you are done"
+            yield find.at("AV345", message, ("evalcases", index, "only"), key=True, hint=hint)
         if case.rubrics:
             place: Pointer = ("evalcases", index, "rubrics")
             yield from check_rubrics(place, case.rubrics, find)
-            if any(each.name == RUBRICS_NAME for each in document.evaluators_of(case)):
-                message = f"an evaluator is named '{RUBRICS_NAME}', the name reserved for the case's own rubrics"
+            names = (evaluator.name for evaluator in document.evaluators_of(case))
+            if RUBRICS_NAME in names:
+                message = (
+                    f"an evaluator is named '{RUBRICS_NAME}', "
+                    "the name reserved for the case's own rubrics"
+                )
                 yield find.at("AV301", message, place, key=True, hint="rename the evaluator")
         if case.execution is not None:
             if case.execution.evaluators and case.evaluators:
@@ -81,16 +83,17 @@ def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnost
 
     for index, use in enumerate(document.execution.validators):
         pointer: Pointer = ("execution", "validators", index)
-        is_name = isinstance(use, str)
-        name, settings = (
-            (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
-        )
+        key_pointer: Pointer = (*pointer, "key")
+        if isinstance(use, str):
+            name, settings, key_pointer = use, {}, pointer
+        else:
+            name, settings = use.key, use.__pydantic_extra__ or {}
         if name not in BUILT_IN and name not in (plugins := find.context.plugin_validators()):
             known = sorted({*BUILT_IN, *plugins})
             message = (
                 f"unknown validator '{name}'{did_you_mean(name, known)}; available: {listed(known)}"
             )
-            yield find.at("AV311", message, pointer if is_name else (*pointer, "key"))
+            yield find.at("AV311", message, key_pointer)
         for place, message in wrong_settings(name, settings):
             yield find.at("AV323", message, (*pointer, *place), key=place[0] in settings)
 
@@ -111,7 +114,8 @@ def _check_messages(
             "AV321",
             "the last input message is from the assistant; there is nothing to answer",
             (*pointer, len(messages) - 1, "role"),
-            hint="end with a message of role 'user' or 'tool'; put a reference answer in 'expected_messages'",
+            hint="end with a message of role 'user' or 'tool'; "
+            "put a reference answer in 'expected_messages'",
         )
 
 

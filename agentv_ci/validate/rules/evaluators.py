@@ -45,7 +45,10 @@ from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import plugins
 from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of, own_list
 
-REQUIRE = "add an evaluator that requires what a good answer says; `agentv-ci prove` shows what passes without it"
+REQUIRE = (
+    "add an evaluator that requires what a good answer says; "
+    "`agentv-ci prove` shows what passes without it"
+)
 COMPARING = (FieldAccuracyEvaluator, SimilarityEvaluator)
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 
@@ -158,8 +161,11 @@ def _check_command(
         except ValueError as error:
             yield find.at("AV325", f"'script' cannot be split into arguments: {error}", pointer)
         else:
-            if found := sorted(_shell_signs(command.script)):
-                message = f"'script' starts with a path and runs without a shell; {listed(found)} would be an argument"
+            if signs := sorted(_shell_signs(command.script)):
+                message = (
+                    "'script' starts with a path and runs without a shell; "
+                    f"{listed(signs)} would be an argument"
+                )
                 hint = "write sh -c '…' for a shell, or a list of arguments"
                 yield find.at("AV325", message, pointer, hint=hint)
     if command.program is not None and not find.context.path_exists(command.program):

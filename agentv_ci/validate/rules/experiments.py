@@ -97,29 +97,36 @@ def _check_equal(document: ExperimentDocument, find: Finder) -> Iterator[Diagnos
 def check_metrics(
     document: ExperimentDocument, evaluators: Collection[str], find: Finder
 ) -> Iterator[Diagnostic]:
-    """AV381 for metrics that are neither measured nor an evaluator, AV301 for evaluators of the same name.
+    """AV381 for metrics that are neither measured nor an evaluator.
 
-    `evaluators` are those of the cases.
+    AV301 for evaluators with the name of one of the cases, which are `evaluators`.
     """
-    for number, each in enumerate(document.evaluators or ()):
-        if each.name in evaluators:
-            message = f"evaluator '{each.name}' has the name of an evaluator of the cases"
+    for number, evaluator in enumerate(document.evaluators or ()):
+        if evaluator.name in evaluators:
+            message = f"evaluator '{evaluator.name}' has the name of an evaluator of the cases"
             yield find.at("AV301", message, ("evaluators", number, "name"))
     known = [*MEASURES, *sorted({*evaluators, *document.preferences})]
-    named: list[tuple[Pointer, str]] = [
-        (("metrics", n), each) for n, each in enumerate(document.metrics or ())
-    ]
-    named += [(("primary",), document.primary)] if document.primary is not None else []
-    for pointer, metric in named:
+    for pointer, metric in _metrics(document):
         if metric not in known:
-            message = f"unknown metric '{metric}'{did_you_mean(metric, known)}; available: {listed(known)}"
+            close = did_you_mean(metric, known)
+            message = f"unknown metric '{metric}'{close}; available: {listed(known)}"
             yield find.at("AV381", message, pointer)
+
+
+def _metrics(document: ExperimentDocument) -> Iterator[tuple[Pointer, str]]:
+    for number, metric in enumerate(document.metrics or ()):
+        yield ("metrics", number), metric
+    if document.primary is not None:
+        yield ("primary",), document.primary
 
 
 def check_settings(
     index: int, arm: Arm, targets: Iterable[Target], unused: Iterable[str], find: Finder
 ) -> Iterator[Diagnostic]:
-    """AV384 for settings of an arm that its targets do not take, and for files that no case uses (`unused`)."""
+    """AV384 for settings of an arm that its targets do not take.
+
+    Also for files that no case uses (`unused`).
+    """
     place: Pointer = ("arms", index)
     for target in targets:
         if arm.env and not takes_variables(target):

@@ -56,7 +56,8 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
             if problem is not None and not (pointer[-1] == "schema_file" and problem[0] == "AV303"):
                 yield find.at(*problem, pointer)
             if is_message and has_role_marker:
-                message = f"file '{file_reference}' contains a role marker: {find.source.resolve(file_reference)}"
+                path = find.source.resolve(file_reference)
+                message = f"file '{file_reference}' contains a role marker: {path}"
                 yield find.at("AV308", message, pointer, hint=MARKER_HINT)
 
 
@@ -76,11 +77,9 @@ def file_problem(
         return "AV302", f"'{file_reference}' is a URL; only files in the repository can be used"
     if file.state == "text":
         return None
-    rule, reason = PROBLEMS[file.state]
-    return (
-        rule,
-        f"file '{file_reference}' {reason.format(root=find.source.root, reason=file.reason)}: {path}",
-    )
+    rule, sentence = PROBLEMS[file.state]
+    reason = sentence.format(root=find.source.root, reason=file.reason)
+    return rule, f"file '{file_reference}' {reason}: {path}"
 
 
 def _of_messages(document: EvalDocument) -> Iterator[FileReference]:

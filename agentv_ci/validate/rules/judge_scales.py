@@ -33,22 +33,22 @@ _CONDITION = re.compile(r" (?:if|when|unless|whether|because) ")
 
 _RATE = r"(?:rate|score|grade|mark|rank|judge|evaluate|assess|award)"
 _ASKS = re.compile(
-    r"\b(?:rat(?:e|es|ed|ing|ings)|scor(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|mark|marks|judge|judgement|evaluate"
-    r"|assess|rank|scale|likert|points?|stars?|percent(?:age)?|give (?:it|this|the (?:answer|response|reply))|[xn]/\d+"
-    r"|(?:give|return|output|print|(?:reply|respond|answer) with) (?:only )?(?:an? )?(?:\w+ )?(?:number|integer)"
-    r"|bewerte\w*|benote\w*|skala|note[rnz]?|punkten?|échelle|évalue[rz]?|escala|puntúa|califica|valuta|voto)\b"
+    r"\b(?:rat(?:e|es|ed|ing|ings)|scor(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|mark|marks|judge"
+    r"|judgement|evaluate|assess|rank|scale|likert|points?|stars?|percent(?:age)?|give (?:it|this"
+    r"|the (?:answer|response|reply))|[xn]/\d+|(?:give|return|output|print|(?:reply|respond"
+    r"|answer) with) (?:only )?(?:an? )?(?:\w+ )?(?:number|integer)|bewerte\w*|benote\w*|skala"
+    r"|note[rnz]?|punkten?|échelle|évalue[rz]?|escala|puntúa|califica|valuta|voto)\b"
     r"|^\W{0,9}(?:to what (?:extent|degree)|what would you|wie (?!viel|lang|oft))"
-    r"|^\W{0,9}how (?!many|much|long|often|old|far|to\b)"
-    r"|评分|打分|分数|評価|採点"
+    r"|^\W{0,9}how (?!many|much|long|often|old|far|to\b)|评分|打分|分数|評価|採点"
 )
 """Asks for a rating."""
 _SAYS_WHAT = re.compile(
-    r"^\W{0,9}(?:\d{1,2}[.)] )?(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would|should|must"
-    r"|if|whether|check|verify|confirm|ensure|make sure|names|says|mentions|states|explains|lists|contains"
-    r"|includes|gives|describes|shows|asks|quotes"
-    r"|(?:the|an?|our|this|that|its?|users?|customers?|they)\b(?: \w+){0,3}? (?:must|should|has|have|needs?|may|can"
-    r"|could|asks?|was|were|names?|says?|mentions?|states?|explains?|gives?|lists?|contains?|includes?|wants?|gave"
-    r"|rates?|rated|said|goes|runs|ranges?|covers?))\b"
+    r"^\W{0,9}(?:\d{1,2}[.)] )?(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would"
+    r"|should|must|if|whether|check|verify|confirm|ensure|make sure|names|says|mentions|states"
+    r"|explains|lists|contains|includes|gives|describes|shows|asks|quotes|(?:the|an?|our|this|that"
+    r"|its?|users?|customers?|they)\b(?: \w+){0,3}? (?:must|should|has|have|needs?|may|can|could"
+    r"|asks?|was|were|names?|says?|mentions?|states?|explains?|gives?|lists?|contains?|includes?"
+    r"|wants?|gave|rates?|rated|said|goes|runs|ranges?|covers?))\b"
 )
 """Says what an answer contains, or asks whether it does."""
 _RATES_TOO = re.compile(
@@ -62,9 +62,9 @@ _NUMBER = r"-?(?:\d{1,3}|1000)(?:\.\d{1,2})?"
 _WHOLE = r"(?P<high>\d{1,4})(?![\d/]|\.\d)"
 _AFTER = (
     r"(?=\s*(?:$|[.,;:!?)\]}\"'`*(%…，：；）】|]|[-–—]\s|分|点"
-    r"|\b(?:where|with|in which|based|according|depending|for|how|on|if|by|using|as|in terms|inclusive|being|and|or"
-    r"|only|do|does|would|scale|score|rating|likert|stars?|points?|marks?|percent|per cent"
-    r"|punkten?|sternen?|prozent|étoiles|estrellas|puntos)\b))"
+    r"|\b(?:where|with|in which|based|according|depending|for|how|on|if|by|using|as|in terms"
+    r"|inclusive|being|and|or|only|do|does|would|scale|score|rating|likert|stars?|points?|marks?"
+    r"|percent|per cent|punkten?|sternen?|prozent|étoiles|estrellas|puntos)\b))"
 )
 """What follows a scale: no noun that it would count."""
 _MEANING = r"(?: ?%| ?\([^()]{1,40}\)| ?[a-z]{1,12}(?= to\b)|(?: =| being| is)(?: \w+){1,4},?)?"
@@ -85,12 +85,12 @@ _OUT_OF = re.compile(
 _COUNTED = re.compile(r"\d+|all|each|any|every|most|many|none|few|are|is|was|were|more|least|than")
 """What precedes `out of` when it is a share of something."""
 _NAMED = re.compile(
-    r"\b\d{1,3}[ -](?:point|star|step|level)s?[ -](?:likert[ -])?(?:scale|rating|system)\b|\blikert\b"
-    r"|\bscale of \d{1,4}\b(?! to (?:0|1)\b)|\b\d{1,2}er-skala\b"
-    r"|\b(?:as|in|into) (?:an? )?(?:whole |integer )?(?:%|(?:percent|percentages?|per cent|prozent)\b)"
-    r"|\bpercentage (?:score|from|between)\b|\bwhat percent(?:age)? of\b|\bpourcentage\b|\bporcentaje\b"
-    r"|\bhow many (?:stars|points|marks)\b|\bstar rating\b|\bnumber of stars\b|\b[2-9] stars\b|\bin stars\b"
-    r"|\ba (?:point|mark) (?:each|per|for (?:each|every))\b"
+    r"\b\d{1,3}[ -](?:point|star|step|level)s?[ -](?:likert[ -])?(?:scale|rating|system)\b"
+    r"|\blikert\b|\bscale of \d{1,4}\b(?! to (?:0|1)\b)|\b\d{1,2}er-skala\b|\b(?:as|in"
+    r"|into) (?:an? )?(?:whole |integer )?(?:%|(?:percent|percentages?|per cent|prozent)\b)"
+    r"|\bpercentage (?:score|from|between)\b|\bwhat percent(?:age)? of\b|\bpourcentage\b"
+    r"|\bporcentaje\b|\bhow many (?:stars|points|marks)\b|\bstar rating\b|\bnumber of stars\b"
+    r"|\b[2-9] stars\b|\bin stars\b|\ba (?:point|mark) (?:each|per|for (?:each|every))\b"
 )
 _POINTS = re.compile(
     r"(?<![\w.,])(?P<number>\d{1,4}(?:\.\d{1,2})?) (?:\w+ )?(?:points?|marks?)\b"
@@ -101,15 +101,16 @@ _VALUE = re.compile(
     r"(?P<high>\d{1,3}) (?:if|when|for|only|unless)\b"
 )
 _MOST = re.compile(
-    rf"\b(?:max(?:imum)?|highest|best|top)(?: possible)? (?:score|grade|mark|rating)(?: is| of| =|:)? ?{_WHOLE}"
+    rf"\b(?:max(?:imum)?|highest|best|top)(?: possible)? (?:score|grade|mark|rating)(?: is| of| ="
+    rf"|:)? ?{_WHOLE}"
 )
 _LISTED = re.compile(
     r"(?<![\w.,/-])\d(?: ?[,/|] ?\d){1,9}(?:,? (?:or|and) |[/|, ]+)(?P<high>\d{1,2})\b(?!\.\d)"
 )
 _GRADE = re.compile(
-    r"(?<![\w.,/-])(?P<high>\d{1,3}) ?(?:=|:|–|—|-|\(|means|is|being|for|→) ?(?:the |very |completely |fully )?"
-    r"(?:best|worst|perfect|excellent|poor|terrible|awful|bad|good|great|fair|average|mediocre|acceptable|outstanding"
-    r"|flawless|ideal|highest|lowest|top|exceptional)\b"
+    r"(?<![\w.,/-])(?P<high>\d{1,3}) ?(?:=|:|–|—|-|\(|means|is|being|for|→) ?(?:the |very "
+    r"|completely |fully )?(?:best|worst|perfect|excellent|poor|terrible|awful|bad|good|great|fair"
+    r"|average|mediocre|acceptable|outstanding|flawless|ideal|highest|lowest|top|exceptional)\b"
 )
 
 
@@ -117,9 +118,12 @@ def asked_scale(prompt: str) -> str | None:
     """Return the words of a prompt that ask for a scale other than 0 to 1; None without any."""
     text = _VARIABLE.sub(" … ", prompt[:MAX_READ].lower())
     text = _NUMERAL.sub(lambda match: str(_DIGITS[match[0]]), text)
-    sentences = (" ".join(sentence[:MAX_SENTENCE].split()) for sentence in _SENTENCE.split(text))
-    phrases = (phrase for sentence in sentences if _asks(sentence) for phrase in _scales(sentence))
-    return next((phrase.strip() for phrase in phrases), None)
+    for written in _SENTENCE.split(text):
+        sentence = " ".join(written[:MAX_SENTENCE].split())
+        if _asks(sentence):
+            for phrase in _scales(sentence):
+                return phrase.strip()
+    return None
 
 
 def _asks(sentence: str) -> bool:

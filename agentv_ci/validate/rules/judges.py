@@ -29,7 +29,10 @@ _BRACES = re.compile(
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ONE_BRACE = re.compile(r"(?<!\{)\{\s{0,9}(?:candidate_answer|expected_messages)\s{0,9}\}(?!\})")
 
-SCALE_HINT = "add it, such as `scale: [1, 5]`, and scores are converted; `scale: [0, 1]` if these numbers are no scale"
+SCALE_HINT = (
+    "add it, such as `scale: [1, 5]`, and scores are converted; "
+    "`scale: [0, 1]` if these numbers are no scale"
+)
 
 SHOWS_THE_ANSWER = frozenset({"candidate_answer", "generated_answer", "expected_messages"})
 
@@ -123,8 +126,9 @@ def _check_scale(
 
 def _check_prompt(prompt: _Prompt, find: Finder) -> Iterator[Diagnostic]:
     """Check a prompt in place or in a file."""
-    evaluator, text = prompt.evaluator, prompt.text or ""
-    title = f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'"
+    title, text = "'prompt'", prompt.text or ""
+    if prompt.evaluator is not None:
+        title = f"'prompt' of evaluator '{prompt.evaluator}'"
     if prompt.file_reference is not None:
         path, file = find.file(prompt.file_reference)
         if file.state != "text":
@@ -158,35 +162,44 @@ def _variables(text: str) -> Iterator[_Variable]:
     for match in _BRACES.finditer(text):
         inside = (match["inside"] or "").strip()
         name = _NAME.search(inside)
-        yield _Variable(match[0], name[0] if name else "", inside)
+        yield _Variable(match[0], name[0] if name is not None else "", inside)
 
 
 def _check_shown(
     pointer: Pointer, title: str, text: str, variables: Sequence[_Variable], find: Finder
 ) -> Iterator[Diagnostic]:
     # One that is misspelt, or given to a filter, is a mistake of its own: AV307.
-    if not any(nearest(each.name, SHOWS_THE_ANSWER) for each in variables if each.name):
-        braces = "; a variable has two braces on each side" if _ONE_BRACE.search(text) else ""
-        yield find.at(
-            "AV306",
-            f"Custom evaluator template at {title} is missing required fields: "
-            "{{ candidate_answer }} or {{ expected_messages }}",
-            pointer,
-            hint=f"Without these, there is nothing to evaluate against{braces}",
-        )
+    if any(nearest(variable.name, SHOWS_THE_ANSWER) for variable in variables if variable.name):
+        return
+    hint = "Without these, there is nothing to evaluate against"
+    if _ONE_BRACE.search(text):
+        hint = f"{hint}; a variable has two braces on each side"
+    yield find.at(
+        "AV306",
+        f"Custom evaluator template at {title} is missing required fields: "
+        "{{ candidate_answer }} or {{ expected_messages }}",
+        pointer,
+        hint=hint,
+    )
 
 
 def _check_variables(
     pointer: Pointer, title: str, variables: Sequence[_Variable], known: Sequence[str], find: Finder
 ) -> Iterator[Diagnostic]:
-    unknown = dict.fromkeys(each.written for each in variables if each.inside not in known)
+    unknown: dict[str, None] = {}
+    suggestions: dict[str, None] = {}
+    for variable in variables:
+        if variable.inside not in known:
+            unknown[variable.written] = None
+        if variable.name and variable.name not in known:
+            suggestions[did_you_mean(variable.name, known)] = None
     if not unknown:
         return
-    names = [each.name for each in variables if each.name]
-    close = "".join(dict.fromkeys(did_you_mean(name, known) for name in names if name not in known))
+    close = "".join(suggestions)
+    valid = listed(f"{{{{ {name} }}}}" for name in known)
     yield find.at(
         "AV307",
         f"Custom evaluator template at {title} has unknown variables: {listed(unknown)}{close}",
         pointer,
-        hint=f"valid variables: {listed(f'{{{{ {name} }}}}' for name in known)}; anything else stays as written",
+        hint=f"valid variables: {valid}; anything else stays as written",
     )

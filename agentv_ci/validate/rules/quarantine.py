@@ -54,12 +54,17 @@ def _is_about(entry: QuarantineEntry, key: CaseKey) -> bool:
     """
     suite, case_id, target = key
     is_of_rows = "*" in case_id and matches(entry.id, case_id)
-    known = entry.target or "" if target == ANY_TARGET else target
-    return entry.covers((suite, entry.id if is_of_rows else case_id, known))
+    if is_of_rows:
+        case_id = entry.id
+    if target == ANY_TARGET:
+        target = entry.target or ""
+    return entry.covers((suite, case_id, target))
 
 
 def _named(entry: QuarantineEntry) -> str:
-    parts = [f"'{entry.id}'"]
-    parts += [f"in '{entry.suite}'"] if entry.suite is not None else []
-    parts += [f"for target '{entry.target}'"] if entry.target is not None else []
-    return " ".join(parts)
+    name = f"'{entry.id}'"
+    if entry.suite is not None:
+        name = f"{name} in '{entry.suite}'"
+    if entry.target is not None:
+        name = f"{name} for target '{entry.target}'"
+    return name

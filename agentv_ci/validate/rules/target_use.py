@@ -104,7 +104,10 @@ class _TargetUse:
             if each.measures is not None and (
                 missing := never_reported(each, target, self._prices)
             ):
-                message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
+                message = (
+                    f"evaluator '{each.name}' can never score: "
+                    f"target '{target.name}' does not report {missing}"
+                )
                 yield self._find.at("AV316", message, (*pointer, "type"))
         if index in self._with_attachments:
             refused = attachments.check_target(self._document, index, target, self._find)
@@ -131,7 +134,8 @@ class _TargetUse:
             and not self._find.lost_part(())
             and not self._find.lost_part(("execution",))
         ):
-            message = f"no target is set and there is no target 'default'; available: {listed(self._names)}"
+            available = listed(self._names)
+            message = f"no target is set and there is no target 'default'; available: {available}"
             hint = "set execution: {target: NAME}, or name one of the targets 'default'"
             yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
 
@@ -150,8 +154,14 @@ class _TargetUse:
             and not self._lists_evaluators(index)
         ):
             self._without_judge.add(target.name)
-            message = f"there are no evaluators, and target '{target.name}' has no judge for the default one"
-            hint = f"add evaluators, or add judge_target to target '{target.name}'; reported once per target"
+            message = (
+                f"there are no evaluators, and target '{target.name}' "
+                "has no judge for the default one"
+            )
+            hint = (
+                f"add evaluators, or add judge_target to target '{target.name}'; "
+                "reported once per target"
+            )
             yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
         for pointer, each in evaluators:
             if (
@@ -189,8 +199,13 @@ class _TargetUse:
         self, pointer: Pointer, who: str, target: Target, *, own: bool = False, key: bool = False
     ) -> Diagnostic:
         """AV312; `own`: whether the evaluator itself may set a judge."""
-        message = f"{who} needs a judge: target '{target.name}' ({target.provider}) cannot judge its own answers"
-        hint = f"add judge_target to {'the evaluator or to ' if own else ''}target '{target.name}'"
+        message = (
+            f"{who} needs a judge: "
+            f"target '{target.name}' ({target.provider}) cannot judge its own answers"
+        )
+        hint = f"add judge_target to target '{target.name}'"
+        if own:
+            hint = f"add judge_target to the evaluator or to target '{target.name}'"
         return self._find.at("AV312", message, pointer, key=key, hint=hint)
 
 

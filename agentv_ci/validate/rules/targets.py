@@ -30,7 +30,10 @@ from agentv_ci.validate.rules.file_references import PROBLEMS, check_reference
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV105, AV301, AV302, AV304, AV305, AV313, AV315, AV318, AV322, AV329, AV330, AV351 and AV362 for targets."""
+    """The rules for targets.
+
+    AV105, AV301, AV302, AV304, AV305, AV313, AV315, AV318, AV322, AV329, AV330, AV351 and AV362.
+    """
     named = (
         (("targets", index, "name"), target.name) for index, target in enumerate(document.targets)
     )
@@ -80,45 +83,45 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
         unknown = unknown_placeholders(template)
         yield from _unknown(place, unknown, CLI_PLACEHOLDERS, find)
         for name in quoted_placeholders(template):
-            yield find.at(
-                "AV322",
-                f"{{{name}}} is inside quotes or after a backslash, where its value becomes part of the command",
-                place,
-                hint="write it without quotes or backslash; its value is quoted automatically",
+            message = (
+                f"{{{name}}} is inside quotes or after a backslash, "
+                "where its value becomes part of the command"
             )
+            hint = "write it without quotes or backslash; its value is quoted automatically"
+            yield find.at("AV322", message, place, hint=hint)
         if template is target.command_template and not unknown and not target.gets_prompt:
             yield from _without_prompt(place, template, find)
     for key in ("files_format", "attachments_format"):
-        used = (match for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
-        unknown = tuple(
-            dict.fromkeys(match[0] for match in used if match["name"] not in FORMAT_PLACEHOLDERS)
-        )
-        yield from _unknown((*pointer, key), unknown, FORMAT_PLACEHOLDERS, find)
+        used = FORMAT_PLACEHOLDER.finditer(getattr(target, key) or "")
+        wrong = (match[0] for match in used if match["name"] not in FORMAT_PLACEHOLDERS)
+        yield from _unknown((*pointer, key), dict.fromkeys(wrong), FORMAT_PLACEHOLDERS, find)
 
 
 def _check_sources(pointer: Pointer, sources: Sequence[str], find: Finder) -> Iterator[Diagnostic]:
     """AV105, AV302 and AV318 for the files of an agent's own code."""
     folder = find.source.path.parent
-    for index, each in enumerate(sources):
-        found = find_files(each, folder)
-        if not found:
-            yield find.at(
-                "AV302", f"no file matches '{each}': {folder / each}", (*pointer, "sources", index)
-            )
-        states = ((path, find.inspect(path)) for path in found)
-        for path, file in [
-            (path, file) for path, file in states if file.state in ("outside", "unreadable")
-        ][:1]:
-            rule, reason = PROBLEMS[file.state]
-            message = f"file '{path}' {reason.format(root=find.source.root, reason=file.reason)}"
-            yield find.at(rule, message, (*pointer, "sources", index))
+    for index, source in enumerate(sources):
+        paths = find_files(source, folder)
+        if not paths:
+            message = f"no file matches '{source}': {folder / source}"
+            yield find.at("AV302", message, (*pointer, "sources", index))
+        for path in paths:
+            file = find.inspect(path)
+            if file.state in ("outside", "unreadable"):
+                rule, sentence = PROBLEMS[file.state]
+                reason = sentence.format(root=find.source.root, reason=file.reason)
+                yield find.at(rule, f"file '{path}' {reason}", (*pointer, "sources", index))
+                break
 
 
 def _without_prompt(place: Pointer, template: str, find: Finder) -> Iterator[Diagnostic]:
     """AV329, unless the template is an environment reference."""
     if variable_of(template) is None and not find.lost_part(place[:-1]):
         message = "the command never gets the prompt: it has neither {PROMPT} nor {PROMPT_FILE}"
-        hint = "add {PROMPT}, or set stdin: prompt; for a command that needs no prompt, set prompt: none"
+        hint = (
+            "add {PROMPT}, or set stdin: prompt; "
+            "for a command that needs no prompt, set prompt: none"
+        )
         if "${PROMPT" in template or "{{PROMPT" in template:
             hint = "write {PROMPT}: ${NAME} is a variable of the shell, and {{NAME}} is literal"
         yield find.at("AV329", message, place, hint=hint)
@@ -135,15 +138,23 @@ def _unknown(
         if name.upper() in CLI_PLACEHOLDERS:
             hint = f"placeholders are in capitals: {{{name.upper()}}}"
         elif known is CLI_PLACEHOLDERS:
-            hint = f"write {f'{{{{{name}}}}}' if name.isupper() else repr(written)} for the literal text"
+            literal = f"{{{{{name}}}}}" if name.isupper() else repr(written)
+            hint = f"write {literal} for the literal text"
         yield find.at("AV305", message, pointer, hint=hint)
 
 
 def authored_names(targets: Source) -> list[str] | None:
     """Return the names of all targets, even invalid ones; None if the name of one is missing."""
     items = value_at(targets.data, "targets")
-    names = [text_at(item, "name") for item in (items if isinstance(items, list) else [])]
-    return sorted({name for name in names if name}) if all(names) else None
+    if not isinstance(items, list):
+        return []
+    names: set[str] = set()
+    for item in items:
+        name = text_at(item, "name")
+        if not name:
+            return None
+        names.add(name)
+    return sorted(names)
 
 
 def unknown_name(

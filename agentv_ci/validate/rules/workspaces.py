@@ -36,10 +36,13 @@ HINT = "add workspace: {from: …} to the execution of the case or of the file"
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV361 to AV363 for workspaces and evaluators of outcomes, and AV302 for the files that they name."""
-    own = document.execution.workspace if document.execution is not None else None
-    if own is not None:
-        yield from _check_workspace(("execution", "workspace"), own, find)
+    """AV361 to AV363 for workspaces and evaluators of outcomes.
+
+    AV302 for the files that they name.
+    """
+    if document.execution is not None and document.execution.workspace is not None:
+        shared = document.execution.workspace
+        yield from _check_workspace(("execution", "workspace"), shared, find)
     for index, case in enumerate(document.evalcases):
         if case.execution is not None and case.execution.workspace is not None:
             yield from _check_workspace(
@@ -109,27 +112,29 @@ def _check_confinement(
     workspace = for_agent(own, workspace_settings(target) if target is not None else None)
     if workspace is None:
         yield from _check_missing(index, evaluators, find)
-    if workspace is None or (own is not None and find.lost_part(pointer)):
         return
-    whose = f"target '{target.name}': " if target is not None and own is None else ""
+    if own is not None and find.lost_part(pointer):
+        return
+    whose = ""
+    if target is not None and own is None:
+        whose = f"target '{target.name}': "
     if workspace.network == "off" and workspace.isolation == "none":
         message = f"{whose}without isolation there is no way to switch the network off"
         hint = "set isolation: namespaces or container"
         yield find.at("AV362", message, _setting(pointer, own, "network"), hint=hint)
-    if (workspace.isolation == "container") is not (workspace.image is not None):
-        needs = workspace.image is None
-        message = (
-            "isolation: container needs an 'image'"
-            if needs
-            else "only isolation: container has an 'image'"
-        )
-        place = _setting(pointer, own, "isolation" if needs else "image")
-        yield find.at("AV362", f"{whose}{message}", place, key=not needs)
+    if workspace.isolation == "container" and workspace.image is None:
+        message = f"{whose}isolation: container needs an 'image'"
+        yield find.at("AV362", message, _setting(pointer, own, "isolation"))
+    if workspace.isolation != "container" and workspace.image is not None:
+        message = f"{whose}only isolation: container has an 'image'"
+        yield find.at("AV362", message, _setting(pointer, own, "image"), key=True)
 
 
 def _setting(pointer: Pointer, own: Workspace | None, name: str) -> Pointer:
-    """Return the place of a setting of a workspace, which may be the target's."""
-    return (*pointer, name) if own is not None and name in own.model_fields_set else pointer
+    """Return the pointer of a setting of a workspace, which may be the target's."""
+    if own is not None and name in own.model_fields_set:
+        return (*pointer, name)
+    return pointer
 
 
 def _check_missing(index: int, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
@@ -178,7 +183,10 @@ def _check_folder(pointer: Pointer, origin: str, find: Finder) -> Iterator[Diagn
 def _check_git(pointer: Pointer, origin: GitSource, find: Finder) -> Iterator[Diagnostic]:
     if is_url(origin.git):
         if not is_commit(origin.ref):
-            message = f"'{origin.ref}' may be another commit tomorrow: of a URL, the ref is the whole id of a commit"
+            message = (
+                f"'{origin.ref}' may be another commit tomorrow: "
+                "of a URL, the ref is the whole id of a commit"
+            )
             yield find.at("AV362", message, (*pointer, "ref"))
         return
     repository = find.source.resolve(origin.git)
