@@ -1,7 +1,8 @@
-"""Check schemas with `unevaluatedProperties`, as a program of its own: `python -m agentv_ci.jsonschema.apart`.
+"""Check schemas with `unevaluatedProperties`: `python -m agentv_ci.jsonschema.apart`.
 
-For these keywords jsonschema calls `re` itself, without a time limit and with another syntax, and offers no way to
-replace it. So `re` is replaced in the library's private modules, here alone, where nothing else uses them: see ADR 5.
+For these keywords jsonschema calls `re` itself, without a time limit and with another syntax, and
+offers no way to replace it. So `re` is replaced in the library's private modules. This is a program
+of its own because nothing else uses them here: see ADR 5.
 """
 
 from __future__ import annotations

@@ -61,8 +61,13 @@ def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
 
 def _place(error: ValidationError) -> list[tuple[bool, int, str]]:
     """Return the sort key of an error: its path, numbers in numeric order."""
-    steps = error.absolute_path
-    return [(False, step, "") if isinstance(step, int) else (True, 0, step) for step in steps]
+    return [_step(step) for step in error.absolute_path]
+
+
+def _step(step: str | int) -> tuple[bool, int, str]:
+    if isinstance(step, int):
+        return False, step, ""
+    return True, 0, step
 
 
 _OWN: set[type[Validator]] = set()
@@ -71,7 +76,7 @@ _OWN: set[type[Validator]] = set()
 
 @cache
 def _bounded(dialect: type[Validator]) -> type[Validator]:
-    """Return a dialect whose patterns have a time limit and whose unique items are compared by hash."""
+    """Return a dialect whose patterns have a time limit; unique items are compared by hash."""
     if dialect in _OWN:
         return dialect
     own = {
@@ -157,7 +162,10 @@ def _check_unique(
 
 
 def _identity(value: JsonValue) -> Hashable:
-    """Return a hashable that is equal for equal JSON values: 1 and 1.0 are equal, 1 and true are not."""
+    """Return a hashable that is equal for equal JSON values.
+
+    1 and 1.0 are equal, 1 and true are not.
+    """
     match value:
         case dict():
             return frozenset((key, _identity(item)) for key, item in value.items())
@@ -181,8 +189,10 @@ def _check_pattern(
 def _check_pattern_properties(
     validator: _Descends, patterns: Mapping[str, JsonValue], value: JsonValue, _: JsonObject
 ) -> Iterator[ValidationError]:
-    for pattern, schema in patterns.items() if isinstance(value, dict) else ():
-        for key, item in value.items():  # type: ignore[union-attr]  # a mapping, or there were no patterns
+    if not isinstance(value, dict):
+        return
+    for pattern, schema in patterns.items():
+        for key, item in value.items():
             if pattern_occurs(pattern, key):
                 yield from validator.descend(item, schema, path=key, schema_path=pattern)
 
@@ -193,12 +203,12 @@ def _check_additional_properties(
     known, patterns = schema.get("properties") or {}, schema.get("patternProperties") or {}
     assert isinstance(known, dict)
     assert isinstance(patterns, dict)
-    items = value.items() if isinstance(value, dict) else ()
-    extra = {
-        key: item
-        for key, item in items
-        if key not in known and not any(pattern_occurs(each, key) for each in patterns)
-    }
+    if not isinstance(value, dict):
+        return
+    extra: JsonObject = {}
+    for key, item in value.items():
+        if key not in known and not any(pattern_occurs(pattern, key) for pattern in patterns):
+            extra[key] = item
     if isinstance(additional, dict):
         for key, item in extra.items():
             yield from validator.descend(item, additional, path=key)

@@ -135,9 +135,9 @@ class _Document(Struct):
     def anchor(self) -> str | None:
         """The anchor of the document, if its `$id` is `#name`, as in older dialects."""
         contents = self.resource.contents
-        given = (
-            contents.get(self.id_keyword) if isinstance(contents, dict) and self.is_legacy else None
-        )
+        if not self.is_legacy or not isinstance(contents, dict):
+            return None
+        given = contents.get(self.id_keyword)
         return given[1:] if isinstance(given, str) and given.startswith("#") else None
 
 
@@ -190,10 +190,9 @@ class _Explorer:
         document.bases[id(resource.contents)] = base
         for inner in resource.subresources():
             own = base
-            if inner.id():
-                own = document.resources[id(inner.contents)] = urldefrag(
-                    urljoin(base, inner.id() or "")
-                ).url
+            if name := inner.id():
+                own = urldefrag(urljoin(base, name)).url
+                document.resources[id(inner.contents)] = own
                 self._documents.setdefault(own, document)
             self._register(document, inner, own)
 
@@ -207,8 +206,10 @@ class _Explorer:
         for inner in resource.subresources():
             own = document.bases.get(id(inner.contents), base)
             self._walk(document, inner, resolver.in_subresource(inner), own)
+        if not isinstance(contents, dict):
+            return
         for keyword in KEYWORDS:
-            ref = contents.get(keyword) if isinstance(contents, dict) else None
+            ref = contents.get(keyword)
             if isinstance(ref, str):
                 target = self._look_up(document, keyword, ref, resolver)
                 address = document.refs[id(contents), keyword] = urljoin(base, ref)
@@ -219,55 +220,58 @@ class _Explorer:
         """Queue the target of a reference, which need not be at a subschema's place."""
         if url in self._documents or urlsplit(url).scheme == "file":
             document = self._document(url)
+            resource = _resource_of(target.contents, document.dialect)
             base = document.bases.get(id(target.contents), url)
-            self._waiting.append(
-                (document, _resource_of(target.contents, document.dialect), target.resolver, base)
-            )
+            self._waiting.append((document, resource, target.resolver, base))
 
     def _look_up(self, document: _Document, keyword: str, ref: str, resolver: Resolver) -> Resolved:
         try:
             return resolver.lookup(ref)
         except Unresolvable as error:
+            message = f"{keyword} '{ref}' cannot be resolved"
             # Unresolvable ← Unretrievable ← error of reading the file.
             cause = error.__cause__ and error.__cause__.__cause__
-            reason = f": {cause}" if isinstance(cause, ValueError) else ""
-            inside = f", in '{_path(document.uri).name}'" if document.uri != self._start else ""
-            raise UnresolvedRef(f"{keyword} '{ref}' cannot be resolved{reason}{inside}") from error
+            if isinstance(cause, ValueError):
+                message = f"{message}: {cause}"
+            if document.uri != self._start:
+                message = f"{message}, in '{_path(document.uri).name}'"
+            raise UnresolvedRef(message) from error
 
 
 def _assembled(root: _Document, others: list[_Document], name: str) -> JsonObject:
     """Return the documents as one, whose `$id` is `name`."""
     documents = [root, *others]
     names = _names(documents, name)
-    anchors = {
-        url: document.anchor
-        for document in documents
-        for url in (document.uri, document.base)
-        if document.anchor
-    }
+    anchors: dict[str, str] = {}
+    for document in documents:
+        if document.anchor:
+            anchors[document.uri] = anchors[document.base] = document.anchor
     whole = _renamed(root, names, anchors)
     keyword = "definitions" if root.is_legacy else "$defs"
-    own = whole.get(keyword)
-    embedded = {names[document.uri]: _renamed(document, names, anchors) for document in others}
-    return whole | {keyword: (own if isinstance(own, dict) else {}) | embedded}
+    definitions: JsonObject = {}
+    if isinstance(own := whole.get(keyword), dict):
+        definitions |= own
+    for document in others:
+        definitions[names[document.uri]] = _renamed(document, names, anchors)
+    return whole | {keyword: definitions}
 
 
 def _names(documents: list[_Document], prefix: str) -> Mapping[str, str]:
-    """Return the `$id` in the bundle of every URI: the author's own if it is absolute and unique."""
+    """Return the `$id` in the bundle of every URI.
+
+    It is the author's own if that is absolute and unique.
+    """
     given = Counter(document.base for document in documents)
     names: dict[str, str] = {}
     for index, document in enumerate(documents):
-        own = not _file_of(document.base) and given[document.base] == 1
         name = f"{prefix}:{index}" if index else prefix
-        if own:
+        if not _file_of(document.base) and given[document.base] == 1:
             name = document.base
         names[document.uri] = names[document.base] = name
         inner = dict.fromkeys(document.resources.values())
-        names |= {
-            url: f"{prefix}:{index}:{number}"
-            for number, url in enumerate(inner, 1)
-            if _file_of(url)
-        }
+        for number, url in enumerate(inner, 1):
+            if _file_of(url):
+                names[url] = f"{prefix}:{index}:{number}"
     return names
 
 
@@ -281,9 +285,10 @@ def _renamed(
         return {**head, "allOf": [whole]}
     if document.is_legacy and "$ref" in whole:
         # A `$ref` hides its siblings, even `$id`, but not definitions.
-        found = {key: value for key, value in whole.items() if key in ("definitions", "$defs")}
-        return {**head, "allOf": [{"$ref": whole["$ref"]}], **found}
-    return {**head, **{key: value for key, value in whole.items() if key not in head}}
+        definitions = {key: whole[key] for key in whole if key in ("definitions", "$defs")}
+        return {**head, "allOf": [{"$ref": whole["$ref"]}], **definitions}
+    others = {key: value for key, value in whole.items() if key not in head}
+    return head | others
 
 
 def _rewritten(
@@ -295,13 +300,18 @@ def _rewritten(
         return value
     changed = {key: _rewritten(item, document, names, anchors) for key, item in value.items()}
     for keyword in KEYWORDS:
-        if (id(value), keyword) in document.refs:
-            url, fragment = urldefrag(document.refs[id(value), keyword])
-            if url in names:
-                inside = "" if anchors.get(url) == fragment else fragment
-                changed[keyword] = f"{names[url]}#{inside}" if inside else names[url]
+        if (id(value), keyword) not in document.refs:
+            continue
+        url, fragment = urldefrag(document.refs[id(value), keyword])
+        if url not in names:
+            continue
+        changed[keyword] = names[url]
+        if fragment and anchors.get(url) != fragment:
+            changed[keyword] = f"{names[url]}#{fragment}"
     own = document.resources.get(id(value), "")
-    return changed | ({document.id_keyword: names[own]} if own in names else {})
+    if own in names:
+        changed[document.id_keyword] = names[own]
+    return changed
 
 
 def _resource(contents: JsonValue, dialect: str) -> Resource[JsonValue]:
@@ -320,12 +330,17 @@ def _unshared(value: JsonValue) -> JsonValue:
     """
     if isinstance(value, dict):
         return {key: _unshared(value[key]) for key in sorted(value)}
-    return [_unshared(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_unshared(item) for item in value]
+    return value
 
 
 def _dialect(schema: JsonValue, default: str) -> str:
-    named = schema.get("$schema") if isinstance(schema, dict) else None
-    return named if isinstance(named, str) else default
+    match schema:
+        case {"$schema": str(named)}:
+            return named
+        case _:
+            return default
 
 
 def _file_of(url: str) -> bool:

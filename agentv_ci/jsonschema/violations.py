@@ -79,9 +79,10 @@ def invalid_schema(schema: JsonValue, part_of: JsonValue = None) -> str | None:
 def _unknown_dialect(named: JsonValue) -> str | None:
     if not isinstance(named, str):
         return "$.$schema: must be a string"
-    if named.rstrip("#") in (each.rstrip("#") for each in DIALECTS):
+    if named.rstrip("#") in (dialect.rstrip("#") for dialect in DIALECTS):
         return None
-    return f"$.$schema: unknown dialect '{named}'{did_you_mean(named, DIALECTS)}; expected one of {listed(DIALECTS)}"
+    close = did_you_mean(named, DIALECTS)
+    return f"$.$schema: unknown dialect '{named}'{close}; expected one of {listed(DIALECTS)}"
 
 
 @cache
@@ -109,7 +110,10 @@ def _explain(error: ValidationError, prefix: Pointer) -> Iterator[Violation]:
 
 
 def _is_of_rule(schema: JsonObject, keyword: str) -> bool:
-    """Whether a keyword states a rule for tools that only have the schema: the rule itself says more."""
+    """Whether a keyword states a rule for tools that only have the schema.
+
+    The rule itself says more.
+    """
     return "$comment" in schema and keyword in ("pattern", "anyOf")
 
 
@@ -117,10 +121,8 @@ def _explain_unknown(
     schema: Mapping[str, JsonObject], found: JsonObject, pointer: Pointer, message: str
 ) -> Iterator[Violation]:
     patterns = [*schema.get("patternProperties", {})]
-    known = (
-        *schema.get("properties", {}),
-        *(name for pattern in patterns for name in _alternatives(pattern)),
-    )
+    alternatives = chain.from_iterable(map(_alternatives, patterns))
+    known = (*schema.get("properties", {}), *alternatives)
     for key, value in found.items():
         if key not in known and not any(re.search(pattern, key) for pattern in patterns):
             yield Violation("unknown", (*pointer, key), known, value, message)
@@ -128,8 +130,8 @@ def _explain_unknown(
 
 def _alternatives(pattern: str) -> list[str]:
     """Return the names that a pattern lists: those of `^(keep_output_files|keepOutputFiles)$`."""
-    listed = re.fullmatch(r"\^\(?([\w|]+)\)?\$", pattern)
-    return listed[1].split("|") if listed else []
+    names = re.fullmatch(r"\^\(?([\w|]+)\)?\$", pattern)
+    return names[1].split("|") if names is not None else []
 
 
 def _explain_choice(error: ValidationError, pointer: Pointer) -> Iterator[Violation]:
@@ -142,20 +144,16 @@ def _explain_choice(error: ValidationError, pointer: Pointer) -> Iterator[Violat
         )
         return
     branches: dict[int, list[ValidationError]] = {}
-    for each in error.context or ():
-        branches.setdefault(int(each.schema_path[0]), []).append(each)
-    meant = [found for index, found in branches.items() if not _is_never_meant(choices[index])]
-    fitting = [found for found in meant if not any(map(_is_wrong_type, found))]
+    for inner in error.context or ():
+        branches.setdefault(int(inner.schema_path[0]), []).append(inner)
+    meant = [errors for index, errors in branches.items() if not _is_never_meant(choices[index])]
+    fitting = [errors for errors in meant if not any(map(_is_wrong_type, errors))]
     if len(fitting) == 1 or len(meant) == 1:
-        for each in (fitting or meant)[0]:
-            yield from _explain(each, pointer)
+        for inner in (fitting or meant)[0]:
+            yield from _explain(inner, pointer)
         return
-    types = dict.fromkeys(
-        str(vars(each)["validator_value"])
-        for found in meant
-        for each in found
-        if _is_wrong_type(each)
-    )
+    refused = filter(_is_wrong_type, chain.from_iterable(meant))
+    types = dict.fromkeys(str(vars(inner)["validator_value"]) for inner in refused)
     yield Violation("type", pointer, tuple(types), found, error.message)
 
 
@@ -167,11 +165,14 @@ def _is_wrong_type(error: ValidationError) -> bool:
 def _spellings(branches: JsonValue) -> list[str]:
     """Return the spellings of a missing field, if the union only lists those of one field."""
     names: list[str] = []
-    for branch in branches if isinstance(branches, list) else ():
-        required = branch.get("required") if isinstance(branch, dict) else None
-        if not isinstance(required, list):
-            return []
-        names += [str(name) for name in required if name != "settings"]
+    if not isinstance(branches, list):
+        return names
+    for branch in branches:
+        match branch:
+            case {"required": list(required)}:
+                names += (str(name) for name in required if name != "settings")
+            case _:
+                return []
     return names
 
 
