@@ -1,4 +1,7 @@
-"""Files that the steps of the GitHub Action exchange: one step runs without a token, the next one publishes."""
+"""Files that the steps of the GitHub Action exchange.
+
+One step runs without a token, the next one publishes.
+"""
 
 from __future__ import annotations
 

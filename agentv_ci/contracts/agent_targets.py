@@ -76,7 +76,8 @@ class AgentTarget(TargetSettings):
     env: Maybe[dict[str, str]] = Field(None, description="Environment variables for the agent.")
     sources: Maybe[Items[Name]] = Field(
         None,
-        description="Files of the agent's own code: names, folders and globs, relative to this file. In digests.",
+        description="Files of the agent's own code: names, folders and globs, relative to this "
+        "file. In digests.",
     )
     timeout_seconds: Maybe[Seconds] = Field(
         None, description="Time limit of a run; default: the case's timeout."

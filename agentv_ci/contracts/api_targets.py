@@ -45,7 +45,8 @@ class RetrySettings(Authored):
     )
     retry_status_codes: Maybe[Items[StatusCode | EnvironmentReference]] = Field(
         None,
-        description="HTTP statuses to retry; default 408 429 500 502 503 504. 401 and 403 are never retried.",
+        description="HTTP statuses to retry; default 408 429 500 502 503 504. 401 and 403 are "
+        "never retried.",
     )
 
 
@@ -74,8 +75,8 @@ class HttpTarget(TargetSettings, RetrySettings):
         Literal["max_tokens", "max_completion_tokens"] | EnvironmentReference
     ] = Field(
         None,
-        description="Name of the token limit in chat completions; default: max_completion_tokens for OpenAI and "
-        "Azure, else max_tokens.",
+        description="Name of the token limit in chat completions; default: max_completion_tokens "
+        "for OpenAI and Azure, else max_tokens.",
         json_schema_extra=meanings(
             max_tokens="What most compatible servers read.",
             max_completion_tokens="What OpenAI and Azure read.",
@@ -83,7 +84,8 @@ class HttpTarget(TargetSettings, RetrySettings):
     )
     thinking_budget: Maybe[Natural] = Field(
         None,
-        description="Approximate tokens for reasoning; models with fixed levels get the nearest one.",
+        description="Approximate tokens for reasoning; models with fixed levels get the nearest "
+        "one.",
     )
     system_prompt: Maybe[Name] = Field(
         None, description="System prompt instead of the built-in one: a text, a path, or `none`."
@@ -185,7 +187,8 @@ class AzureOpenAITarget(HttpTarget):
     deployment: Maybe[Name] = Field(None, description="Name of the deployment.")
     version: Maybe[Name] = Field(
         None,
-        description="API version, or v1; default 2024-12-01-preview, or v1 for an endpoint under /openai/v1.",
+        description="API version, or v1; default 2024-12-01-preview, or v1 for an endpoint under "
+        "/openai/v1.",
     )
     api_format: Maybe[ApiFormat] = Field(
         None, description="API to use; default chat.", json_schema_extra=API_FORMATS

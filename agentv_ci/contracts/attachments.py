@@ -1,4 +1,4 @@
-"""Files in messages: their formats, what references to them may be, and pointers of Git LFS in their place."""
+"""Files in messages: their formats, references to them, and pointers of Git LFS in their place."""
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -14,7 +14,10 @@ _FIRST_WORDS = (
 
 
 def is_lfs_pointer(content: bytes) -> bool:
-    """Whether Git checked out a pointer instead of a file of Git LFS (its specification, "The Pointer")."""
+    """Whether Git checked out a pointer instead of a file of Git LFS.
+
+    See "The Pointer" in the specification of Git LFS.
+    """
     return len(content) <= MAX_POINTER_BYTES and content.startswith(_FIRST_WORDS)
 
 

@@ -78,7 +78,10 @@ def _own_and_plugin(union: TypeAliasType) -> tuple[tuple[type[BaseModel], ...], 
 
 
 def short_fields(union: TypeAliasType, key: str) -> Mapping[str, str]:
-    """Return kind → the field whose value may be written under the kind itself, of the members that have one."""
+    """Return kind → the field whose value may be written under the kind itself.
+
+    Kinds without such a field are left out.
+    """
     fields = ((kind, short_field(union, key, kind)) for kind in members_of(union, key))
     return {kind: field for kind, field in fields if field is not None}
 
@@ -164,9 +167,10 @@ class ByKind:
 
 
 class Resolved:
-    """Validates a field by the contract with this name, which is imported and built when there is a value.
+    """Validates a field by the contract with this name.
 
-    Annotates a field that few documents have. The contract is in the metadata of the schema, for rendering.
+    Annotates a field that few documents have: the contract is imported and built when there is a
+    value. It is in the metadata of the schema, for rendering.
     """
 
     def __init__(self, contract: str) -> None:
@@ -190,7 +194,10 @@ class Resolved:
 
 
 def meanings(**values: str) -> JsonDict:
-    """Describe the values of a field for editors, each in one sentence: of a Literal, or of one branch of a union."""
+    """Describe the values of a field for editors, each in one sentence.
+
+    They are those of a Literal, or of one branch of a union.
+    """
     return {"meanings": {**values}}
 
 

@@ -1,10 +1,11 @@
-"""Cases without their content: their identity, and what schedules, gates and reports need of them."""
+"""Cases without their content: their identity, and what schedules, gates and reports need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple, Protocol
 
@@ -38,7 +39,7 @@ def matching(*sides: Iterable[CaseKey]) -> Callable[[CaseKey], tuple[str, ...]]:
     The target counts only where a run asks several targets the same case; otherwise two targets are
     compared.
     """
-    several = {case for keys in sides for case in in_matrix(keys)}
+    several = set(chain.from_iterable(map(in_matrix, sides)))
     return lambda key: key if key[:2] in several else key[:2]
 
 

@@ -97,8 +97,9 @@ class CliTarget(TargetSettings):
 
     provider: Literal["cli"] = Field(description="Run a command.")
     command_template: Name = Field(
-        description="Shell command. Placeholders: {PROMPT} {PROMPT_FILE} {GUIDELINES} {EVAL_ID} {ATTEMPT} "
-        "{FILES} {ATTACHMENTS} {OUTPUT_FILE}; their values are quoted. {{NAME}} is a literal {NAME}."
+        description="Shell command. Placeholders: {PROMPT} {PROMPT_FILE} {GUIDELINES} {EVAL_ID} "
+        "{ATTEMPT} {FILES} {ATTACHMENTS} {OUTPUT_FILE}; their values are quoted. {{NAME}} is a "
+        "literal {NAME}."
     )
     stdin: Maybe[Literal["prompt"] | EnvironmentReference] = Field(
         None, description="Standard input: `prompt`; default: nothing."
@@ -119,7 +120,8 @@ class CliTarget(TargetSettings):
     env: Maybe[dict[str, str]] = Field(None, description="Environment variables for the command.")
     sources: Maybe[Items[Name]] = Field(
         None,
-        description="Files of the command's own code: names, folders and globs, relative to this file. In digests.",
+        description="Files of the command's own code: names, folders and globs, relative to this "
+        "file. In digests.",
     )
     timeout_seconds: Maybe[Seconds] = Field(
         None, description="Time limit of a run; default: the case's timeout."

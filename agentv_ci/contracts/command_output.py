@@ -1,5 +1,9 @@
-"""What commands print as JSON: plans, estimates, diagnostics, the health of an eval set, the power of experiments."""
+"""What commands print as JSON.
 
+Plans, estimates, diagnostics, the health of an eval set, the power of experiments.
+"""
+
+from itertools import chain
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -106,7 +110,8 @@ class PlannedShards(Recorded):
     shards: Items[PlannedShard] = Field(description="The parts, by index.")
     minutes: float = Field(description="Approximate time of the longest part.")
     basis: Literal["durations", "sizes"] = Field(
-        description="What the times are based on: durations of an earlier run, or sizes of questions."
+        description="What the times are based on: durations of an earlier run, or sizes of "
+        "questions."
     )
 
 
@@ -163,8 +168,8 @@ class DiagnosticsDocument(Recorded):
     @property
     def errors_first(self) -> list[DiagnosticRecord]:
         """The diagnostics of all files, errors before warnings."""
-        diagnostics = [each for file in self.files for each in file.diagnostics]
-        return sorted(diagnostics, key=lambda each: each.severity != "error")
+        diagnostics = chain.from_iterable(file.diagnostics for file in self.files)
+        return sorted(diagnostics, key=lambda diagnostic: diagnostic.severity != "error")
 
 
 HealthKind = Literal[
@@ -231,7 +236,8 @@ class HealthReport(Recorded):
     )
     trial_correlation: Share | None = Field(
         None,
-        description="Correlation of trials of the same case and run, across runs; null if too few show it.",
+        description="Correlation of trials of the same case and run, across runs; null if too few "
+        "show it.",
     )
     findings: Items[HealthFinding] = Field(description="The findings, the most urgent first.")
     damaged: Items[str] = Field(

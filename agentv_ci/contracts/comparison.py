@@ -50,7 +50,8 @@ class ComparedCase(OfCase):
     stale: bool = Field(False, description="Whether the case or its target changed, by its digest.")
     left_out: bool = Field(
         False,
-        description="Whether its question or evaluators changed, so that it does not count for the statement.",
+        description="Whether its question or evaluators changed, so that it does not count for the "
+        "statement.",
     )
 
 
@@ -85,7 +86,8 @@ class MetricChange(Recorded):
     head: float | None = Field(None, description="The same now.")
     change: float | None = Field(
         None,
-        description="Estimated change: a difference of rates and scores, else an increase as a share.",
+        description="Estimated change: a difference of rates and scores, else an increase as a "
+        "share.",
     )
     low: float | None = Field(None, description="Lower bound of the change.")
     high: float | None = Field(None, description="Upper bound.")
@@ -113,7 +115,8 @@ class MetricChange(Recorded):
         None, exclude_if=is_none, description="Of a pass rate: graded trials now."
     )
     verdict: MetricVerdict = Field(
-        description="`worse`: the interval is beyond 0, or beyond the allowed increase; `within`: it is below it."
+        description="`worse`: the interval is beyond 0, or beyond the allowed increase; `within`: "
+        "it is below it."
     )
     reason: str | None = Field(None, description="Why it is not decided, and what would decide it.")
 
@@ -122,8 +125,8 @@ class Statement(Recorded):
     """What a comparison states as a whole; wrong with at most the probability 1 − confidence."""
 
     verdict: Literal["worse", "better", "undecided", "withheld"] = Field(
-        description="`worse`: a metric or a case is; `better`: none is, and a rate or score is better; `withheld`: the "
-        "sides are not comparable, or missing trials could change it."
+        description="`worse`: a metric or a case is; `better`: none is, and a rate or score is "
+        "better; `withheld`: the sides are not comparable, or missing trials could change it."
     )
     confidence: Share = Field(description="Confidence of the statement.")
     cases: int = Field(description="Cases that it is about.")
@@ -133,8 +136,8 @@ class Statement(Recorded):
     )
     maybe_worse_cases: Items[OfCase] = Field(
         (),
-        description="Cases that passed in all of their trials and pass in none, or whose own trials alone would be "
-        "called worse, but that may be chance.",
+        description="Cases that passed in all of their trials and pass in none, or whose own "
+        "trials alone would be called worse, but that may be chance.",
     )
     withheld: Items[str] = Field((), description="Why nothing is stated.")
     missing_before: NonNegative = Field(
@@ -161,7 +164,8 @@ class Comparison(Recorded):
     )
     by_target: bool = Field(
         False,
-        description="Whether each target is compared with itself, because several answer the same case.",
+        description="Whether each target is compared with itself, because several answer the same "
+        "case.",
     )
     compared: int = Field(description="Cases graded on both sides.")
     lost: int = Field(description="Cases that lost their verdict.")
@@ -174,12 +178,12 @@ class Comparison(Recorded):
     counts: dict[Change, int] = Field(description="Change → number of cases that count.")
     statement: Statement | None = Field(None, description="What the comparison states as a whole.")
     pass_rate: Figure | None = Field(
-        description="Share of cases that pass (exact McNemar test). For programs of earlier versions: `statement` "
-        "decides."
+        description="Share of cases that pass (exact McNemar test). For programs of earlier "
+        "versions: `statement` decides."
     )
     mean_score: Figure | None = Field(
-        description="Mean of the cases' scores (Wilcoxon's signed-rank test). For programs of earlier versions: "
-        "`statement` decides."
+        description="Mean of the cases' scores (Wilcoxon's signed-rank test). For programs of "
+        "earlier versions: `statement` decides."
     )
     unmeasured: Items[str] = Field((), description="Limits that could not be checked, and why.")
     undecided: Items[str] = Field(
@@ -191,8 +195,9 @@ class Comparison(Recorded):
     trial_correlation: Share | None = Field(
         None,
         exclude_if=is_none,
-        description="Correlation of trials of the same case and run in a ledger: with 0.05 or more, more verdicts "
-        "are wrong than the confidence says. Absent without a ledger, and if it has too few runs.",
+        description="Correlation of trials of the same case and run in a ledger: with 0.05 or "
+        "more, more verdicts are wrong than the confidence says. Absent without a ledger, and if "
+        "it has too few runs.",
     )
     warnings: Items[str] = Field(description="Reasons not to trust the older side.")
     reasons: Items[str] = Field(description="Why this is a regression; empty otherwise.")

@@ -38,7 +38,8 @@ class Rates(Authored):
     )
     cache_write_1h_per_mtok: Maybe[Dollars] = Field(
         None,
-        description="Input tokens written to the cache for an hour; default: twice as input tokens.",
+        description="Input tokens written to the cache for an hour; default: twice as input "
+        "tokens.",
     )
 
 
@@ -53,7 +54,8 @@ class Price(Rates):
 
     long_context: Maybe[LongContext] = Field(
         None,
-        description="Prices of requests with long input; default: as others. Agents' sums are never long.",
+        description="Prices of requests with long input; default: as others. Agents' sums are "
+        "never long.",
     )
 
 

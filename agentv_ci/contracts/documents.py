@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -170,13 +170,9 @@ class DocumentContext(Struct, frozen=True, dict=True):
     @cached_property
     def config(self) -> ConfigDocument:
         """The merged config documents."""
-        documents = [
-            each.document
-            for each in reversed(self.configs)
-            if isinstance(each.document, ConfigDocument)
-        ]
-        given = {
-            field: value for document in documents for field, value in document if value is not None
-        }
+        given: dict[str, Any] = {}
+        for config in reversed(self.configs):
+            if isinstance(config.document, ConfigDocument):
+                given |= {field: value for field, value in config.document if value is not None}
         # Already validated.
         return ConfigDocument.model_construct(**given)

@@ -46,8 +46,9 @@ class ContentBlock(Authored):
     """A piece of a message."""
 
     type: Literal["text", "file", "image", "document"] = Field(
-        description="`text`: the value is the text; `file`: the value is a path, and the content of the file is used; "
-        "`image` and `document`: the value is a path or a URL, and the model gets the file.",
+        description="`text`: the value is the text; `file`: the value is a path, and the content "
+        "of the file is used; `image` and `document`: the value is a path or a URL, and the model "
+        "gets the file.",
         json_schema_extra=meanings(
             text="The value is the text.",
             file="The value is the path of a text file.",
@@ -56,7 +57,8 @@ class ContentBlock(Authored):
         ),
     )
     value: str = Field(
-        description="The text, the URL, or the path: relative to this file, or with a leading / to the repository."
+        description="The text, the URL, or the path: relative to this file, or with a leading / to "
+        "the repository."
     )
 
 
@@ -105,7 +107,8 @@ class Repeat(Authored):
     )
     stop_when: Maybe[Literal["decided"]] = Field(
         None,
-        description="`decided`: skip the remaining trials when they cannot change whether the case passes.",
+        description="`decided`: skip the remaining trials when they cannot change whether the case "
+        "passes.",
     )
 
 
@@ -137,17 +140,20 @@ class CaseExecution(Authored):
     )
     max_cost_usd: Maybe[Positive] = Field(
         None,
-        description="No trial or attempt begins once those of the case, judges included, have cost this much.",
+        description="No trial or attempt begins once those of the case, judges included, have cost "
+        "this much.",
         examples=[0.5, 2.0],
     )
     max_requests: Maybe[AtLeastOne] = Field(
         None,
-        description="No trial or attempt begins once those of the case have made so many requests, with retries.",
+        description="No trial or attempt begins once those of the case have made so many requests, "
+        "with retries.",
         examples=[10, 50],
     )
     workspace: Maybe[Workspace] = Field(
         None,
-        description="Folder that each trial gets fresh, and in which the agent works; that of a case replaces it.",
+        description="Folder that each trial gets fresh, and in which the agent works; that of a "
+        "case replaces it.",
     )
 
 
@@ -173,8 +179,8 @@ class CasesFrom(Authored):
     """A file of rows, each of which makes a case."""
 
     file: Name = Field(
-        description="Path of a .csv, .jsonl, .json or .yaml file: relative to this file, or with a leading / to the "
-        "repository."
+        description="Path of a .csv, .jsonl, .json or .yaml file: relative to this file, or with a "
+        "leading / to the repository."
     )
     vars: JsonObject = Field(
         default_factory=dict, description="Values for every row; those of the row win."
@@ -205,7 +211,8 @@ class EvalCase(Authored):
     )
     only: Maybe[bool] = Field(
         None,
-        description="Whether only this case, and others with it, run of the file: while you work on it.",
+        description="Whether only this case, and others with it, run of the file: while you work "
+        "on it.",
     )
     conversation_id: Maybe[str] = Field(
         None, description="Id that groups the cases of one conversation."
@@ -232,8 +239,8 @@ class EvalCase(Authored):
     )
     accept: Maybe[dict[DescribedWrongAnswer, Name]] = Field(
         None,
-        description="For `prove`: null agents and operators that are not tried because their answers are right here, "
-        "each with the reason.",
+        description="For `prove`: null agents and operators that are not tried because their "
+        "answers are right here, each with the reason.",
         examples=[{"sentence-order": "Either order is fine."}],
     )
     metadata: JsonObject = Field(
@@ -241,7 +248,8 @@ class EvalCase(Authored):
     )
     cases_from: Maybe[CasesFrom] = Field(
         None,
-        description="Make a case of each row of a file: `{{ name }}` in texts is replaced by the row's value.",
+        description="Make a case of each row of a file: `{{ name }}` in texts is replaced by the "
+        "row's value.",
     )
     vars: Maybe[Annotated[Items[JsonObject], Field(min_length=1)]] = Field(
         None, description="Rows, instead of those of a file: each makes a case."
@@ -296,7 +304,8 @@ class EvalDocument(Authored):
     )
     system_prompt: Maybe[Name] = Field(
         None,
-        description="System prompt of model APIs, instead of the target's: a text, a path, or `none`.",
+        description="System prompt of model APIs, instead of the target's: a text, a path, or "
+        "`none`.",
     )
     execution: Maybe[SuiteExecution] = Field(
         None, description="Defaults for every case, and the gate."
@@ -314,7 +323,7 @@ class EvalDocument(Authored):
         return tuple(dict.fromkeys((*(self.tags or ()), *(case.tags or ()))))
 
     def targets_of(self, index: int, case: EvalCase) -> list[tuple[Pointer, str]]:
-        """Return the targets that a case names, each with its place: those of the case, else of the file."""
+        """Return the targets that a case names, else those of the file, each with its pointer."""
         return _targets_in(("evalcases", index, "execution"), case.execution) or self._targets
 
     @cached_property
@@ -333,7 +342,10 @@ class EvalDocument(Authored):
         return named((*inherited, *case.own_evaluators)) if inherited else case.own_evaluators
 
     def is_inherited(self, evaluator: AuthoredEvaluator, case: EvalCase) -> bool:
-        """Whether an evaluator of the file scores a case: one of the case's own may have its name."""
+        """Whether an evaluator of the file scores a case.
+
+        Not if the case has one of the same name.
+        """
         if case.inherit_evaluators is False or not evaluator.is_named:
             return case.inherit_evaluators is not False
         return not any(own.is_named and own.name == evaluator.name for own in case.own_evaluators)

@@ -70,7 +70,10 @@ AnyEvaluator = TypeVar("AnyEvaluator", bound=EvaluatorSettings)
 
 
 def named(evaluators: tuple[AnyEvaluator, ...]) -> tuple[AnyEvaluator, ...]:
-    """Return evaluators of which those without a name are called by their type, made unique: contains, contains-2."""
+    """Return evaluators of which those without a name are called by their type.
+
+    Such a name is made unique: contains, contains-2.
+    """
     if all(each.is_named for each in evaluators):
         return evaluators
     taken = {each.name for each in evaluators if each.is_named}

@@ -66,7 +66,8 @@ class Script(Authored):
     """A command: a text or a list of arguments."""
 
     script: Name | Annotated[Items[str], Field(min_length=1)] = Field(
-        description="A script path, a shell command or a list of arguments; paths are relative to this file."
+        description="A script path, a shell command or a list of arguments; paths are relative to "
+        "this file."
     )
 
     @property

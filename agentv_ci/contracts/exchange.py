@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -96,7 +97,10 @@ OF_CASE = "; case "
 
 
 def about_case(sentence: str, case_id: str) -> str:
-    """Return a warning with its case: those that differ only in it are shown for the first few cases."""
+    """Return a warning with its case.
+
+    Warnings that differ only in it are shown for the first few cases.
+    """
     return f"{sentence}{OF_CASE}'{case_id}'"
 
 
@@ -191,7 +195,10 @@ class Request(Struct, frozen=True):
 
 
 def as_data(request: Request) -> dict[str, Any]:
-    """Return a question as data: images and documents by their digests, and only messages with them have parts."""
+    """Return a question as data.
+
+    Images and documents are in it by their digests; only messages with them have parts.
+    """
     data: dict[str, Any] = to_builtins(replace(request, place=None), enc_hook=str)
     del data["attached"], data["place"]
     if data["workspace"] is None:
@@ -286,7 +293,7 @@ class Response(Struct, frozen=True):
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """All tool calls, in order."""
-        return tuple(call for message in self.messages for call in message.tool_calls)
+        return tuple(chain.from_iterable(message.tool_calls for message in self.messages))
 
 
 class ProviderError(Exception):

@@ -42,7 +42,8 @@ class Arm(Authored):
     )
     ref: Maybe[Name] = Field(
         None,
-        description="Branch, tag or commit whose files are used: those of questions, the targets and the agent.",
+        description="Branch, tag or commit whose files are used: those of questions, the targets "
+        "and the agent.",
     )
 
     @property
@@ -88,7 +89,8 @@ class StopRule(Authored):
     )
     look_every: Maybe[AtLeastOne] = Field(
         None,
-        description="Pairs of trials between two looks at the results; default: a fifth of the cases.",
+        description="Pairs of trials between two looks at the results; default: a fifth of the "
+        "cases.",
     )
 
 
@@ -113,13 +115,14 @@ class ExperimentDocument(Authored):
     )
     evaluators: Maybe[Items[PairwiseJudge]] = Field(
         None,
-        description="Evaluators that compare the answers of two arms, in addition to those of the cases.",
+        description="Evaluators that compare the answers of two arms, in addition to those of the "
+        "cases.",
         examples=[[{"name": "preferred", "type": "pairwise_judge", "judge_target": "judge"}]],
     )
     metrics: Maybe[Annotated[Items[Name], Field(min_length=1)]] = Field(
         None,
-        description="What is compared: score, pass, cost, tokens, duration, or an evaluator; default: the primary one."
-        " Those of `evaluators` always are.",
+        description="What is compared: score, pass, cost, tokens, duration, or an evaluator; "
+        "default: the primary one. Those of `evaluators` always are.",
         examples=[["score", "cost"]],
     )
     primary: Maybe[Name] = Field(
@@ -127,12 +130,14 @@ class ExperimentDocument(Authored):
     )
     margin: Maybe[dict[Name, Chance]] = Field(
         None,
-        description="Metric → change that does not matter: of scores and pass rates absolute, of others a share.",
+        description="Metric → change that does not matter: of scores and pass rates absolute, of "
+        "others a share.",
         examples=[{"score": 0.05, "cost": 0.1}],
     )
     detect: Maybe[dict[Name, Chance]] = Field(
         None,
-        description=f"Metric → change that it is made to find, like those of `margin`; default {DETECT} each.",
+        description="Metric → change that it is made to find, like those of `margin`; default "
+        f"{DETECT} each.",
         examples=[{"score": 0.1}],
     )
     alpha: Chance = Field(0.05, description="Chance of a wrong verdict, over all metrics and arms.")

@@ -69,7 +69,8 @@ class MetricEffect(Recorded):
     )
     base: float | None = Field(
         None,
-        description="Mean of the base over the cases that were compared; of preferences, its share of wins.",
+        description="Mean of the base over the cases that were compared; of preferences, its share "
+        "of wins.",
     )
     head: float | None = Field(None, description="That of the arm.")
     estimate: float | None = Field(description="The change; null if nothing was measured.")

@@ -90,7 +90,8 @@ class Gate(Authored):
 
     min_pass_rate: Maybe[Share] = Field(
         None,
-        description="Minimum share of cases that pass, without those that only infrastructure failed; default 1.0.",
+        description="Minimum share of cases that pass, without those that only infrastructure "
+        "failed; default 1.0.",
         examples=[1.0],
     )
     min_mean_score: Maybe[Share] = Field(
@@ -106,7 +107,8 @@ class Gate(Authored):
     )
     max_cost_increase: Maybe[Percentage] = Field(
         None,
-        description="Maximum increase of the cost of answers against the baseline; default: no limit.",
+        description="Maximum increase of the cost of answers against the baseline; default: no "
+        "limit.",
         examples=["10%"],
     )
     max_tokens_increase: Maybe[Percentage] = Field(
@@ -121,20 +123,22 @@ class Gate(Authored):
     )
     max_p95_latency_increase: Maybe[Percentage] = Field(
         None,
-        description="Maximum increase of the time that 95% of the answers stay below; default: no limit.",
+        description="Maximum increase of the time that 95% of the answers stay below; default: no "
+        "limit.",
         examples=["20%"],
     )
     undecided: Maybe[WhenUndecided] = Field(
         None,
-        description="What a comparison with a baseline counts as if too few trials leave open whether it is worse. "
-        "Default: neither, and the exit code is 6.",
+        description="What a comparison with a baseline counts as if too few trials leave open "
+        "whether it is worse. Default: neither, and the exit code is 6.",
         json_schema_extra=meanings(
             **{"pass": "The gate is passed.", "fail": "The gate is not passed."}
         ),
     )
     validators: Maybe[Literal["error", "warn"]] = Field(
         None,
-        description="`error`: errors found by validators fail the gate; `warn`: they do not. Default error.",
+        description="`error`: errors found by validators fail the gate; `warn`: they do not. "
+        "Default error.",
         json_schema_extra=meanings(
             error="Errors of validators fail the gate.", warn="They are only reported."
         ),
@@ -146,8 +150,8 @@ class Gate(Authored):
     )
     null_agents: Maybe[NullAgentsGate] = Field(
         None,
-        description="For `prove`: `forbid`: cases that null agents pass fail the gate; `report`: they do not. "
-        "Default report.",
+        description="For `prove`: `forbid`: cases that null agents pass fail the gate; `report`: "
+        "they do not. Default report.",
         json_schema_extra=meanings(
             forbid="Cases that null agents pass fail the gate.", report="They are reported."
         ),

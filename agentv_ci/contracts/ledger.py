@@ -80,7 +80,8 @@ class CaseLine(_Line, frozen=True, tag="case"):
     graded: Annotated[
         Count,
         Meta(
-            description="Trials with a score, which is 0 after a crash; the others are errors of the infrastructure."
+            description="Trials with a score, which is 0 after a crash; the others are errors of "
+            "the infrastructure."
         ),
     ]
     passed: Annotated[Count, Meta(description="Trials that passed.")]
@@ -103,13 +104,15 @@ class CaseLine(_Line, frozen=True, tag="case"):
     cost_usd: Annotated[
         Annotated[float, Meta(ge=0, le=1e9)] | None,
         Meta(
-            description="Known cost of answers and judges, to 3 significant digits; absent if unknown or cached."
+            description="Known cost of answers and judges, to 3 significant digits; absent if "
+            "unknown or cached."
         ),
     ] = None
     duration_ms: Annotated[
         Count | None,
         Meta(
-            description="Mean duration of the answers; absent if there are none, or only cached ones."
+            description="Mean duration of the answers; absent if there are none, or only cached "
+            "ones."
         ),
     ] = None
     judged: Annotated[
@@ -147,7 +150,10 @@ class Damage(Struct, frozen=True):
 
 
 class Ledger(Struct, frozen=True):
-    """What was read of a ledger. All texts in it are those of its writers: renderers make them inert."""
+    """What was read of a ledger.
+
+    All texts in it are those of its writers: renderers make them inert.
+    """
 
     source: str
     """Where it was read, such as `refs/remotes/origin/agentv-history (1f2e3d4)`, or a folder."""

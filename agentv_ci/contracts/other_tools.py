@@ -1,4 +1,7 @@
-"""What is read of other tools: files, of which an import makes documents, and results, which become rows."""
+"""What is read of other tools.
+
+An import makes documents of their files; their results become rows.
+"""
 
 from __future__ import annotations
 
@@ -109,10 +112,10 @@ class AdoptedResult:
     passed: bool | None
     """None if it could not be judged, or was skipped."""
     distinctions: tuple[str, ...] = ()
-    """Whatever else is in the definition of the test, the plainest first; nothing that differs between
-    its trials.
+    """Whatever else is in the definition of the test, the plainest first.
 
-    Results with equal names, targets and distinctions are trials of one case.
+    It is the same for all trials: results with equal names, targets and distinctions are trials of
+    one case.
     """
     score: float | None = None
     """From 0 to 1; by default 1 if it passed, else 0."""

@@ -70,7 +70,8 @@ class DiffEvaluator(OutcomeEvaluator):
     )
     golden: Maybe[Name] = Field(
         None,
-        description="Path of a patch; the changed files must be as it makes them, except for white space.",
+        description="Path of a patch; the changed files must be as it makes them, except for white "
+        "space.",
     )
 
 
@@ -78,7 +79,8 @@ class _CommandSettings(OutcomeEvaluator):
     argv: Argv = Field(description="Program and arguments; it starts in the graded tree.")
     files: Maybe[Contents] = Field(
         None,
-        description="Files that the agent never sees and that replace its own: path → text, or `{file: path}`.",
+        description="Files that the agent never sees and that replace its own: path → text, or "
+        "`{file: path}`.",
     )
     timeout_seconds: Maybe[Positive] = Field(
         None, description="Time limit, in seconds; default: the case's timeout."
@@ -112,7 +114,8 @@ class JunitEvaluator(_CommandSettings):
     )
     fail_to_pass: Maybe[Texts] = Field(
         None,
-        description="Tests that fail without the agent's changes and must pass: `classname::name` or `name`.",
+        description="Tests that fail without the agent's changes and must pass: `classname::name` "
+        "or `name`.",
     )
     pass_to_pass: Maybe[Texts] = Field(
         None, description="Tests that pass without the agent's changes and must pass."
@@ -137,6 +140,7 @@ class StateEvaluator(OutcomeEvaluator):
     )
     rows: Maybe[Items[JsonValue]] = Field(
         None,
-        description="Expected rows: of a query, objects by column or lists; of a document, the items of a list.",
+        description="Expected rows: of a query, objects by column or lists; of a document, the "
+        "items of a list.",
     )
     ordered: bool = Field(False, description="Whether the rows must have this order.")

@@ -5,6 +5,7 @@ Paths are relative to the repository and use `/`.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -98,7 +99,8 @@ class PlanSuite(Compiled):
     )
     prices: dict[str, Price] = Field(
         default_factory=dict,
-        description="Model → price set by the author; other prices are those of the tool that runs the plan.",
+        description="Model → price set by the author; other prices are those of the tool that runs "
+        "the plan.",
     )
     gate: PlanGate = Field(description="Thresholds of the suite.")
 
@@ -140,7 +142,8 @@ class PlanCase(Compiled):
     require: Require = Field(description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(
         None,
-        description="`decided`: skip the remaining trials when they cannot change whether the case passes.",
+        description="`decided`: skip the remaining trials when they cannot change whether the case "
+        "passes.",
     )
     seeds: Items[Integer] = Field(
         description="Seeds of the trials; the n-th trial uses the n-th seed."
@@ -166,7 +169,8 @@ class PlanCase(Compiled):
     @property
     def reference_calls(self) -> tuple[PlanToolCall, ...]:
         """Tool calls of a good answer, in order."""
-        return tuple(call for message in self.expected_messages for call in message.tool_calls)
+        calls = (message.tool_calls for message in self.expected_messages)
+        return tuple(chain.from_iterable(calls))
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -212,9 +216,14 @@ def targets_of(case: CaseHead) -> Iterator[str]:
 
 
 def outcomes_of(case: PlanCase) -> frozenset[str]:
-    """Return the names of the evaluators that score what the agent leaves behind, themselves or with a member."""
+    """Return the names of the evaluators that score what the agent leaves behind.
+
+    A composite does if one of its members does.
+    """
     return frozenset(
-        each.name for each in case.evaluators if any(one.needs_workspace for one in flat([each]))
+        evaluator.name
+        for evaluator in case.evaluators
+        if any(part.needs_workspace for part in flat([evaluator]))
     )
 
 
@@ -248,13 +257,13 @@ def files_of(case: PlanCase) -> Iterator[FileReference | FilePart]:
 
 def attached_files(messages: Iterable[PlanMessage]) -> Iterator[FileReference]:
     """Yield the files of the images and documents in messages."""
-    for part in (part for message in messages for part in message.content):
+    for part in chain.from_iterable(message.content for message in messages):
         if isinstance(part, AttachmentPart) and part.file is not None:
             yield part.file
 
 
 def runs_in_suite(case: PlanCase, target: Target | None) -> bool:
-    """Whether a command of a case, or of the target that answers it, runs in the folder of its suite."""
+    """Whether a command of a case or of the target that answers it runs in the suite's folder."""
     scripts = (part for part in scoring_parts(case.evaluators) if isinstance(part, PlanScript))
     commands = [target] if isinstance(target, CliTarget) else []
     return any(getattr(part, "cwd", None) is None for part in (*scripts, *commands))

@@ -50,8 +50,9 @@ class EvaluatorRecord(Recorded):
 
     name: Name = Field(description="Name of the evaluator.")
     state: Literal["needed", "vacuous", "redundant", "untried", "unjudged"] = Field(
-        description="`vacuous`: it passes every answer; `redundant`: without it each answer gets the same verdict; "
-        "`untried`: no answer shows whether it is needed; `unjudged`: it needs a judge, which scored no answer."
+        description="`vacuous`: it passes every answer; `redundant`: without it each answer gets "
+        "the same verdict; `untried`: no answer shows whether it is needed; `unjudged`: it needs a "
+        "judge, which scored no answer."
     )
     errors: Items[Name] = Field(
         (), description="Null agents and operators whose answers it cannot score."
@@ -77,7 +78,8 @@ class CaseProof(Recorded):
         None, description="Of a data row: the line of its template in the eval file."
     )
     proven: bool = Field(
-        description="Whether any answer that was scored passes or fails, whatever judges say that did not score."
+        description="Whether any answer that was scored passes or fails, whatever judges say that "
+        "did not score."
     )
     reference: Literal["passes", "fails", "undecided", "none"] = Field(
         description="Whether the reference answer passes its own evaluators."
@@ -123,7 +125,8 @@ class ProofFinding(Recorded):
     message: str = Field(description="What was found.")
     suite: Name = Field(description="The eval file of the case, relative to the repository.")
     path: str = Field(
-        description="The file of the place: the eval file, or data rows whose template is not found."
+        description="The file of the place: the eval file, or data rows whose template is not "
+        "found."
     )
     line: AtLeastOne = Field(description="Line of the case, of its template or of the evaluator.")
     column: AtLeastOne = Field(description="Column.")

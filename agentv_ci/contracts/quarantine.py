@@ -39,7 +39,8 @@ class QuarantineEntry(Authored):
     id: Name = Field(description="Id or glob of the cases.")
     suite: Maybe[Name] = Field(
         None,
-        description="Their eval file: a path or glob from the repository root, or a name without suffixes.",
+        description="Their eval file: a path or glob from the repository root, or a name without "
+        "suffixes.",
     )
     target: Maybe[Name] = Field(
         None, description="Target or glob of targets that answer them; default: every target."

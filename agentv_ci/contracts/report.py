@@ -421,17 +421,20 @@ class RunReport(Recorded):
     cut_answers: dict[str, int] | None = Field(
         None,
         exclude_if=is_none,
-        description="Finish reason → answers that may not be whole because of it; absent without any.",
+        description="Finish reason → answers that may not be whole because of it; absent without "
+        "any.",
     )
     broken_contracts: int = Field(
         0,
         exclude_if=is_zero,
-        description="Results of judges whose replies contradicted themselves or left their scale; absent without any.",
+        description="Results of judges whose replies contradicted themselves or left their scale; "
+        "absent without any.",
     )
     compared_masked: int = Field(
         0,
         exclude_if=is_zero,
-        description="Trials whose answer was compared with a secret masked in it; absent without any.",
+        description="Trials whose answer was compared with a secret masked in it; absent without "
+        "any.",
     )
     concurrency: Items[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
     guidelines: Items[GuidelineText] = Field((), description="Guidelines of the cases.")

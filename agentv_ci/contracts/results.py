@@ -238,7 +238,10 @@ class Preference(Recorded):
 
     @property
     def outcome(self) -> Outcome:
-        """What the answer of this row achieves: one is better only if it is preferred in both orders."""
+        """What the answer of this row achieves.
+
+        It is better only if it is preferred in both orders.
+        """
         match self.own_first, self.other_first:
             case "first", "second":
                 return "win"
@@ -259,8 +262,9 @@ class EvaluatorResult(Recorded):
     name: Name = Field(description="Name of the evaluator.")
     type: str = Field(description="Type of the evaluator.")
     status: Literal["ok", "error", "skipped"] = Field(
-        description="`error`: it could not score; `skipped`: the target does not report what it measures, or the "
-        "row of another arm has the result. In both cases the score is 0 and ignored."
+        description="`error`: it could not score; `skipped`: the target does not report what it "
+        "measures, or the row of another arm has the result. In both cases the score is 0 and "
+        "ignored."
     )
     score: Share = Field(description="From 0 to 1.")
     weight: float = Field(description="Weight in the score of the case.")
@@ -288,8 +292,8 @@ class EvaluatorResult(Recorded):
     broken_contract: str | None = Field(
         None,
         exclude_if=is_none,
-        description="How the judge's reply contradicts itself or leaves its scale; its first verdict counts, clamped. "
-        "Absent otherwise.",
+        description="How the judge's reply contradicts itself or leaves its scale; its first "
+        "verdict counts, clamped. Absent otherwise.",
     )
     stderr: str | None = Field(
         None, description="Standard error of its script, shortened in the middle."
@@ -424,7 +428,8 @@ class WorkspaceRecord(Recorded):
     diff: str | None = Field(None, description="The changes as a unified diff, shortened.")
     changes: Items[Change] | None = Field(
         None,
-        description="The changes themselves, for `rescore`; null where they are large or contain a secret.",
+        description="The changes themselves, for `rescore`; null where they are large or contain a "
+        "secret.",
     )
     kept: str | None = Field(None, description="Folder in which the workspace was kept.")
 
@@ -456,7 +461,8 @@ class ResultRow(Recorded):
     require: Require = Field("majority", description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(
         None,
-        description="`decided`: the remaining trials are skipped when they cannot change whether the case passes.",
+        description="`decided`: the remaining trials are skipped when they cannot change whether "
+        "the case passes.",
     )
     seed: int | None = Field(None, description="Seed of the trial.")
     digest: str = Field(description="Digest of the case in the plan.")
@@ -479,9 +485,10 @@ class ResultRow(Recorded):
     error_kind: ErrorKind | None = Field(None, description="Kind of the error.")
     blame: Blame | None = Field(
         None,
-        description="Who is to blame for the error. `agent`: it crashed, hung or broke its protocol, and the trial "
-        "counts as failed with score 0; `infrastructure`: the trial is missing. Null without an error, and in rows of "
-        "earlier versions, where it follows from `error_kind` and `provider`.",
+        description="Who is to blame for the error. `agent`: it crashed, hung or broke its "
+        "protocol, and the trial counts as failed with score 0; `infrastructure`: the trial is "
+        "missing. Null without an error, and in rows of earlier versions, where it follows from "
+        "`error_kind` and `provider`.",
     )
     skip: str | None = Field(None, description="Why the case was not run.")
     printed: PrintedOutput | None = Field(
@@ -504,8 +511,8 @@ class ResultRow(Recorded):
     )
     cost_usd: Dollars | None = Field(
         None,
-        description="Cost of the answer and of failed attempts, as reported or by the price of their tokens; "
-        "the known part if `expenses` has one without a cost.",
+        description="Cost of the answer and of failed attempts, as reported or by the price of "
+        "their tokens; the known part if `expenses` has one without a cost.",
     )
     cached: bool = Field(
         False, description="Whether the answer comes from the cache or a recording, without cost."
@@ -515,15 +522,15 @@ class ResultRow(Recorded):
     )
     judge_cost_usd: Dollars | None = Field(
         None,
-        description="Cost of the judges; the known part if `expenses` has one of a judge without a cost, null if "
-        "none is known.",
+        description="Cost of the judges; the known part if `expenses` has one of a judge without a "
+        "cost, null if none is known.",
     )
     expenses: Items[Expense] | None = Field(
         None,
         exclude_if=is_none,
-        description="What each request used, if one failed and still used tokens or money, or an earlier run did; of "
-        "judges, what those with and those without a known price used, if there are both. The sums are in usage, "
-        "cost_usd, judge_usage and judge_cost_usd.",
+        description="What each request used, if one failed and still used tokens or money, or an "
+        "earlier run did; of judges, what those with and those without a known price used, if "
+        "there are both. The sums are in usage, cost_usd, judge_usage and judge_cost_usd.",
     )
     request: FreeObject = Field(
         default_factory=dict, description="Request as JSON text, without secrets."
@@ -542,8 +549,9 @@ class ResultRow(Recorded):
     settings_digest: str | None = Field(
         None,
         exclude_if=is_none,
-        description="Digest of the settings, except secrets, that the target and the judges take from the environment, "
-        "such as a model; absent without any, in dry runs and in replays, which take nothing from it.",
+        description="Digest of the settings, except secrets, that the target and the judges take "
+        "from the environment, such as a model; absent without any, in dry runs and in replays, "
+        "which take nothing from it.",
     )
     workspace: WorkspaceRecord | None = Field(
         None,

@@ -82,7 +82,10 @@ class Source(Struct, frozen=True, dict=True):
         return self.find_mark()
 
     def resolve(self, file_reference: str) -> Path:
-        """Return the absolute path of a file reference: from the repository with a leading `/`, else from this file."""
+        """Return the absolute path of a file reference.
+
+        With a leading `/` it is relative to the repository, else to this file.
+        """
         if file_reference.startswith("/"):
             return _normal_in(str(self.root), file_reference.lstrip("/"))
         return _normal_in(os.path.dirname(self.path), file_reference)  # noqa: PTH120  # for thousands of files

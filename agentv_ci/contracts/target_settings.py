@@ -72,7 +72,8 @@ class TargetSettings(Authored):
     )
     resources: Maybe[dict[str, Positive]] = Field(
         None,
-        description="What a case takes of a cluster's workers, such as `GPU: 1`; unused without a cluster.",
+        description="What a case takes of a cluster's workers, such as `GPU: 1`; unused without a "
+        "cluster.",
     )
     provider_batching: Maybe[Flag] = Field(
         None, description="Send all questions in one session, if supported."

@@ -198,9 +198,14 @@ def at_most(target: Target, workers: int) -> int:
 
 
 def cases_at_once(workers: int | None, answering: Collection[Target]) -> int:
-    """Return the number of cases to run at once: `workers`, else the sum of the targets' workers if one sets them."""
+    """Return the number of cases to run at once.
+
+    `workers` if given, else the sum of the targets' workers if one sets them.
+    """
+    if workers:
+        return workers
     own = [own_workers(target) for target in answering]
-    return workers or (sum(own) if any(each > 1 for each in own) else 1)
+    return sum(own) if any(number > 1 for number in own) else 1
 
 
 def model_name(target: Target) -> str | None:

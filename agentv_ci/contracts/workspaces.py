@@ -50,7 +50,8 @@ class WorkspaceLimits(Authored):
     memory_mb: Maybe[Positive] = Field(None, description="Memory, in MiB.", examples=[2048])
     disk_mb: Maybe[Positive] = Field(
         None,
-        description="Files in the workspace, HOME, TMPDIR and, in namespaces, /tmp and /dev/shm, in MiB.",
+        description="Files in the workspace, HOME, TMPDIR and, in namespaces, /tmp and /dev/shm, "
+        "in MiB.",
     )
     processes: Maybe[AtLeastOne] = Field(
         None, description="Processes at the same time.", examples=[100]
@@ -76,15 +77,18 @@ class Tree(Authored):
     )
     setup: Maybe[Items[Argv]] = Field(
         None,
-        description="Commands that complete it, each a list of arguments; they run once, before the first trial.",
+        description="Commands that complete it, each a list of arguments; they run once, before "
+        "the first trial.",
     )
     submit: Maybe[Globs] = Field(
         None,
-        description="Globs of the changed paths that graders get; default: all that are not guarded.",
+        description="Globs of the changed paths that graders get; default: all that are not "
+        "guarded.",
     )
     submit_guarded: Maybe[Globs] = Field(
         None,
-        description="Globs of guarded paths, such as `conftest.py` or `Makefile`, that graders get, too.",
+        description="Globs of guarded paths, such as `conftest.py` or `Makefile`, that graders "
+        "get, too.",
     )
 
 
@@ -99,7 +103,8 @@ class TargetWorkspace(Authored):
         description="What separates the agent and the graders from the rest of the machine.",
         json_schema_extra=meanings(
             none="Nothing but a folder, a HOME and an environment of its own.",
-            namespaces="Linux namespaces: other files, processes and, without a network, other hosts are not there.",
+            namespaces="Linux namespaces: other files, processes and, without a network, other "
+            "hosts are not there.",
             container="A container of docker or podman.",
         ),
     )
@@ -111,7 +116,8 @@ class TargetWorkspace(Authored):
     image: Maybe[Name] = Field(None, description="Image of the container.")
     visible: Maybe[Items[Name]] = Field(
         None,
-        description="Further files and folders of this machine that it may read, such as a toolchain.",
+        description="Further files and folders of this machine that it may read, such as a "
+        "toolchain.",
     )
     limits: Maybe[WorkspaceLimits] = Field(None, description="What a trial may use.")
 
@@ -121,9 +127,10 @@ class Workspace(TargetWorkspace, Tree):
 
 
 def for_agent(workspace: Workspace | None, agent: TargetWorkspace | None) -> Workspace | None:
-    """Return the workspace of a case with what confines its agent: the case's settings, else those of the target.
+    """Return the workspace of a case with what confines its agent.
 
-    Each limit counts for itself. `files` and `visible` are the case's own: their paths are relative to its document.
+    These are the case's settings, else those of the target; each limit counts for itself. `files`
+    and `visible` are the case's own: their paths are relative to its document.
     """
     if agent is None:
         return workspace
