@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -91,16 +91,16 @@ class BenchmarkEngine(Struct, frozen=True):
         raise.
         """
         compiled = self._compiled(path, runner)
-        for each in compiled.origin.warnings:
-            self.warn(f"{each.path}:{each.line}:{each.column}: {each.message} [{each.rule}]")
+        for found in compiled.origin.warnings:
+            place = f"{found.path}:{found.line}:{found.column}"
+            self.warn(f"{place}: {found.message} [{found.rule}]")
         root = compiled.origin.root
         plan = _for_benchmark(compiled.plan, seeds)
         environment = self._with_dotenv(compiled.origin.dotenv_files)
         stored = None
         if runner.function is not None:
-            answers = [
-                await _answered(plan, trial, runner, root, environment) for trial in _trials(plan)
-            ]
+            trials = _trials(plan)
+            answers = [await _answered(plan, trial, runner, root, environment) for trial in trials]
             stored = StoredAnswers(lambda: iter(answers), len(answers))
         services = RunServices(environment, warn=self.warn)
         with TemporaryDirectory(prefix="agentv-benchmark-") as scratch:
@@ -199,8 +199,10 @@ def _target(runner: BoundRunner, known: Sequence[Target]) -> Target:
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    candidates = chain([name], (f"{name} ({number})" for number in count(2)))
-    return next(each for each in candidates if each not in taken and each != DEFAULT_TARGET)
+    free, numbers = name, count(2)
+    while free in taken or free == DEFAULT_TARGET:
+        free = f"{name} ({next(numbers)})"
+    return free
 
 
 def _for_benchmark(plan: Plan, seeds: Sequence[int | None] | None) -> Plan:
@@ -213,18 +215,13 @@ def _for_benchmark(plan: Plan, seeds: Sequence[int | None] | None) -> Plan:
 
 def _trials(plan: Plan) -> list[Trial]:
     suites = {suite.path: suite for suite in plan.suites}
-    return [
-        Trial(
-            case,
-            suites[case.suite],
-            plan.targets[case.target],
-            number,
-            seed_of(case, number),
-            dry_run=False,
-        )
-        for case in plan.cases
-        for number in range(1, case.trials + 1)
-    ]
+    trials: list[Trial] = []
+    for case in plan.cases:
+        suite, target = suites[case.suite], plan.targets[case.target]
+        for number in range(1, case.trials + 1):
+            seed = seed_of(case, number)
+            trials.append(Trial(case, suite, target, number, seed, dry_run=False))
+    return trials
 
 
 async def _answered(
@@ -236,7 +233,7 @@ async def _answered(
         trial.case, plan.files, lambda reference: root / reference.path, cwd=root, seed=trial.seed
     )
     messages: list[Message] = [
-        {"role": each.role, "content": each.content} for each in request.chat
+        {"role": message.role, "content": message.content} for message in request.chat
     ]
     begun = environment.monotonic()
     try:
@@ -257,9 +254,9 @@ async def _ask_function(
     question: str | Sequence[Message],
     _: int | None,
 ) -> tuple[Answer, None]:
-    messages: list[Message] = (
-        [{"role": "user", "content": question}] if isinstance(question, str) else [*question]
-    )
+    if isinstance(question, str):
+        question = [{"role": "user", "content": question}]
+    messages = [*question]
     try:
         answer = await call(function, messages, config)
     except ProviderError as error:

@@ -47,7 +47,10 @@ class LazyGroup(click.Group):
     """A group whose commands are modules of this package, imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; click itself would turn a broken pipe into exit code 1, which means "not passed"."""
+        """Run a command.
+
+        Click itself would turn a broken pipe into exit code 1, which means "not passed".
+        """
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -89,8 +92,9 @@ COLOR = click.Choice(["auto", "always", "never"])
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 passed, 1 not passed, 2 invalid input, 3 nothing to run, 4 infrastructure errors, "
-    "5 budget exhausted, 6 undecided, 70 a bug in agentv-ci, 130 interrupted. See README.md for documentation.",
+    epilog="Exit codes: 0 passed, 1 not passed, 2 invalid input, 3 nothing to run, "
+    "4 infrastructure errors, 5 budget exhausted, 6 undecided, 70 a bug in agentv-ci, "
+    "130 interrupted. See README.md for documentation.",
 )
 @click.version_option(__version__, prog_name="agentv-ci", message="%(prog)s %(version)s")
 @click.option(

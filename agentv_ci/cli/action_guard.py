@@ -72,8 +72,9 @@ def guarded(
     _close_process()
     watched = _watched(environ)
     kept = Kept({Path(file): _read(Path(file)) for file in runner_files}, watched, watched.states())
-    unsafe = Path(environ["RUNNER_TEMP"], UNSAFE) if environ.get("RUNNER_TEMP") else None
-    if unsafe is not None:
+    unsafe = None
+    if scratch := environ.get("RUNNER_TEMP"):
+        unsafe = Path(scratch, UNSAFE)
         unsafe.touch()
     child, ready = _start(work)
     with _no_imports():
@@ -101,7 +102,10 @@ def guarded(
 
 
 def _close_process() -> None:
-    """Adopt orphans, and close the memory, the environment and the output of this process and its forks."""
+    """Adopt orphans, and close this process and its forks to others.
+
+    That is their memory, their environment and their output.
+    """
     if sys.platform == "linux":
         import ctypes  # only needed here
 
@@ -167,8 +171,11 @@ def _wait(child: int) -> int:
     """
     while True:
         pid, status = os.wait()
-        if pid == child:
-            return os.WEXITSTATUS(status) if os.WIFEXITED(status) else BUG
+        if pid != child:
+            continue
+        if os.WIFEXITED(status):
+            return os.WEXITSTATUS(status)
+        return BUG
 
 
 def _end_descendants() -> None:
@@ -228,11 +235,8 @@ def _watched(environ: Mapping[str, str]) -> Watched:
     if not (installed := environ.get("AGENTV_INSTALLED")):
         return Watched(tuple(Path(path) for path in named if path), ())
     named += [installed, environ.get("AGENTV_CI")]
-    named += (
-        [f"{action}/{each}" for each in INSTALLER]
-        if (action := environ.get("GITHUB_ACTION_PATH"))
-        else []
-    )
+    if action := environ.get("GITHUB_ACTION_PATH"):
+        named += (f"{action}/{file}" for file in INSTALLER)
     loaded = loaded_files(environ)
     return Watched((*(Path(path) for path in named if path), *loaded.paths), loaded.folders)
 

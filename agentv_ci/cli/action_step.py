@@ -1,4 +1,7 @@
-"""The step of the GitHub Action in which agents run: `validate` or `eval`, and a record of how it ended."""
+"""The step of the GitHub Action in which agents run: `validate` or `eval`.
+
+It keeps a record of how it ended.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from agentv_ci.app.run.files import RunFiles
 from agentv_ci.cli import adopt_command, eval_command, experiment_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
-from agentv_ci.cli.options import record_of
+from agentv_ci.cli.options import path_in, record_of
 from agentv_ci.cli.running import run
 from agentv_ci.contracts.action import HTML, JUNIT, PROOF, RESULTS, ActionRun, Prove
 from agentv_ci.contracts.diagnostics import FileDiagnostics
@@ -75,7 +78,7 @@ def run_step(options: StepOptions) -> int:
     # If this fails, the files in the folder are not of this run and must not be published as if
     # they were.
     prepare(folder, named, use)
-    root = (_root_of(cwd / options.paths[0]) if options.paths else None) or cwd
+    root = _first_root(options, cwd)
     files: list[FileDiagnostics] = []
     is_of_change = workflow is not None and workflow.is_of_change
     quarantine = partial(_quarantine, options.quarantine, is_of_change=is_of_change)
@@ -165,17 +168,22 @@ def _named_paths(options: StepOptions, context: click.Context | None) -> set[Pat
 
     `context` is None if the options are invalid.
     """
-    values = (
-        [value for value in context.params.values() if isinstance(value, str)]
-        if context is not None
-        else []
-    )
+    names = [*options.paths, *filter(None, [options.env_file])]
+    if context is not None:
+        names += (value for value in context.params.values() if isinstance(value, str))
     paths: set[Path] = set()
-    for each in (*options.paths, *values, *filter(None, [options.env_file])):
+    for name in names:
         # The path may be too long or contain a NUL.
         with suppress(OSError, ValueError):
-            paths.add((Path.cwd() / each).resolve())
+            paths.add((Path.cwd() / name).resolve())
     return paths
+
+
+def _first_root(options: StepOptions, cwd: Path) -> Path:
+    """Return the repository of the first path, else the working directory."""
+    if not options.paths:
+        return cwd
+    return _root_of(cwd / options.paths[0]) or cwd
 
 
 def _root_of(path: Path) -> Path | None:
@@ -210,7 +218,10 @@ def _action_run(
     ran = action_run(
         ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint
     )
-    return ran if place is None else ran.model_copy(update={"path": place[0], "line": place[1]})
+    if place is None:
+        return ran
+    path, line = place
+    return ran.model_copy(update={"path": path, "line": line})
 
 
 def _refuse_baseline(context: click.Context, known: str | None) -> None:
@@ -269,7 +280,8 @@ def _evaluate(
     code = eval_command.run_compiled(options, compiled, cwd, excused, against_base=against_base)
     if prove == "gate" and proof is not None and not proof.gate.passed:
         show_line(f"prove: not passed: {'; '.join(proof.gate.reasons)}", "bad")
-        return FAILED if code == PASSED else code
+        if code == PASSED:
+            return FAILED
     return code
 
 
@@ -290,7 +302,7 @@ def _held_to_base(
 
     run_options = options.run_options(compiled.origin, cwd)
     terms = Terms(
-        tree=cwd / step.base_tree if step.base_tree else None,
+        tree=path_in(cwd, step.base_tree),
         problem=step.base_problem,
         gate_from=step.gate_from,
         missing_cases=step.missing_cases,
@@ -400,7 +412,10 @@ def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
 
 
 def _validate(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:
-    """Check documents, and compile them if possible, since the plan is an output of the action too."""
+    """Check documents, and compile them if possible.
+
+    The plan is an output of the action, too.
+    """
     cwd = Path.cwd()
     options = record_of(validate_command.ValidateOptions, context.params)
     checks = validate_command.check(options)

@@ -22,6 +22,7 @@ from agentv_ci.cli.options import (
     gate_option,
     option,
     part,
+    path_in,
     takes,
 )
 from agentv_ci.contracts.other_tools import HowToRead, Scale
@@ -48,7 +49,8 @@ class AdoptOptions:
         "--map",
         multiple=True,
         metavar="NAME=VALUE",
-        help="FIELD=PATH: for jsonl, the path of the column of a field. TEXT=SCORE: the score that a text stands for.",
+        help="FIELD=PATH: for jsonl, the path of the column of a field. "
+        "TEXT=SCORE: the score that a text stands for.",
     )
     scales: tuple[str, ...] = option(
         "--scale",
@@ -60,7 +62,8 @@ class AdoptOptions:
         "--ignore",
         multiple=True,
         metavar="NAME",
-        help="Leave out the score NAME; for jsonl, also a column that differs between trials of one case.",
+        help="Leave out the score NAME; "
+        "for jsonl, also a column that differs between trials of one case.",
     )
     threshold: float = option(
         "--threshold",
@@ -110,7 +113,7 @@ def adopt(options: AdoptOptions, cwd: Path) -> int:
         _how(options),
         options.min_pass_rate,
     )
-    baseline = cwd / options.baseline if options.baseline else None
+    baseline = path_in(cwd, options.baseline)
     outcome, files = adopted(
         wish, options.reports.at(cwd), baseline=baseline, cwd=cwd, now=datetime.now(UTC)
     )

@@ -16,14 +16,18 @@ def options_again(
     dry_run: bool,
 ) -> tuple[str, ...]:
     """Return the options that are set, as words of a command in the repository's root."""
-    named = {name: _from_root(cwd / path, root) for name, path in paths.items() if path is not None}
-    given = named | {name: str(value) for name, value in values.items() if value is not None}
-    return (
-        *(f"{name}={value}" for name, value in given.items()),
-        *(["--dry-run"] if dry_run else []),
-    )
+    words: list[str] = []
+    for name, path in paths.items():
+        if path is not None:
+            words.append(f"{name}={_from_root(cwd / path, root)}")
+    words += (f"{name}={value}" for name, value in values.items() if value is not None)
+    if dry_run:
+        words.append("--dry-run")
+    return tuple(words)
 
 
 def _from_root(path: Path, root: Path) -> str:
     path = Path(os.path.normpath(path))
-    return str(path.relative_to(root) if path.is_relative_to(root) else path)
+    if path.is_relative_to(root):
+        path = path.relative_to(root)
+    return str(path)

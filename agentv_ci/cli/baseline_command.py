@@ -10,7 +10,7 @@ from agentv_ci.app.results.compare import accept_baseline
 from agentv_ci.base.text import counted
 from agentv_ci.cli.console import short, show_line, show_warning
 from agentv_ci.cli.defaults import BASELINE, repository, require_latest
-from agentv_ci.cli.options import FILE, color_option
+from agentv_ci.cli.options import FILE, color_option, path_in
 from agentv_ci.errors import UsageError
 
 
@@ -41,7 +41,7 @@ def accept(results: str | None, out: str | None) -> int:
       agentv-ci eval evals/ --baseline .agentv/baseline.json
     """
     cwd = Path.cwd()
-    path = cwd / out if out else repository(cwd) / BASELINE
+    path = path_in(cwd, out) or repository(cwd) / BASELINE
     if path.suffix != ".json":
         raise UsageError(f"--out: '{out}' must end in .json")
     baseline, warnings = accept_baseline(cwd / (results or require_latest(cwd)), path)

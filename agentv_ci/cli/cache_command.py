@@ -54,7 +54,7 @@ def clear(cache_dir: str | None) -> int:
 
 def _folder(cache_dir: str | None) -> Path:
     cwd = Path.cwd()
-    folder = Path(cache_dir) if cache_dir else short(find_root(cwd / "any", cwd) / CACHE, cwd)
+    folder = Path(cache_dir or short(find_root(cwd / "any", cwd) / CACHE, cwd))
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--cache-dir: '{folder}' is not a directory")
     return folder

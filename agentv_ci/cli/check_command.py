@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -51,13 +52,13 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
     if not keys:
         raise UsageError("missing option '--validator'", hint=f"one of {listed(sorted(BUILT_IN))}")
     settings = _settings(context)
-    scenarios = check_results(
-        [cwd / each for each in results or (require_latest(cwd),)], keys, settings
-    )
-    code = _exit_code([each for scenario in scenarios for each in scenario.aggregates.validations])
+    files = [cwd / name for name in results or (require_latest(cwd),)]
+    scenarios = check_results(files, keys, settings)
+    validations = chain.from_iterable(scenario.aggregates.validations for scenario in scenarios)
+    code = _exit_code(list(validations))
     if form == "json":
         document = {
-            "scenario_reports": [each.model_dump() for each in scenarios],
+            "scenario_reports": [scenario.model_dump() for scenario in scenarios],
             "exit_code": code,
         }
         click.echo(json.dumps(document, indent=2))
@@ -69,8 +70,10 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
 
 
 def _settings(text: str | None) -> JsonObject:
+    if text is None:
+        return {}
     try:
-        settings = read_json(text, strict=True) if text is not None else {}
+        settings = read_json(text, strict=True)
     except ValueError as error:
         raise UsageError(f"--context is not valid JSON: {error}") from error
     if not isinstance(settings, dict):
@@ -81,8 +84,6 @@ def _settings(text: str | None) -> JsonObject:
 def _exit_code(validations: Sequence[Validation | FailedValidation]) -> int:
     if any(isinstance(each, Validation) and each.errors for each in validations):
         return FAILED
-    return (
-        INFRASTRUCTURE
-        if any(isinstance(each, FailedValidation) for each in validations)
-        else PASSED
-    )
+    if any(isinstance(each, FailedValidation) for each in validations):
+        return INFRASTRUCTURE
+    return PASSED

@@ -62,7 +62,8 @@ class CompareOptions:
         default=CONFIDENCE,
         show_default=True,
         metavar="X",
-        help="Set how sure the verdict is: with 0.95, at most 5% of runs that are no worse are called worse.",
+        help="Set how sure the verdict is: "
+        "with 0.95, at most 5% of runs that are no worse are called worse.",
     )
     allow_changes: bool = option(ALLOW_CHANGES, is_flag=True, help=ALLOW_CHANGES_HELP)
     undecided: WhenUndecided | None = option(  # noqa: RUF009  # a declaration
@@ -72,7 +73,8 @@ class CompareOptions:
     ledger: str | None = option(
         "--ledger",
         metavar="PLACE",
-        help="Estimate from this ledger, a folder or else a branch, how alike the trials of one run are.",
+        help="Estimate from this ledger, a folder or else a branch, "
+        "how alike the trials of one run are.",
     )
     form: str = option("--format", **TEXT_OR_JSON)
 
@@ -186,7 +188,9 @@ def _code(comparison: Comparison) -> int:
         return FAILED
     if not comparison.compared or comparison.lost or not is_decided:
         return INFRASTRUCTURE
-    return undecided_code(comparison.when_undecided) if comparison.undecided else PASSED
+    if comparison.undecided:
+        return undecided_code(comparison.when_undecided)
+    return PASSED
 
 
 def _document(comparison: Comparison) -> JsonObject:
@@ -194,7 +198,9 @@ def _document(comparison: Comparison) -> JsonObject:
 
 
 def _withheld(comparison: Comparison) -> Sequence[str]:
-    return comparison.statement.withheld if comparison.statement is not None else ()
+    if comparison.statement is None:
+        return ()
+    return comparison.statement.withheld
 
 
 def _is_incomparable(comparison: Comparison) -> bool:
@@ -220,9 +226,9 @@ def _conclusion(comparison: Comparison) -> tuple[str, Style, Sequence[str]]:
     if comparison.reasons:
         return "worse", "bad", comparison.reasons
     if withheld := _withheld(comparison):
-        why = (
-            "the sides cannot be compared" if _is_incomparable(comparison) else "trials are missing"
-        )
+        why = "trials are missing"
+        if _is_incomparable(comparison):
+            why = "the sides cannot be compared"
         return f"no decision, since {why}", "bad", withheld
     if comparison.unmeasured:
         return "a limit was not checked", "bad", comparison.unmeasured

@@ -54,7 +54,8 @@ class CompileOptions:
         "--out",
         default="-",
         type=FILE,
-        help="Write the plan to FILE, or to standard output with '-' (not with --diff, --estimate or --list).",
+        help="Write the plan to FILE, or to standard output with '-' "
+        "(not with --diff, --estimate or --list).",
         show_default=True,
     )
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
@@ -74,7 +75,8 @@ class CompileOptions:
         "--power",
         type=FILE,
         metavar="FILE",
-        help="Print which change N trials show in the experiment FILE, or in runs like the results FILE. PATH: earlier "
+        help="Print which change N trials show in the experiment FILE, "
+        "or in runs like the results FILE. PATH: earlier "
         "results that say how answers vary.",
     )
     form: Literal["text", "json"] = option(
@@ -236,7 +238,8 @@ def _show_diff(diff: PlanDiff, cases: int, form: Literal["text", "json"]) -> Non
         _show_case("removed", removed, "bad")
     unchanged = cases - len(diff.changed) - len(diff.added)
     click.echo(
-        f"{len(diff.changed)} changed, {len(diff.added)} added, {len(diff.removed)} removed, {unchanged} unchanged"
+        f"{len(diff.changed)} changed, {len(diff.added)} added, "
+        f"{len(diff.removed)} removed, {unchanged} unchanged"
     )
 
 
@@ -260,20 +263,16 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     table.append(("total", "", *(f"{number:,}" for number in figures), dollars(estimate.cost_usd)))
     show_table(table, left=2)
     trials, cases = counted(estimate.trials, "trial"), counted(estimate.cases, "case")
-    click.echo(
-        f"{trials} of {cases}, about {time_text(estimate.seconds)} with {counted(estimate.workers, 'worker')}"
-    )
+    workers = counted(estimate.workers, "worker")
+    click.echo(f"{trials} of {cases}, about {time_text(estimate.seconds)} with {workers}")
     for each in estimate.targets:
         if each.target in estimate.unpriced:
-            what = (
-                f"model '{each.model}' of target '{each.target}'"
-                if each.model
-                else f"target '{each.target}'"
-            )
-            show_line(
-                f"unknown price of {one_line(what)}, not in the cost: set `prices` in .agentv/config.yaml",
-                "warn",
-            )
+            what = f"target '{each.target}'"
+            if each.model:
+                what = f"model '{each.model}' of {what}"
+            cure = "set `prices` in .agentv/config.yaml"
+            show_line(f"unknown price of {one_line(what)}, not in the cost: {cure}", "warn")
     click.echo(
-        f"approximate, without retries, at public prices of {estimate.prices_as_of}; see `prices` in config.yaml"
+        f"approximate, without retries, at public prices of {estimate.prices_as_of}; "
+        "see `prices` in config.yaml"
     )

@@ -95,7 +95,10 @@ def show_warning(sentence: str) -> None:
 
 
 def show_annotation(reason: str, *, level: Literal["error", "warning"] = "error") -> None:
-    """Print why a step on GitHub failed, or may mislead, as an annotation: it shows outside the log too."""
+    """Print why a step on GitHub failed, or may mislead, as an annotation.
+
+    It shows outside the log, too.
+    """
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from agentv_ci.base.workflow_commands import (
             workflow_command,
@@ -111,11 +114,11 @@ def show_summary(lines: Iterable[Line]) -> None:
     solid = out is not None and out.encoding.lower() == "utf-8"
     for line in lines:
         parts = line.parts or ((line.text, line.style),)
-        bars = (
-            (text.replace("#", "█") if solid and style == "bar" else text, style)
-            for text, style in parts
-        )
-        click.echo("".join(_styled(without_commands(text), style) for text, style in bars).rstrip())
+        shown = ""
+        for part, style in parts:
+            text = part.replace("#", "█") if solid and style == "bar" else part
+            shown += _styled(without_commands(text), style)
+        click.echo(shown.rstrip())
 
 
 def show_outcome(
@@ -126,8 +129,12 @@ def show_outcome(
     from agentv_ci.report.view import RunView
 
     run = RunView(outcome.report, outcome.cases)
-    show_summary([terminal.verdict(run)] if quiet else terminal.render(run))
-    for name, path in written.items() if not quiet else ():
+    if quiet:
+        show_summary([terminal.verdict(run)])
+        written = {}
+    else:
+        show_summary(terminal.render(run))
+    for name, path in written.items():
         if path in outcome.lost:
             show_line(f"{name}: could not be written", "bad")
         else:
@@ -139,12 +146,16 @@ def show_outcome(
 
 def short(path: Path, cwd: Path) -> Path:
     """Return a path relative to the working directory if it is inside."""
-    return path.relative_to(cwd) if path.is_relative_to(cwd) else path
+    if not path.is_relative_to(cwd):
+        return path
+    return path.relative_to(cwd)
 
 
 def _styled(text: str, style: str) -> str:
     text = one_line(text)
-    return click.style(text, **STYLES[style]) if style in STYLES and text else text  # type: ignore[arg-type]  # by name
+    if not text or style not in STYLES:
+        return text
+    return click.style(text, **STYLES[style])  # type: ignore[arg-type]  # by name
 
 
 @contextlib.contextmanager

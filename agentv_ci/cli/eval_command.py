@@ -55,6 +55,7 @@ from agentv_ci.cli.options import (
     list_option,
     option,
     part,
+    path_in,
     paths_argument,
     results_option,
     selection_option,
@@ -231,13 +232,15 @@ class EvalOptions:
     quarantine: str | None = gate_option(
         "--quarantine",
         type=FILE,
-        help="Do not gate on the cases that this quarantine names (default: .agentv/quarantine.yaml).",
+        help="Do not gate on the cases that this quarantine names "
+        "(default: .agentv/quarantine.yaml).",
     )
     no_quarantine: bool = gate_option("--no-quarantine", is_flag=True, help="Gate on all cases.")
     confirm: int | None = gate_option(
         "--confirm",
         type=Count(min=1),
-        help="Run N more trials of the cases that leave the comparison with the baseline undecided.",
+        help="Run N more trials of the cases that leave "
+        "the comparison with the baseline undecided.",
     )
     reports: ReportOptions = field(metadata=part(ReportOptions))
     dump_prompts: bool = debug_option(
@@ -329,8 +332,11 @@ class EvalOptions:
     def run_options(self, origin: Origin, cwd: Path) -> RunOptions:
         """Return the options of the run."""
         root = origin.root
-        dumps = cwd / self.dump_dir if self.dump_dir else root / ".agentv"
-        cache = cwd / self.cache_dir if self.cache_dir else root / CACHE
+        dumps = path_in(cwd, self.dump_dir) or root / ".agentv"
+        cache = path_in(cwd, self.cache_dir) or root / CACHE
+        cluster = None
+        if self.engine == "dask":
+            cluster = ClusterOptions(self.scheduler, self.local_cluster)
         return RunOptions(
             root=root,
             workers=self.workers,
@@ -339,16 +345,14 @@ class EvalOptions:
             fail_fast=self.fail_fast,
             max_cost_usd=self.max_cost,
             cache=cache if self.wants_cache else None,
-            record=cwd / self.record if self.record else None,
-            replay=cwd / self.replay if self.replay else None,
+            record=path_in(cwd, self.record),
+            replay=path_in(cwd, self.replay),
             prompts=dumps / "prompts" if self.dump_prompts else None,
             traces=dumps / "traces" if self.dump_traces else None,
             keep_workspaces=self.keep_workspaces,
-            cluster=ClusterOptions(self.scheduler, self.local_cluster)
-            if self.engine == "dask"
-            else None,
+            cluster=cluster,
             shard=self.shard,
-            balance=cwd / self.balance if self.balance else None,
+            balance=path_in(cwd, self.balance),
             resume=self._earlier(root, cwd),
             baseline=self.against.path(cwd),
             allows_changes=self.against.allow_changes,
@@ -375,7 +379,7 @@ class EvalOptions:
 
     def read_quarantine(self, compiled: CompiledPlan, cwd: Path) -> ReadQuarantine:
         """Return the quarantine of the work tree; raises UsageError and InvalidInput."""
-        path = cwd / self.quarantine if self.quarantine else find_quarantine(compiled.origin.root)
+        path = path_in(cwd, self.quarantine) or find_quarantine(compiled.origin.root)
         if path is None or self.no_quarantine or self.dry_run:
             return NO_QUARANTINE
         return read_quarantine(path, compiled.plan, cwd=cwd, today=datetime.now(UTC).date())
@@ -384,7 +388,7 @@ class EvalOptions:
         """Return the results to resume, which need not exist."""
         if self.resume == str(LATEST):
             return latest_results(root) or root / LATEST
-        return cwd / self.resume if self.resume else None
+        return path_in(cwd, self.resume)
 
     def files(self, root: Path, cwd: Path) -> RunFiles:
         """Return where results and reports go.
@@ -394,9 +398,14 @@ class EvalOptions:
         earlier = self._earlier(root, cwd)
         # Without latest results there is nothing to append to.
         resumed = earlier if earlier != root / LATEST else None
-        named = cwd / self.out if self.out else resumed
-        written = form_of(resumed) if resumed is not None and resumed.is_file() else None
-        form = form_and_name(self.form or (None if self.out else written), self.out or self.resume)
+        named = path_in(cwd, self.out) or resumed
+        written = None
+        if resumed is not None and resumed.is_file():
+            written = form_of(resumed)
+        form = self.form
+        if form is None and not self.out:
+            form = written
+        form = form_and_name(form, self.out or self.resume)
         if written not in (None, form):
             hint = f"set --output-format {written}, the format of '{self.resume}'"
             raise UsageError("--resume cannot change the format of the results", hint=hint)
@@ -435,11 +444,9 @@ def command(options: EvalOptions) -> int:
     cwd = Path.cwd()
     options.require_consistency(cwd)
     compiled = compile_paths(options.selection.of(options.paths), cwd=cwd)
-    return (
-        list_compiled(options, compiled, cwd)
-        if options.wants_list
-        else run_compiled(options, compiled, cwd)
-    )
+    if options.wants_list:
+        return list_compiled(options, compiled, cwd)
+    return run_compiled(options, compiled, cwd)
 
 
 def list_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
@@ -538,9 +545,8 @@ def _narrowed(
         narrowed, elsewhere = only_failed(compiled, cwd / results)
         compiled = leave_out(narrowed, f"passed, or not in {results}")
         if elsewhere and not (options.selection.target or options.verbosity.quiet):
-            show_warning(
-                f"in {results} these cases failed for {listed(sorted(elsewhere))}; name it with --target"
-            )
+            others = listed(sorted(elsewhere))
+            show_warning(f"in {results} these cases failed for {others}; name it with --target")
     return compiled, left_out
 
 

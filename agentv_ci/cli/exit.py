@@ -56,15 +56,10 @@ def end(work: Callable[[], object]) -> Ended:
         return Ended(INVALID, error)
     except click.ClickException as error:
         message = error.format_message()
-        path = (
-            error.ctx.command_path
-            if isinstance(error, click.UsageError) and error.ctx is not None
-            else None
-        )
-        show_error(
-            message[:1].lower() + message[1:].rstrip("."),
-            f"see `{path} --help`" if path is not None else None,
-        )
+        hint = None
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f"see `{error.ctx.command_path} --help`"
+        show_error(message[:1].lower() + message[1:].rstrip("."), hint)
         return Ended(INVALID, error)
     except InvalidInput as error:
         show_diagnostics(error.diagnostics, err=True)

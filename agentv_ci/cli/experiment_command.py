@@ -30,6 +30,7 @@ from agentv_ci.cli.options import (
     form_and_name,
     gate_option,
     part,
+    path_in,
     results_option,
     takes,
 )
@@ -126,10 +127,11 @@ def run_experiment(
         take(experiment.compiled)
         if options.wants_list:
             return list_compiled(options, experiment.compiled, cwd)
-        code = (
-            _judge(options, experiment, cwd) if options.results else _run(options, experiment, cwd)
-        )
-    return PASSED if code == UNDECIDED and options.allow_undecided else code
+        judge = _judge if options.results else _run
+        code = judge(options, experiment, cwd)
+    if code == UNDECIDED and options.allow_undecided:
+        return PASSED
+    return code
 
 
 def _run(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path) -> int:
@@ -137,9 +139,8 @@ def _run(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path) 
         raise UsageError(
             "--engine dask does not support arms with 'ref': workers have no other commits"
         )
-    limits = [
-        each for each in (options.max_cost, experiment.document.max_cost_usd) if each is not None
-    ]
+    given = (options.max_cost, experiment.document.max_cost_usd)
+    limits = [limit_usd for limit_usd in given if limit_usd is not None]
     options = replace(options, max_cost=min(limits, default=None))
     judged = partial(experiment.judgement, regardless=options.regardless)
     return run_compiled(options, experiment.compiled, cwd, experiment=judged)
@@ -151,12 +152,9 @@ def _judge(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path
     if named := [name for name, value in given.items() if value]:
         raise UsageError(f"--results and {named[0]} cannot be combined")
     reports = options.reports.at(cwd)
-    out = cwd / options.out if options.out else None
-    files = (
-        RunFiles(out, form_and_name(options.form, options.out), reports)
-        if out is not None
-        else None
-    )
+    files = None
+    if out := path_in(cwd, options.out):
+        files = RunFiles(out, form_and_name(options.form, options.out), reports)
     plan = override(experiment.compiled.plan, options.overrides())
     outcome = report_results(
         options.results,

@@ -52,27 +52,26 @@ def command(options: FmtOptions) -> int:
         raise NothingToRun(
             f"no eval, targets or config document in {listed(options.paths)}", NO_EVALS_HINT
         )
-    changed = [each for each in files if each.is_changed]
-    refused = [each for each in files if each.refusals]
-    for each in files:
-        show_diagnostics(each.refusals, err=True)
+    changed = [file for file in files if file.is_changed]
+    refused = [file for file in files if file.refusals]
+    for file in files:
+        show_diagnostics(file.refusals, err=True)
     writes = not (options.check or options.diff)
-    for each in changed:
-        _show(each, options, cwd)
+    for file in changed:
+        _show(file, options, cwd)
     done = "formatted" if writes else "would change"
     counts = [
         f"{counted(len(changed), 'file')} {done}",
         f"{len(files) - len(changed) - len(refused)} unchanged",
     ]
-    counts += [f"{len(refused)} refused"] if refused else []
-    show_line(
-        ", ".join(counts),
-        "bad" if refused or (changed and not writes) else "good",
-        err=options.diff,
-    )
+    code = PASSED
+    if changed and not writes:
+        code = FAILED
     if refused:
-        return INVALID
-    return FAILED if changed and not writes else PASSED
+        code = INVALID
+        counts.append(f"{len(refused)} refused")
+    show_line(", ".join(counts), "good" if code == PASSED else "bad", err=options.diff)
+    return code
 
 
 def _show(file: FormattedFile, options: FmtOptions, cwd: Path) -> None:

@@ -58,35 +58,37 @@ class PublishCommandOptions:
     comment_key: str | None = publish_input(
         "--comment-key",
         metavar="TEXT",
-        help="Distinguish the comments of several jobs of a workflow (default: the job and its matrix).",
+        help="Distinguish the comments of several jobs of a workflow "
+        "(default: the job and its matrix).",
     )
     base_artifact: str = publish_input(
         "--base-artifact",
         metavar="NAME",
         default="agentv-results",
         show_default=True,
-        help="Compare a pull request with the newest artifact of this name on its base branch; empty to skip.",
+        help="Compare a pull request with the newest artifact of this name on its base branch; "
+        "empty to skip.",
     )
     run_outcome: str = option(
         "--run-outcome", envvar="AGENTV_RUN_OUTCOME", default="success", hidden=True
     )
 
     def comment_name(self, workflow: str, job: str) -> str:
-        """Return what identifies the comment: the workflow, and its key, or the job with the values of its matrix.
+        """Return what identifies the comment.
 
-        The action's default for the key is the matrix as JSON, null without one.
+        That is the workflow, and the key or else the job with the values of its matrix. The
+        action's default for the key is the matrix as JSON, null without one.
         """
         try:
             matrix = json.loads(self.comment_key or "null")
         except ValueError:
             matrix = self.comment_key
-        match matrix:
-            case None | {} if not matrix:
-                return f"{workflow}/{job}"
-            case dict():
-                return f"{workflow}/{job} ({', '.join(on_one_line(str(each)) for each in matrix.values())})"
-            case _:
-                return f"{workflow}/{self.comment_key}"
+        if matrix is None or matrix == {}:
+            return f"{workflow}/{job}"
+        if isinstance(matrix, dict):
+            values = ", ".join(on_one_line(str(value)) for value in matrix.values())
+            return f"{workflow}/{job} ({values})"
+        return f"{workflow}/{self.comment_key}"
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,9 @@ def base_command(options: BaseOptions) -> int:
         show_line(
             "not a pull request: the quarantine and the baseline of the checkout count", "plain"
         )
-        found: Mapping[str, str] = {"baseline": options.baseline} if options.baseline else {}
+        files: Mapping[str, str] = {}
+        if options.baseline:
+            files = {"baseline": options.baseline}
     else:
         folder = Path(
             tempfile.mkdtemp(prefix="agentv-base-", dir=os.environ.get("RUNNER_TEMP") or None)
@@ -150,10 +154,10 @@ def base_command(options: BaseOptions) -> int:
             environment=system_environment(os.environ),
             say=click.echo,
         )
-        found = asyncio.run(reading)
+        files = asyncio.run(reading)
     if path := os.environ.get("GITHUB_OUTPUT"):
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(outputs(found, f"agentv_{secrets.token_hex(16)}"))
+            file.write(outputs(files, f"agentv_{secrets.token_hex(16)}"))
     return PASSED
 
 
@@ -192,7 +196,8 @@ def _drop_runner_variables() -> None:
     clean = without_runner(os.environ)
     if len(clean) < len(os.environ):
         files = [f"{FILE_OPTION}={path}" for name in RUNNER_FILES if (path := os.environ.get(name))]
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:], *files], clean)  # noqa: S606  # this program
+        command = [sys.executable, *sys.orig_argv[1:], *files]
+        os.execve(sys.executable, command, clean)  # noqa: S606  # this program
 
 
 @command.command("publish", short_help="Publish results to GitHub.")
@@ -277,12 +282,10 @@ def issue_command(options: IssueOptions) -> int:
     except NotPublished as problem:
         click.echo(annotation_command(Annotation("notice", "No issue about shifts", str(problem))))
         return PASSED
-    said = (
-        "no new shift, and no open issue"
-        if kept.did == "nothing"
-        else f"issue {kept.did}: {kept.url}"
-    )
-    show_line(said, "plain")
+    if kept.did == "nothing":
+        show_line("no new shift, and no open issue", "plain")
+    else:
+        show_line(f"issue {kept.did}: {kept.url}", "plain")
     return PASSED
 
 

@@ -158,9 +158,11 @@ def add(options: AddOptions) -> int:
     """
     cwd = Path.cwd()
     place = options.place.at(cwd)
-    results = [cwd / each for each in options.results or (require_latest(cwd),)]
+    results = [cwd / name for name in options.results or (require_latest(cwd),)]
     workflow = read_workflow(os.environ)
-    run_url = options.run_url or (workflow.run_url if workflow is not None else None)
+    run_url = options.run_url
+    if not run_url and workflow is not None:
+        run_url = workflow.run_url
     if run_url is not None and not run_url.startswith(("https://", "http://")):
         raise UsageError(f"--run-url: '{run_url}' is not an address of the web")
     work = add_results(results, place, system_environment(os.environ), run_url=run_url)
@@ -251,8 +253,7 @@ def _show(added: Added, place: LedgerPlace) -> None:
     for reason in added.refused:
         show_warning(f"left out: {reason}")
     where = f"branch {place.branch}" if place.branch is not None else str(place.folder)
-    known = f"; {counted(added.known, 'run was', 'runs were')} in it already" if added.known else ""
-    show_line(
-        f"{counted(len(added.new), 'run')} added to {where}{known}",
-        "good" if added.new else "plain",
-    )
+    text = f"{counted(len(added.new), 'run')} added to {where}"
+    if added.known:
+        text += f"; {counted(added.known, 'run was', 'runs were')} in it already"
+    show_line(text, "good" if added.new else "plain")

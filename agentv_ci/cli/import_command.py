@@ -73,14 +73,14 @@ def command(options: ImportOptions) -> int:
     if dropped or counts["approximated"]:
         click.echo(f"read {short(Path.cwd() / options.out / REPORT, Path.cwd())} first")
     if written.errors:
-        show_line(
-            f"`agentv-ci validate` finds {counted(written.errors, 'error')} in it; {REPORT} lists them",
-            "bad",
-        )
-    click.echo(
-        f"next:\n  agentv-ci validate {options.out} --strict\n  agentv-ci eval {options.out} --dry-run"
-    )
-    return FAILED if written.errors or (options.strict and dropped) else PASSED
+        errors = counted(written.errors, "error")
+        show_line(f"`agentv-ci validate` finds {errors} in it; {REPORT} lists them", "bad")
+    click.echo("next:")
+    click.echo(f"  agentv-ci validate {options.out} --strict")
+    click.echo(f"  agentv-ci eval {options.out} --dry-run")
+    if written.errors or (options.strict and dropped):
+        return FAILED
+    return PASSED
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -56,8 +56,9 @@ def command(options: InitOptions) -> int:
       agentv-ci init shop --provider openai --model gpt-5.6-luna
       agentv-ci init --provider cli --command './my-agent --prompt-file {PROMPT_FILE}' --no-workflow
     """
+    default = "mock" if options.template is None else "cli"
     choices = Choices(
-        provider=options.provider or ("mock" if options.template is None else "cli"),
+        provider=options.provider or default,
         is_chosen=options.provider is not None or options.template is not None,
         model=options.model,
         command=options.template,
@@ -115,26 +116,23 @@ def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
 def _show(start: Start) -> None:
     written, kept, pasted = (start.of(fate) for fate in ("written", "kept", "pasted"))
     if not written:
-        show_line(
-            "nothing written"
-            if pasted or any(step.note for step in kept)
-            else "nothing written: all files exist already",
-            "good",
-        )
+        noted = tuple(step for step in kept if step.note)
+        why = "" if pasted or noted else ": all files exist already"
+        show_line(f"nothing written{why}", "good")
+        kept = noted
     _list("written:", written)
-    _list("unchanged:", kept if written else tuple(step for step in kept if step.note))
+    _list("unchanged:", kept)
     for step in pasted:
-        what = (
-            "exists; add these lines to it:"
-            if step.path.exists()
-            else "is outside of FOLDER; create it with:"
-        )
+        what = "is outside of FOLDER; create it with:"
+        if step.path.exists():
+            what = "exists; add these lines to it:"
         show_line(f"{short(step.path, Path.cwd())} {what}", "warn")
         click.echo(step.text, nl=False)
     _show_next(start)
     if written and start.choices.editor:
         click.echo(
-            "editors require a YAML language server; in VS Code, install the extension redhat.vscode-yaml"
+            "editors require a YAML language server; "
+            "in VS Code, install the extension redhat.vscode-yaml"
         )
 
 
@@ -142,9 +140,8 @@ def _list(title: str, steps: tuple[Step, ...]) -> None:
     if steps:
         click.echo(title)
     for step in steps:
-        show_line(
-            f"  {short(step.path, Path.cwd())}" + (f" ({step.note})" if step.note else ""), "plain"
-        )
+        note = f" ({step.note})" if step.note else ""
+        show_line(f"  {short(step.path, Path.cwd())}{note}", "plain")
 
 
 def _show_next(start: Start) -> None:

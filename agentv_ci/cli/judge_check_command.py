@@ -29,6 +29,7 @@ from agentv_ci.cli.options import (
     argument,
     form_and_name,
     option,
+    path_in,
     results_option,
     selection_option,
     takes,
@@ -143,11 +144,9 @@ def command(options: JudgeCheckOptions) -> int:
         raise UsageError("--max-error requires labels with a score; the judge set has none")
     origin = check.compiled.origin
     show_diagnostics(origin.warnings, err=True)
-    results = (
-        cwd / options.out
-        if options.out
-        else new_results(origin.root, datetime.now(UTC), kind="judge-check")
-    )
+    results = path_in(cwd, options.out)
+    if results is None:
+        results = new_results(origin.root, datetime.now(UTC), kind="judge-check")
     files = RunFiles(results, form_and_name(None, options.out))
     overrides = Overrides(repeat=options.repeat, threshold=options.threshold)
     work = partial(
@@ -188,15 +187,17 @@ def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:
     show_line(
         f"{answers}, judged {times} by '{check.judge.name}' ({check.judge.provider})", "plain"
     )
-    _show_section("errors", [each for each in found.items if each.errors], file, "bad")
-    _show_section("disagreements", [each for each in found.items if each.wrong], file, "warn")
+    _show_section("errors", [item for item in found.items if item.errors], file, "bad")
+    _show_section("disagreements", [item for item in found.items if item.wrong], file, "warn")
     show_line(
         f"agreement {_figure(found.agreement)}  kappa {_figure(found.kappa)}  "
-        f"mean absolute error {_figure(found.mean_absolute_error)}  flip rate {_figure(found.flip_rate)}",
+        f"mean absolute error {_figure(found.mean_absolute_error)}  "
+        f"flip rate {_figure(found.flip_rate)}",
         "plain",
     )
     show_line(
-        f"{counted(found.judgements, 'judgement')}: {counted(found.false_passes, 'false pass', 'false passes')}, "
+        f"{counted(found.judgements, 'judgement')}: "
+        f"{counted(found.false_passes, 'false pass', 'false passes')}, "
         f"{counted(found.false_fails, 'false fail')}, {counted(found.errors, 'error')}",
         "plain",
     )
@@ -206,7 +207,7 @@ def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:
             f"first verdict of a reply that contradicts itself or leaves its scale: {broken}",
             "warn",
         )
-    if flipping := [one_line(each.id) for each in found.items if each.flips]:
+    if flipping := [one_line(item.id) for item in found.items if item.flips]:
         show_line(f"contradictory judgements of: {', '.join(flipping[:MAX_SHOWN])}", "warn")
 
 
@@ -215,12 +216,13 @@ def _show_section(title: str, items: Sequence[JudgedItem], file: str, style: str
         return
     show_line(f"{title}:", "plain")
     for item in items[:MAX_SHOWN]:
-        judged = "error" if title == "errors" else _judged(item)
+        judged, reason = _judged(item), _reason(item)
+        if title == "errors":
+            judged, reason = "error", item.errors[0]
         show_line(
             f"  {one_line(item.id)}  ({file}:{item.line})  expected {item.expected}: {judged}",
             style,
         )
-        reason = item.errors[0] if title == "errors" else _reason(item)
         if reason:
             show_line(f"    {one_line(shortened(' '.join(reason.split()), MAX_REASON))}", "plain")
     if len(items) > MAX_SHOWN:

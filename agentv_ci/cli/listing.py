@@ -20,22 +20,17 @@ def show_cases(planned: PlannedCases, form: Literal["text", "json"]) -> None:
     if form == "json":
         click.echo(planned.model_dump_json(indent=2, exclude_none=True))
         return
-    rows = [
-        (
-            f"{each.path}:{each.line}",
-            each.id,
-            each.target,
-            str(each.trials) if each.skip is None else "skipped",
-        )
-        for each in planned.cases
-    ]
+    rows: list[tuple[str, ...]] = []
+    for case in planned.cases:
+        trials = str(case.trials) if case.skip is None else "skipped"
+        rows.append((f"{case.path}:{case.line}", case.id, case.target, trials))
     show_table([("place", "case", "target", "trials"), *rows], left=3)
-    trials = sum(each.trials for each in planned.cases)
-    skipped = [each for each in planned.cases if each.skip is not None]
-    for each in skipped:
-        click.echo(f"skipped: {one_line(each.id)}: {one_line(each.skip or '')}")
+    total = sum(case.trials for case in planned.cases)
+    skipped = [case for case in planned.cases if case.skip is not None]
+    for case in skipped:
+        click.echo(f"skipped: {one_line(case.id)}: {one_line(case.skip or '')}")
     more = f", {len(skipped)} skipped" if skipped else ""
-    click.echo(f"{counted(len(rows), 'case')}, {counted(trials, 'trial')}{more}")
+    click.echo(f"{counted(len(rows), 'case')}, {counted(total, 'trial')}{more}")
 
 
 def show_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
@@ -43,10 +38,9 @@ def show_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
-        padded = [
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
+        padded: list[str] = []
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            padded.append(cell.ljust(width) if column < left else cell.rjust(width))
         click.echo("  ".join(padded).rstrip())
 
 
@@ -54,7 +48,9 @@ def dollars(cost: float | None) -> str:
     """Return an estimated cost."""
     if cost is None:
         return "-"
-    return f"${cost:,.2f}" if cost >= 1 else amount_text(cost)
+    if cost < 1:
+        return amount_text(cost)
+    return f"${cost:,.2f}"
 
 
 def time_text(seconds: float) -> str:

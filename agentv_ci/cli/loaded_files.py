@@ -52,7 +52,10 @@ class Watched(Struct, frozen=True):
 
 
 def loaded_files(environ: Mapping[str, str]) -> Watched:
-    """Return what another process with this interpreter and environment would load and this user can change."""
+    """Return what another process would load and this user can change.
+
+    The process has this interpreter and environment.
+    """
     programs = list(_with_links([Path(sys.executable)]))
     library = [Path(each) for each in sys.path if _is_of_base(each)]
     openssl = Path(ssl.get_default_verify_paths().openssl_cafile).with_name("openssl.cnf")
@@ -61,7 +64,8 @@ def loaded_files(environ: Mapping[str, str]) -> Watched:
     paths = dict.fromkeys(_with_links([*programs, *library, openssl, *named, *mapped]))
     searched = [Path(each) for each in environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if each]
     searched += [Path(sys.base_prefix, name) for name in ("lib", "lib64")]
-    searched += [folder for each in programs for folder in (each.parent, each.parent.parent)]
+    for program in programs:
+        searched += (program.parent, program.parent.parent)
     folders = dict.fromkeys(_with_links([*searched, *(each.parent for each in mapped)]))
     return Watched(
         tuple(filter(_may_change, paths)),
@@ -96,16 +100,17 @@ def _with_links(paths: Iterable[Path]) -> Iterator[Path]:
             continue
         known.add(path)
         yield path
-        links = (each for each in (path, *path.parents) if each.is_symlink())
-        waiting += [each for link in links for each in (link, link.parent / link.readlink())]
+        for link in (path, *path.parents):
+            if link.is_symlink():
+                waiting += (link, link.parent / link.readlink())
         if (real := path.resolve()) != path:
             waiting.append(real)
 
 
 def _may_change(path: Path) -> bool:
-    """Whether this user can change what is at a path: owners can, whatever its mode says, and so can who owns a folder.
+    """Whether this user can change what is at a path.
 
-    An entry of a sticky folder belongs to its owner alone.
+    Owners can, whatever its mode says, and so can who owns a folder. An entry of a sticky folder belongs to its owner alone.
     """
     user = os.geteuid()
     is_there = False

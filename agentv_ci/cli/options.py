@@ -89,7 +89,10 @@ def typed_command() -> str:
 
 
 class Command(click.Command):
-    """A command whose help shows options by group, and whose arguments are known as they were typed."""
+    """A command whose help shows options by group.
+
+    Its arguments are known as they were typed.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments."""
@@ -166,14 +169,18 @@ def record_of(record: type[Options], given: Mapping[str, object]) -> Options:
 
     A field that declares nothing has its default.
     """
-    values = {
-        each.name: record_of(each.metadata["record"], given)
-        if "record" in each.metadata
-        else given[each.name]
-        for each in fields(record)  # type: ignore[arg-type]  # records are dataclasses
-        if each.metadata
-    }
+    values: dict[str, object] = {}
+    for setting in fields(record):  # type: ignore[arg-type]  # records are dataclasses
+        if "record" in setting.metadata:
+            values[setting.name] = record_of(setting.metadata["record"], given)
+        elif setting.metadata:
+            values[setting.name] = given[setting.name]
     return record(**values)
+
+
+def path_in(folder: Path, name: str | None) -> Path | None:
+    """Return the path that an option names; None if it is not set."""
+    return folder / name if name else None
 
 
 class Count(click.IntRange):
@@ -244,7 +251,8 @@ targets_option = partial(
     selection_option,
     "--targets",
     type=FILE,
-    help="Use this targets file (default: the nearest targets.yaml or .agentv/targets.yaml at or above the eval file).",
+    help="Use this targets file (default: the nearest targets.yaml or .agentv/targets.yaml "
+    "at or above the eval file).",
 )
 form_option = partial(
     results_option,
@@ -308,7 +316,8 @@ class SelectionOptions:
     expression: str | None = selection_option(
         "--filter",
         metavar="EXPR",
-        help="Run only cases that meet a condition such as 'tag:smoke and not suite:nightly and meta.team=payments'.",
+        help="Run only cases that meet a condition such as "
+        "'tag:smoke and not suite:nightly and meta.team=payments'.",
     )
 
     def only(self) -> CaseFilter:
@@ -365,7 +374,8 @@ class ReportOptions:
     )
     markdown: str | None = report_option(
         "--markdown",
-        help="Write a Markdown report to FILE, for a job summary or comment (at most 60,000 characters).",
+        help="Write a Markdown report to FILE, for a job summary or comment "
+        "(at most 60,000 characters).",
     )
     sarif: str | None = report_option(
         "--sarif", help="Write a SARIF report to FILE, for code scanning."
@@ -452,7 +462,7 @@ class BaselineOptions:
             raise UsageError(f"{UNDECIDED} requires --baseline")
         if self.allow_changes and self.baseline is None:
             raise UsageError(f"{ALLOW_CHANGES} requires --baseline")
-        return cwd / self.baseline if self.baseline else None
+        return path_in(cwd, self.baseline)
 
 
 def _increase(metric: str, of: str) -> Any:  # noqa: ANN401  # declares a field

@@ -30,9 +30,8 @@ def show_power(
     if form == "json":
         click.echo(table.model_dump_json(indent=2))
         return
-    click.echo(
-        f"{table.metric}: {counted(table.cases, 'case')}, {counted(table.arms, 'arm')}; {table.basis}"
-    )
+    size = f"{counted(table.cases, 'case')}, {counted(table.arms, 'arm')}"
+    click.echo(f"{table.metric}: {size}; {table.basis}")
     head = ("", "trials per case", "trials", "shows a change of", "cost", "time")
     show_table([head, *(_row(each, table) for each in table.rows)], left=1)
     click.echo(_needed(table))
@@ -53,8 +52,11 @@ def _table(
 
 
 def _row(each: PlannedTrials, table: PowerTable) -> Sequence[str]:
-    mark = "needed" if each.trials_per_case == table.needed else ""
-    mark = "planned" if each.trials_per_case == table.planned else mark
+    mark = ""
+    if each.trials_per_case == table.planned:
+        mark = "planned"
+    elif each.trials_per_case == table.needed:
+        mark = "needed"
     time = "-" if each.seconds is None else time_text(each.seconds)
     numbers = (f"{each.trials_per_case:,}", f"{each.trials:,}", _change(each.detectable, table))
     return mark, *numbers, dollars(each.cost_usd), time
@@ -69,8 +71,10 @@ def _change(change: float | None, table: PowerTable) -> str:
 def _needed(table: PowerTable) -> str:
     change = _change(table.detect, table)
     if table.needed is None:
-        return f"no number of trials shows a change of {change}: add cases, since trials do not replace them"
-    return f"{counted(table.needed, 'trial')} per case and arm show a change of {change} with power {table.power:g}"
+        cure = "add cases, since trials do not replace them"
+        return f"no number of trials shows a change of {change}: {cure}"
+    trials = f"{counted(table.needed, 'trial')} per case and arm"
+    return f"{trials} show a change of {change} with power {table.power:g}"
 
 
 def _certainty(table: PowerTable) -> str:

@@ -1,4 +1,7 @@
-"""Standard error while a run goes on: its lines, failures as they happen, and progress, live on a terminal."""
+"""Standard error while a run goes on: its lines, failures as they happen, and progress.
+
+On a terminal, the progress is live.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +66,8 @@ class Screen:
         is_failure = row.verdict != "pass" and not row.is_unknown and not self._judges
         if self._console is not None and is_failure:
             name = self._progress.name(row.case_key, row.trial, trials=row.trials)
-            parts = failure_line(
-                row, name, self._console.width, mark="✗" if _is_unicode(self._console) else "x"
-            ).parts
+            mark = "✗" if _is_unicode(self._console) else "x"
+            parts = failure_line(row, name, self._console.width, mark=mark).parts
             with ignoring_lost_output():
                 self._console.print(_text(parts), soft_wrap=True)
 
@@ -144,7 +146,8 @@ def plain_line(progress: Progress, elapsed_s: float) -> str:
     """Return the progress as a line of a log, without zero retries and cost."""
     rate = progress.done / elapsed_s if elapsed_s else 0.0
     parts = [f"{progress.done}/{progress.total} done in {_clock(elapsed_s)}"]
-    parts += [f"ETA {eta}"] if (eta := _eta(progress, rate)) else []
+    if eta := _eta(progress, rate):
+        parts.append(f"ETA {eta}")
     parts += [
         f"{progress.running} running",
         f"{progress.passed} passed",
@@ -183,20 +186,23 @@ def live_lines(
     ]
     most, used = -1, 0
     for importance, text, _ in sorted(figures):
-        used += len(text) + 2 if text else 0
+        if text:
+            used += len(text) + 2
         if used > room + 2:
             break
         most = importance
     shown = [(text, style) for importance, text, style in figures if text and importance <= most]
     left = room - sum(len(text) + 2 for text, _ in shown)
     style: Style = "bad" if progress.errored or (progress.failed and not judges) else "bar"
-    parts = (
-        _bar(progress, min(WIDEST_BAR, left), style, solid=solid) if left >= NARROWEST_BAR else []
-    )
+    parts: list[tuple[str, Style]] = []
+    if left >= NARROWEST_BAR:
+        parts += _bar(progress, min(WIDEST_BAR, left), style, solid=solid)
     for text, style in shown:
         parts += [(text, style), ("  ", "plain")]
-    now = _now([*progress.now.values()], room)
-    return [Line.of(*parts[:-1]), *([Line.of((now, "faint"))] if now else [])]
+    lines = [Line.of(*parts[:-1])]
+    if now := _now([*progress.now.values()], room):
+        lines.append(Line.of((now, "faint")))
+    return lines
 
 
 def _bar(progress: Progress, width: int, style: Style, *, solid: bool) -> list[tuple[str, Style]]:
@@ -221,10 +227,10 @@ def failure_line(row: ResultRow, name: str, width: int, *, mark: str) -> Line:
     """Return why a trial of this name did not pass, cut to the width of a terminal."""
     outcome, style = trial_outcome(row), FAILED[row.verdict]
     score = "error" if row.verdict == "error" else f"{row.score:.2f}"
-    wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
-    reason = (
-        f"{wrong[0].name}: {wrong[0].text}" if wrong and row.verdict != "error" else outcome.summary
-    )
+    wrong = [found for found in outcome.findings if found.verdict not in ("pass", "skipped")]
+    reason = outcome.summary
+    if wrong and row.verdict != "error":
+        reason = f"{wrong[0].name}: {wrong[0].text}"
     before = f"{mark} {on_one_line(name)} {score} "
     return Line.of(
         (f"{mark} ", style),
@@ -235,11 +241,9 @@ def failure_line(row: ResultRow, name: str, width: int, *, mark: str) -> Line:
 
 
 def _eta(progress: Progress, rate: float) -> str | None:
-    return (
-        _clock((progress.total - progress.done) / rate)
-        if rate and progress.done < progress.total
-        else None
-    )
+    if not rate or progress.done >= progress.total:
+        return None
+    return _clock((progress.total - progress.done) / rate)
 
 
 def _clock(seconds: float) -> str:

@@ -92,7 +92,8 @@ class ProveOptions:
     judges: Judges | None = judge_option(  # noqa: RUF009  # a declaration
         "--judges",
         type=click.Choice(get_args(Judges)),
-        help="Leave judges out, take what they said from --replay, or ask them (default: skip, with --replay replay).",
+        help="Leave judges out, take what they said from --replay, or ask them "
+        "(default: skip, with --replay replay).",
     )
     replay: str | None = judge_option(
         "--replay", type=FILE, metavar="DIR", help="Take replies of judges from DIR."
@@ -114,7 +115,8 @@ class ProveOptions:
         type=click.Choice(["text", "json", "github", "sarif"]),
         default="text",
         show_default=True,
-        help="Print text for people, the proof as JSON, annotations for a GitHub workflow, or SARIF for code scanning.",
+        help="Print text for people, the proof as JSON, annotations for a GitHub workflow, "
+        "or SARIF for code scanning.",
     )
     verbosity: Verbosity = field(metadata=part(Verbosity))
 
@@ -192,11 +194,9 @@ def command(options: ProveOptions) -> int:
         show_line(f"proof: {short(out, cwd)}", "plain")
     if not proof.gate.passed:
         return FAILED
-    return (
-        INFRASTRUCTURE
-        if proof.summary.failed_judgements and not proof.summary.judgements
-        else PASSED
-    )
+    if proof.summary.failed_judgements and not proof.summary.judgements:
+        return INFRASTRUCTURE
+    return PASSED
 
 
 def _show(proof: Proof, root: Path, options: ProveOptions) -> None:
@@ -223,7 +223,10 @@ def _print(proof: Proof, root: Path, form: Literal["json", "github", "sarif"]) -
 
 
 def _show_findings(proof: Proof, root: Path, *, verbose: bool) -> None:
-    """Print the findings, below those of surviving mutants what changed, and if wanted a table of all cases."""
+    """Print the findings, and if wanted a table of all cases.
+
+    Below a surviving mutant it says what changed.
+    """
     # A summary has the number of cases that are not proven, which may be most.
     without = () if verbose else ("AV407",)
     cases = {(each.suite, each.id): each for each in proof.cases}

@@ -21,6 +21,7 @@ from agentv_ci.cli.options import (
     form_and_name,
     gate_option,
     part,
+    path_in,
     report_option,
     takes,
 )
@@ -59,19 +60,19 @@ def command(options: ReportCommandOptions) -> int:
     """
     cwd = Path.cwd()
     reports = options.reports.at(cwd)
-    out = cwd / options.out if options.out else None
-    files = RunFiles(out, form_and_name(None, options.out), reports) if out is not None else None
-    baseline = options.against.path(cwd)
-    against = options.against
+    files = None
+    if out := path_in(cwd, options.out):
+        files = RunFiles(out, form_and_name(None, options.out), reports)
+    against, terms = None, options.against
+    if baseline := terms.path(cwd):
+        against = Against(baseline, datetime.now(UTC), terms.allow_changes, terms.undecided)
     outcome = report_results(
         options.results or (require_latest(cwd),),
         files,
         reports,
         cwd=cwd,
         expected_shards=options.expect_shards,
-        against=Against(baseline, datetime.now(UTC), against.allow_changes, against.undecided)
-        if baseline
-        else None,
+        against=against,
     )
     show_outcome(outcome, files.written if files is not None else reports.named, cwd)
     return outcome.report.gate.exit_code

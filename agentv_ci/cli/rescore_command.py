@@ -31,6 +31,7 @@ from agentv_ci.cli.options import (
     form_option,
     option,
     part,
+    path_in,
     results_option,
     takes,
     typed_command,
@@ -67,7 +68,7 @@ class RescoreOptions:
         Raises UsageError for names that contradict the format.
         """
         form = form_and_name(self.form, self.out)
-        rescored = cwd / self.out if self.out else results.with_suffix(f".rescored.{form}")
+        rescored = path_in(cwd, self.out) or results.with_suffix(f".rescored.{form}")
         return RunFiles(rescored, form, self.reports.at(cwd))
 
 

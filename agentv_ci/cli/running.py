@@ -75,7 +75,10 @@ def run(
 
 
 def _allow_connections() -> None:
-    """Raise the limit of open files as far as the system allows: each question under way takes one."""
+    """Raise the limit of open files as far as the system allows.
+
+    Each question under way takes one.
+    """
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = MANY_FILES if most == resource.RLIM_INFINITY else min(most, MANY_FILES)
     if least < limit:

@@ -22,6 +22,7 @@ from agentv_ci.cli.options import (
     SelectionOptions,
     option,
     part,
+    path_in,
     paths_argument,
     takes,
     workers_option,
@@ -89,16 +90,15 @@ def command(options: ShardsOptions) -> int:
     cwd = Path.cwd()
     compiled = compile_paths(options.selection.of(options.paths), cwd=cwd)
     show_diagnostics(compiled.origin.warnings, err=True)
-    balance = cwd / options.balance if options.balance else None
+    balance = path_in(cwd, options.balance)
     sharding = Sharding(options.most, options.target_minutes, balance, options.workers)
     planned = plan_shards(compiled, Overrides(repeat=options.repeat), sharding)
     match options.form:
         case "json":
             click.echo(planned.model_dump_json(indent=2))
         case "github":
-            click.echo(
-                f"shards={json.dumps([*range(1, len(planned.shards) + 1)])}\ntotal={len(planned.shards)}"
-            )
+            total = len(planned.shards)
+            click.echo(f"shards={json.dumps([*range(1, total + 1)])}\ntotal={total}")
         case "text":
             _show(planned)
     return PASSED
@@ -106,8 +106,8 @@ def command(options: ShardsOptions) -> int:
 
 def _show(planned: PlannedShards) -> None:
     rows = [
-        (each.shard, str(each.cases), str(each.trials), f"{each.minutes:.1f}")
-        for each in planned.shards
+        (shard.shard, str(shard.cases), str(shard.trials), f"{shard.minutes:.1f}")
+        for shard in planned.shards
     ]
     show_table([("shard", "cases", "trials", "minutes"), *rows], left=1)
     basis = {
@@ -115,6 +115,5 @@ def _show(planned: PlannedShards) -> None:
         "sizes": "the sizes of questions and the kinds of targets",
     }
     shards = counted(len(rows), "shard")
-    click.echo(
-        f"{shards}, the longest about {planned.minutes:.1f} min, estimated from {basis[planned.basis]}"
-    )
+    longest = f"the longest about {planned.minutes:.1f} min"
+    click.echo(f"{shards}, {longest}, estimated from {basis[planned.basis]}")

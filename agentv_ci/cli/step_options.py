@@ -92,8 +92,8 @@ class Modes:
         type=click.Choice(["off", "read", "write"]),
         default="off",
         show_default=True,
-        help="Read from the ledger whether red cases are red on the base branch, too; write also adds runs of the "
-        "default branch to it.",
+        help="Read from the ledger whether red cases are red on the base branch, too; "
+        "write also adds runs of the default branch to it.",
     )
     check: bool = publish_input(
         "--check",
@@ -112,8 +112,8 @@ class Modes:
         type=click.Choice(["gate", "errors", "never"]),
         default="gate",
         show_default=True,
-        help="Choose what fails the step: gate, any run that does not pass; errors, the same but exit codes 1 and 6; "
-        "never, only exit codes 2, 70 and 130.",
+        help="Choose what fails the step: gate, any run that does not pass; "
+        "errors, the same but exit codes 1 and 6; never, only exit codes 2, 70 and 130.",
     )
 
 
@@ -126,7 +126,8 @@ class StepOptions:
         default="evals/",
         show_default=True,
         metavar="PATHS",
-        help="Run these eval files, folders and globs, one per line, or one plan, or one experiment.",
+        help="Run these eval files, folders and globs, one per line, "
+        "or one plan, or one experiment.",
     )
     results: str = action_input(
         "--results",
@@ -176,7 +177,8 @@ class StepOptions:
         type=click.Choice(["base", "head"]),
         default="base",
         show_default=True,
-        help="In pull requests, apply the stricter settings of base branch and change, or those of the change.",
+        help="In pull requests, apply the stricter settings of base branch and change, "
+        "or those of the change.",
     )
     missing_cases: MissingCases = action_input(  # noqa: RUF009  # a declaration
         "--missing-cases",
@@ -200,8 +202,8 @@ class StepOptions:
         type=click.Choice(["off", "report", "gate"]),
         default="off",
         show_default=True,
-        help="Prove the cases before they run: report, show what wrong answers they let pass; gate, also fail if the "
-        "proof is not passed.",
+        help="Prove the cases before they run: report, show what wrong answers they let pass; "
+        "gate, also fail if the proof is not passed.",
     )
     modes: Modes = field(metadata=part(Modes))
 
@@ -218,19 +220,21 @@ class StepOptions:
     def flags(self) -> Iterator[str]:
         """Yield the inputs that are flags of `eval` or `validate`."""
         for name, value in vars(self.passed_on).items():
-            if (
-                value
-                and (not self.validate_only or name == "targets")
-                and (not self.adopts or name in OF_ADOPTED)
-            ):
-                flag = f"--{name.replace('_', '-')}"
-                yield from (
-                    f"{flag}={each}" for each in (_lines(value) if name == "target" else [value])
-                )
+            if not value or not self._passes_on(name):
+                continue
+            flag = f"--{name.replace('_', '-')}"
+            values = _lines(value) if name == "target" else [value]
+            yield from (f"{flag}={text}" for text in values)
         if self.adopts:
             yield f"--from={self.results_from}"
         elif self.dry_run and not self.validate_only:
             yield "--dry-run"
+
+    def _passes_on(self, name: str) -> bool:
+        """Whether the command that runs has an option."""
+        if self.validate_only and name != "targets":
+            return False
+        return not self.adopts or name in OF_ADOPTED
 
 
 OF_ADOPTED = frozenset({"threshold", "min_pass_rate", "baseline"})
@@ -238,4 +242,4 @@ OF_ADOPTED = frozenset({"threshold", "min_pass_rate", "baseline"})
 
 
 def _lines(text: str) -> list[str]:
-    return [each for line in text.splitlines() if (each := line.strip())]
+    return list(filter(None, map(str.strip, text.splitlines())))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +30,8 @@ class ValidateOptions:
         type=click.Choice(["text", "json", "github", "sarif"]),
         default="text",
         show_default=True,
-        help="Print text for people, JSON for programs, annotations for a GitHub workflow, or SARIF for code scanning.",
+        help="Print text for people, JSON for programs, annotations for a GitHub workflow, "
+        "or SARIF for code scanning.",
     )
     strict: bool = option("--strict", is_flag=True, help="Fail on warnings too.")
     jobs: int | None = option(
@@ -67,11 +70,11 @@ def _explain_isolation() -> int:
     """Print what this machine can do; always passes."""
     from agentv_ci.app.documents.isolation import every_means  # needs more than validating
 
-    for each in every_means(os.environ):
-        state = "not available" if each.problem is not None else "available"
-        click.echo(f"{each.isolation:<11} {state}: {each.problem or each.explanation}")
-        if each.hint is not None:
-            click.echo(f"{'':<11} {each.hint}")
+    for means in every_means(os.environ):
+        state = "not available" if means.problem is not None else "available"
+        click.echo(f"{means.isolation:<11} {state}: {means.problem or means.explanation}")
+        if means.hint is not None:
+            click.echo(f"{'':<11} {means.hint}")
     return PASSED
 
 
@@ -105,27 +108,36 @@ def show_checks(checks: Checks, options: ValidateOptions) -> int:
         show_line(notice, "warn", err=form in ("json", "sarif"))
     if form in ("text", "github"):
         _show_summary(checks, strict=strict)
-    return PASSED if all(each.is_valid(strict=strict) for each in checks.files) else FAILED
+    if all(file.is_valid(strict=strict) for file in checks.files):
+        return PASSED
+    return FAILED
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _relative(path: str, root: Path) -> str:
-    return (
-        Path(path).relative_to(root).as_posix()
-        if Path(path).is_relative_to(root)
-        else Path(path).as_posix()
-    )
+    shown = Path(path)
+    if shown.is_relative_to(root):
+        shown = shown.relative_to(root)
+    return shown.as_posix()
 
 
 def _show_summary(checks: Checks, *, strict: bool) -> None:
-    severities = [found.severity for each in checks.files for found in each.diagnostics]
-    failed = sum(not each.is_valid(strict=strict) for each in checks.files)
-    skipped = f", {checks.skipped} skipped" if checks.skipped else ""
-    show_line(
-        f"{counted(len(checks.files), 'file')} checked, {len(checks.files) - failed} passed, {failed} failed, "
-        f"{counted(severities.count('error'), 'error')}, {counted(severities.count('warning'), 'warning')}{skipped}",
-        "bad" if failed else "good",
-    )
+    found = chain.from_iterable(file.diagnostics for file in checks.files)
+    severities = Counter(diagnostic.severity for diagnostic in found)
+    total = len(checks.files)
+    failed = sum(not file.is_valid(strict=strict) for file in checks.files)
+    parts = [
+        f"{counted(total, 'file')} checked",
+        f"{total - failed} passed",
+        f"{failed} failed",
+        counted(severities["error"], "error"),
+        counted(severities["warning"], "warning"),
+    ]
+    if checks.skipped:
+        parts.append(f"{checks.skipped} skipped")
+    show_line(", ".join(parts), "bad" if failed else "good")

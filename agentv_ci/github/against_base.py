@@ -70,9 +70,10 @@ async def against_base(
     cwd: Path,
     variables: Mapping[str, str],
 ) -> tuple[CompiledPlan, AgainstBase]:
-    """Return the plan of a change with the stricter settings of it and its base branch, and what it lowers.
+    """Return the plan of a change, held to its base branch, and what the change lowers.
 
-    If the base branch cannot be compared with, that says why, and the plan is the change's own.
+    The plan has the stricter settings of both. If the base branch cannot be compared with, the
+    second value says why, and the plan is the change's own.
     """
     about = AgainstBase(
         base=workflow.base_branch or "the base branch",
@@ -119,28 +120,28 @@ async def against_base(
             "more": sum(max(0, len(each) - MOST_LISTED) for each in (found, others)),
         }
     )
-    return (
-        compiled if terms.gate_from == "head" else CompiledPlan(held.plan, compiled.origin)
-    ), shown
+    if terms.gate_from == "head":
+        return compiled, shown
+    return CompiledPlan(held.plan, compiled.origin), shown
 
 
 def _problem(error: CannotGoOn | OSError) -> str:
     """Return why the documents of the base branch cannot be compiled, in one line."""
     if isinstance(error, InvalidInput):
-        first = next(each for each in error.diagnostics if each.severity == "error")
-        return f"its documents have errors: {first.message}"
-    return error.message if isinstance(error, CannotGoOn) else str(error)
+        errors = (found for found in error.diagnostics if found.severity == "error")
+        return f"its documents have errors: {next(errors).message}"
+    if isinstance(error, CannotGoOn):
+        return error.message
+    return str(error)
 
 
 def _in_tree(selection: Selection, tree: Path, root: Path, cwd: Path) -> Selection:
     """Return the same selection of the files of the base branch."""
-    patterns = [str(_moved(cwd / each, tree, root, cwd)) for each in selection.patterns]
-    targets = (
-        str(_moved(cwd / selection.targets, tree, root, cwd))
-        if selection.targets is not None
-        else None
-    )
-    return replace(selection, patterns=patterns, targets=targets)
+    patterns = [str(_moved(cwd / pattern, tree, root, cwd)) for pattern in selection.patterns]
+    moved = replace(selection, patterns=patterns)
+    if selection.targets is None:
+        return moved
+    return replace(moved, targets=str(_moved(cwd / selection.targets, tree, root, cwd)))
 
 
 def _moved(path: Path, tree: Path, root: Path, cwd: Path) -> Path:
@@ -148,8 +149,10 @@ def _moved(path: Path, tree: Path, root: Path, cwd: Path) -> Path:
 
     Files elsewhere are not of the change.
     """
-    found = normal(cwd / path)
-    return tree / found.relative_to(root) if found.is_relative_to(root) else found
+    whole = normal(cwd / path)
+    if not whole.is_relative_to(root):
+        return whole
+    return tree / whole.relative_to(root)
 
 
 class _Lines:
@@ -162,13 +165,14 @@ class _Lines:
 
     def lowering(self, lowered: Lowered) -> Lowering:
         found, first = lowered.found, next(iter(lowered.cases), None)
+        text = found.text
+        if found.kind == "case" and first is not None:
+            text = f"missing, was in {first.source.path}:{first.source.line}"
         path, line = self._place(lowered)
         ids = dict.fromkeys(case.id for case in lowered.cases)
         return Lowering(
             kind=found.kind,
-            text=found.text
-            if found.kind != "case" or first is None
-            else f"missing, was in {first.source.path}:{first.source.line}",
+            text=text,
             cases=tuple(ids)[:MOST_CASES],
             number=len(ids),
             is_held=found.is_held,
@@ -193,39 +197,38 @@ class _Lines:
             line = self._lines.find(first.suite, first.id, found.setting)
         else:
             line = self._lines.setting(first.suite, first.id, found.setting)
-        return (first.suite, line) if line is not None else (first.source.path, first.source.line)
+        if line is None:
+            return first.source.path, first.source.line
+        return first.suite, line
 
 
 async def _stored(
     terms: Terms, tree: Path, root: Path, variables: Mapping[str, str]
 ) -> list[Lowering]:
     """Return which of the stored answers that are used again the change has brought along."""
-    changed = [
-        name for path in terms.stores for name in await _changed(path, tree, root, variables)
-    ]
+    changed: list[str] = []
+    for path in terms.stores:
+        changed += await _changed(path, tree, root, variables)
     if not changed:
         return []
-    text = f"{counted(len(changed), 'file')} with stored answers new or changed, which count instead of the agent's"
+    files = counted(len(changed), "file")
+    text = f"{files} with stored answers new or changed, which count instead of the agent's"
     return [Lowering(kind="stored", text=text, is_held=False, path=changed[0], line=1)]
 
 
 async def _recorded(
     terms: Terms, tree: Path, root: Path, variables: Mapping[str, str]
 ) -> list[str]:
-    changed = (
-        await _changed(terms.recordings, tree, root, variables)
-        if terms.recordings is not None
-        else []
-    )
-    return (
-        [f"{counted(len(changed), 'recording')} new or changed, such as {changed[0]}"]
-        if changed
-        else []
-    )
+    if terms.recordings is None:
+        return []
+    changed = await _changed(terms.recordings, tree, root, variables)
+    if not changed:
+        return []
+    return [f"{counted(len(changed), 'recording')} new or changed, such as {changed[0]}"]
 
 
 async def _changed(path: Path, tree: Path, root: Path, variables: Mapping[str, str]) -> list[str]:
-    """Return the files below a path that the change tracks and the base branch does not have, or has otherwise."""
+    """Return the files below a path that the change tracks, and adds or edits."""
     if not path.is_relative_to(root):
         return []
     before = await tracked_files(tree, tree / path.relative_to(root), variables)

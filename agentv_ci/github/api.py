@@ -179,7 +179,8 @@ class Api(Struct, frozen=True):
         detail = f"GitHub returned {response.status_code}: {message}"
         kind: ErrorKind = "request"
         if response.status_code == FORBIDDEN and "integration" in message:
-            detail += f" (the job needs `{self.permission}`, which runs from forks and Dependabot never have)"
+            needed = f"the job needs `{self.permission}`"
+            detail += f" ({needed}, which runs from forks and Dependabot never have)"
             kind = "auth"
         hint = retry_hint_s(response.headers, self.now())
         # Too many requests are refused with 403, too, but with a hint.

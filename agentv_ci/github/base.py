@@ -1,4 +1,7 @@
-"""Hold a run of a pull request against the results of the base branch, for information: the gate has decided."""
+"""Hold a run of a pull request against the results of the base branch.
+
+This is for information: the gate has decided.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,8 @@ async def with_base(
     base = await fetch_base_results(artifact, workflow, token, environment)
     try:
         older = _side(base)
-    except Exception as error:  # what damaged archives raise is not documented, and the comparison is for information
+    except Exception as error:
+        # What damaged archives raise is not documented, and the comparison is for information.
         raise NotPublished(
             f"the results of {base.name} cannot be read: {type(error).__name__}"
         ) from error

@@ -59,7 +59,10 @@ async def fetch_base_results(
 
 
 async def _runs(api: Api, actions: str, workflow: Workflow) -> AsyncIterator[JsonObject]:
-    """Yield the newest runs on the base branch, not those of pull requests from branches with the same name."""
+    """Yield the newest runs on the base branch.
+
+    Runs of pull requests from branches with the same name are not among them.
+    """
     query = {"branch": workflow.base_branches[0], "status": "completed", "per_page": "30"}
     answer = await api.ask("GET", f"{actions}/workflows/{workflow.file}/runs", query=query)
     trusted = [

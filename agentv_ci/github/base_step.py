@@ -1,4 +1,7 @@
-"""What counts for a change instead of its own files: the quarantine, the baseline and the test of its base branch."""
+"""What counts for a change instead of its own files.
+
+These are the quarantine, the baseline and the test of its base branch.
+"""
 
 from __future__ import annotations
 
@@ -96,4 +99,6 @@ async def _baseline(
         return []
     path = normal(cwd / baseline)
     root = await repository_root(path.parent, workflow, environment.variables)
-    return [("baseline", relative(path, root))] if root is not None else []
+    if root is None:
+        return []
+    return [("baseline", relative(path, root))]

@@ -1,4 +1,7 @@
-"""The files of the base branch: what a change is compared with, fetched from GitHub before any agent runs."""
+"""The files of the base branch, fetched from GitHub before any agent runs.
+
+A change is compared with them.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,8 @@ async def repository_root(
 
     A change may have made another checkout within it.
     """
-    for root in reversed([each for each in (path, *path.parents) if (each / ".git").exists()]):
+    checkouts = [folder for folder in (path, *path.parents) if (folder / ".git").exists()]
+    for root in reversed(checkouts):
         if await source_of(root, variables) in ("", workflow.repository.lower()):
             return root
     return None

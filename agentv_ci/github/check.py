@@ -1,4 +1,6 @@
-"""The check run: the verdict on a commit, and all annotations instead of the ten that the runner keeps.
+"""The check run: the verdict on a commit, and all annotations.
+
+The runner keeps only ten of them.
 
 Limits: GitHub Docs, "REST API endpoints for check runs".
 """

@@ -52,13 +52,19 @@ async def empty_clone(
 
 
 def _own(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return variables for the git of the system, with its settings alone: a setting could lead to another server."""
+    """Return variables for the git of the system, with its settings alone.
+
+    A setting of the user could lead to another server.
+    """
     kept = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
     return kept | {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": os.devnull}
 
 
 def _credentials(workflow: Workflow, token: str) -> dict[str, str]:
-    """Return variables that give git the token for this server alone, on no command line and in no file."""
+    """Return variables that give git the token, for this server alone.
+
+    The token is on no command line and in no file.
+    """
     encoded = b64encode(f"x-access-token:{token}".encode()).decode()
     return {
         "GIT_CONFIG_COUNT": "1",

@@ -48,14 +48,15 @@ class Comment(Struct, frozen=True):
 
     @property
     def _name(self) -> str:
-        """The key, shortened and quoted, so that it can close neither the marker (`--`) nor the code around it."""
+        """The key, shortened and quoted.
+
+        It can close neither the marker (`--`) nor the code around it.
+        """
         key = self.key.encode("utf-8", "surrogateescape")
         name = quote(key, safe="/ ").replace("--", "-%2D")
-        return (
-            name
-            if len(name) <= MAX_NAME
-            else f"{name[: MAX_NAME - 20]} {sha256(key).hexdigest()[:16]}"
-        )
+        if len(name) <= MAX_NAME:
+            return name
+        return f"{name[: MAX_NAME - 20]} {sha256(key).hexdigest()[:16]}"
 
     def is_older_than(self, text: str) -> bool:
         """Return whether a comment is from a later run, so that this run must not replace it."""
@@ -64,7 +65,7 @@ class Comment(Struct, frozen=True):
 
     def text(self, before: str | None) -> str:
         """Return the whole comment; `before` is its current text, if it exists."""
-        earlier = [each for each in history_of(before or "") if each.run_id != self.run.run_id]
+        earlier = [run for run in history_of(before or "") if run.run_id != self.run.run_id]
         runs = [self.run, *earlier][:MAX_RUNS]
         memory = f"<!-- agentv-ci:history {History(runs=tuple(runs)).model_dump_json()} -->"
         table = [_history(runs, self.workflow)] if len(runs) > 1 else []
@@ -77,15 +78,13 @@ class Comment(Struct, frozen=True):
         flow = self.workflow
         name = on_one_line(self.key).replace("`", "'")[:MAX_NAME] or "agentv-ci"
         footer = f"`{name}` · [run {flow.run_id}]({flow.run_url})"
-        footer += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
+        if flow.run_attempt > 1:
+            footer += f", attempt {flow.run_attempt}"
         footer += f" · {self.run.sha[:7]}"
-        # The author of a pull request controls the results of its runs.
-        is_of_fork = flow.event == "workflow_run" and flow.is_from_fork
-        return (
-            f"{footer} · from a fork's run, whose author controls the results"
-            if is_of_fork
-            else footer
-        )
+        if flow.event == "workflow_run" and flow.is_from_fork:
+            # The author of a pull request controls the results of its runs.
+            footer += " · from a fork's run, whose author controls the results"
+        return footer
 
 
 def history_of(text: str) -> Sequence[PastRun]:
@@ -100,7 +99,7 @@ def history_of(text: str) -> Sequence[PastRun]:
 
 
 def _history(runs: Sequence[PastRun], workflow: Workflow) -> str:
-    rows = [_row(each, workflow) for each in runs]
+    rows = [_row(run, workflow) for run in runs]
     table = "\n".join(
         ["| run | commit | result | passed | mean | cost |", "|---|---|---|---|---|---|", *rows]
     )

@@ -28,11 +28,9 @@ async def comment_on(
 
     async def work(api: Api) -> str:
         # A retry starts over: a comment whose response was lost is found instead of written twice.
-        number = (
-            workflow.pull_request
-            if workflow.pull_request is not None
-            else await _find(api, workflow)
-        )
+        number = workflow.pull_request
+        if number is None:
+            number = await _find(api, workflow)
         return await _upsert(api, comment, workflow, number)
 
     return await with_api(work, workflow, token, PERMISSION, environment)
@@ -71,12 +69,12 @@ async def _own_comments(api: Api, path: str, comment: Comment, author: str) -> l
 
     There is normally one at most.
     """
-    found = [
-        each
-        async for each in api.pages(path)
-        if (text_at(each, "body") or "").startswith(comment.marker)
-    ]
-    return [each for each in found if text_at(each, "user", "login") == author]
+    own: list[JsonObject] = []
+    async for posted in api.pages(path):
+        is_marked = (text_at(posted, "body") or "").startswith(comment.marker)
+        if is_marked and text_at(posted, "user", "login") == author:
+            own.append(posted)
+    return own
 
 
 def _path(workflow: Workflow, comment: JsonObject) -> str:
@@ -94,7 +92,10 @@ def _may_be_gone() -> Iterator[None]:
 
 
 async def _find(api: Api, workflow: Workflow) -> int:
-    """Return the open pull request of a `workflow_run` event, by the head that GitHub reports, not by any file."""
+    """Return the open pull request of a `workflow_run` event.
+
+    It is found by the head that GitHub reports, not by any file.
+    """
     head = workflow.head
     if head is None:
         raise NotPublished("this run does not belong to a pull request")
@@ -117,11 +118,14 @@ async def author_of(api: Api, workflow: Workflow) -> str:
         found = text_at(answer, "data", "viewer", "login")
     except ProviderError:
         # A proxy or a server without GraphQL; REST knows the owners of personal tokens.
-        found = None if api.token.startswith(OF_APPS) else await _user(api)
+        found = None
+        if not api.token.startswith(OF_APPS):
+            found = await _user(api)
     login = (found or WORKFLOW_BOT).removesuffix("[bot]")
-    # REST appends `[bot]` to the logins of apps; people cannot have such a login.
-    is_app = api.token.startswith(OF_APPS) or login == WORKFLOW_BOT
-    return f"{login}[bot]" if is_app else login
+    if api.token.startswith(OF_APPS) or login == WORKFLOW_BOT:
+        # REST appends `[bot]` to the logins of apps; people cannot have such a login.
+        return f"{login}[bot]"
+    return login
 
 
 async def _user(api: Api) -> str | None:

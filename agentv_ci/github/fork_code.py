@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from agentv_ci.base.checkout import Checkout, checkout_of
 from agentv_ci.errors import UsageError
 from agentv_ci.github.workflow import Workflow
 
-HINT = "run evals under `pull_request`, which has no secrets, and publish their results from a `workflow_run` job"
+HINT = (
+    "run evals under `pull_request`, which has no secrets, and publish their results from a "
+    "`workflow_run` job"
+)
 
 
 async def refuse_fork_code(
     workflow: Workflow | None, roots: Sequence[Path], environ: Mapping[str, str]
 ) -> None:
     """Raise UsageError if what is checked out must not run with this job's secrets and token."""
-    reason = await refusal(workflow, roots, environ) if workflow is not None else None
+    if workflow is None:
+        return
+    reason = await refusal(workflow, roots, environ)
     if reason is not None:
         raise UsageError(reason, hint=HINT)
 
@@ -41,9 +47,10 @@ async def refusal(
     for folder in roots:
         if not (folder / ".git").exists():
             return f"{under} '{folder}' may be a fork's code: it is not a git checkout"
-    workspace = environ.get("GITHUB_WORKSPACE")
-    folders = [*roots, *([Path(workspace)] if workspace else [])]
-    for path in dict.fromkeys(found for folder in folders for found in _checkouts(folder)):
+    folders = [*roots]
+    if workspace := environ.get("GITHUB_WORKSPACE"):
+        folders.append(Path(workspace))
+    for path in dict.fromkeys(chain.from_iterable(map(_checkouts, folders))):
         checkout = await checkout_of(path, environ)
         if checkout is None:
             return f"{under} '{path}' may be a fork's code: git cannot read it"
@@ -63,8 +70,9 @@ def _foreign(found: Checkout, workflow: Workflow) -> str | None:
     ):
         return "is a fork's code"
     if found.origin and found.source != repository:
-        is_ours = found.source.partition("/")[0] == repository.partition("/")[0]
-        return None if is_ours else f"may be a fork's code: it comes from {found.source}"
+        if found.source.partition("/")[0] == repository.partition("/")[0]:
+            return None
+        return f"may be a fork's code: it comes from {found.source}"
     if found.commit in (workflow.commit, workflow.base_commit):
         return None
     if any(f"refs/remotes/origin/{branch}" in found.refs for branch in workflow.base_branches):
@@ -73,7 +81,10 @@ def _foreign(found: Checkout, workflow: Workflow) -> str | None:
 
 
 def _checkouts(folder: Path) -> Iterator[Path]:
-    """Yield all checkouts in and below a folder, however deep: what a fork adds could hide there."""
+    """Yield all checkouts in and below a folder, however deep.
+
+    What a fork adds could hide there.
+    """
     for path, folders, files in os.walk(folder):
         if ".git" in folders or ".git" in files:
             yield Path(path)

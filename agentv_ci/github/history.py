@@ -1,4 +1,7 @@
-"""The ledger of the repository that a workflow runs in, read and written through a clone of its own."""
+"""The ledger of the repository that a workflow runs in.
+
+It is read and written through a clone of its own.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ async def with_history(
     if not ledger.runs:
         raise NotPublished(f"no run is in {ledger.source}")
     name = branches[-1] if branches else ledger.source
-    cases = {**(base.cases if base is not None else {}), **in_history(red, ledger)}
+    cases = in_history(red, ledger)
+    if base is not None:
+        cases = {**base.cases, **cases}
     return replace(job, reported=replace(reported, base=BaseBranch(name, cases)))
 
 

@@ -50,7 +50,8 @@ MAX_BYTES = 64 * 1024 * 1024
 """Limit for each file that is read at once."""
 MAX_RESULTS_BYTES = 2 * 1024 * 1024 * 1024
 NOT_CONTAINED = (
-    "the step that ran the agents did not end properly, so they may have changed its results and this job: "
+    "the step that ran the agents did not end properly, "
+    "so they may have changed its results and this job: "
     "see its error above, or whether something ended the process"
 )
 NARROWED = "options left cases out, such as `only-changed` or a filter"
@@ -165,11 +166,16 @@ async def _add_to_history(
 
 
 def _conclusion(verdict: ActionVerdict, report: RunReport | None, code: int) -> Conclusion:
-    """Return what a check run concludes: neither success nor failure if nothing was tested, or if it may fail."""
+    """Return what a check run concludes.
+
+    That is neither success nor failure if nothing was tested, or if the run may fail.
+    """
     if code != PASSED:
         return "failure"
     is_dry = report is not None and report.dry_run
-    return "success" if verdict == "pass" and not is_dry else "neutral"
+    if verdict == "pass" and not is_dry:
+        return "success"
+    return "neutral"
 
 
 def _write_comment(folder: Path, comment: str) -> None:
@@ -241,7 +247,9 @@ def _concluded(run: ActionRun, reported: RunView | None) -> ActionRun:
 
 
 def _reported(results: Path, links: Links, proof: Proof | None) -> RunView | None:
-    report = read_run_report(results) if _has_file(report_path(results)) else None
+    if not _has_file(report_path(results)):
+        return None
+    report = read_run_report(results)
     if report is None:
         return None
     if not _has_file(results, MAX_RESULTS_BYTES):
@@ -288,20 +296,13 @@ def _has_file(path: Path, limit: int = MAX_BYTES) -> bool:
 
 def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iterator[Annotation]:
     """Yield errors in documents, then failed cases, then warnings."""
-    # In a `workflow_run` the rows may be of a fork, and the checkout is not what they were made
-    # from.
-    workspace = (
-        None if workflow.event == "workflow_run" else environment.variables.get("GITHUB_WORKSPACE")
-    )
-    remarks = (
-        list(diagnostics.annotate(job.diagnostics, job.relative))
-        if job.diagnostics is not None
-        else []
-    )
-    errors = [each for each in remarks if each.level == "error"]
+    remarks: list[Annotation] = []
+    if job.diagnostics is not None:
+        remarks += diagnostics.annotate(job.diagnostics, job.relative)
+    errors = [remark for remark in remarks if remark.level == "error"]
     yield from errors
     if job.reported is not None:
-        lines = EvaluatorLines(Path(job.run.root), Path(workspace) if workspace else None)
+        lines = EvaluatorLines(Path(job.run.root), _checkout(workflow, environment))
         proof = job.reported.proof
         # The reports say that the run itself has passed.
         if proof is not None and not proof.gate.passed and job.run.exit_code == FAILED:
@@ -320,12 +321,28 @@ def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iter
             )
     elif job.run.reason is not None and not errors:
         is_notice = job.run.exit_code == PASSED
-        reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
-        title = "Nothing ran" if is_notice else "agentv-ci"
+        reason = job.run.reason
+        if job.run.hint:
+            reason += f"\n{job.run.hint}"
         yield Annotation(
-            "notice" if is_notice else "error", title, reason, job.run.path, job.run.line
+            "notice" if is_notice else "error",
+            "Nothing ran" if is_notice else "agentv-ci",
+            reason,
+            job.run.path,
+            job.run.line,
         )
-    yield from (each for each in remarks if each.level != "error")
+    yield from (remark for remark in remarks if remark.level != "error")
+
+
+def _checkout(workflow: Workflow, environment: Environment) -> Path | None:
+    """Return the checkout that rows were made from, None if it is not known.
+
+    In a `workflow_run` the rows may be of a fork, and the checkout is another one.
+    """
+    if workflow.event == "workflow_run":
+        return None
+    workspace = environment.variables.get("GITHUB_WORKSPACE")
+    return Path(workspace) if workspace else None
 
 
 def _outputs(run: PastRun, report: RunReport | None, folder: Path) -> Mapping[str, str]:
@@ -371,15 +388,19 @@ def _figure(value: float | None) -> str:
 
 
 def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: datetime) -> PastRun:
-    counts = report.counts if report is not None else None
-    return PastRun(
+    past = PastRun(
         run_id=workflow.run_id,
         attempt=workflow.run_attempt,
         sha=workflow.shown_commit or NO_COMMIT,
         at=now.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
         verdict=run.verdict,
-        passed=counts.passed if counts is not None else None,
-        total=counts.cases if counts is not None else None,
-        mean=report.statistics.mean if report is not None else None,
-        cost_usd=report.cost_usd if report is not None else None,
     )
+    if report is None:
+        return past
+    figures = {
+        "passed": report.counts.passed,
+        "total": report.counts.cases,
+        "mean": report.statistics.mean,
+        "cost_usd": report.cost_usd,
+    }
+    return past.model_copy(update=figures)

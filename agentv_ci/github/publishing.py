@@ -1,7 +1,7 @@
-"""Publish a run on GitHub: annotations, the job summary, the step's outputs, one check run, one comment.
+"""Publish a run on GitHub: annotations, the job summary, outputs, one check run, one comment.
 
-GitHub keeps ten annotations per level for a whole action (actions/runner, `ExecutionContext`), and does not show a
-summary larger than 1 MiB (GitHub Docs, "Workflow commands").
+GitHub keeps ten annotations per level for a whole action (actions/runner, `ExecutionContext`).
+It does not show a summary larger than 1 MiB (GitHub Docs, "Workflow commands").
 """
 
 from __future__ import annotations
@@ -181,16 +181,21 @@ def selected(annotations: Iterable[Annotation], mode: AnnotationMode) -> Iterato
 
 
 def limited(annotations: Iterable[Annotation]) -> Iterator[Annotation]:
-    """Yield the annotations that GitHub keeps, in their order, and a last one that counts the others."""
+    """Yield the annotations that GitHub keeps, in their order.
+
+    A last one counts the others.
+    """
     seen: Counter[Level] = Counter()
     for each in annotations:
         seen[each.level] += 1
         if seen[each.level] <= MAX_ANNOTATIONS[each.level]:
             yield replace(each, message=shortened(each.message, MAX_MESSAGE))
-    excess = {level: number - MAX_ANNOTATIONS[level] for level, number in seen.items()}
-    if more := ", ".join(
-        counted(number, f"more {level}") for level, number in excess.items() if number > 0
-    ):
+    excess: list[str] = []
+    for level, number in seen.items():
+        if number > MAX_ANNOTATIONS[level]:
+            excess.append(counted(number - MAX_ANNOTATIONS[level], f"more {level}"))
+    if excess:
+        more = ", ".join(excess)
         yield Annotation(
             "notice",
             "Some annotations are not shown",
@@ -218,7 +223,10 @@ def outputs(values: Mapping[str, str], delimiter: str) -> str:
 
 
 def _redactor(token: str) -> Redactor:
-    """Return a redactor for the job's token: agents may find it in a checkout, and GitHub does not mask comments."""
+    """Return a redactor for the job's token.
+
+    Agents may find the token in a checkout, and GitHub does not mask comments.
+    """
     return Redactor([token, f"x-access-token:{token}"] if len(token) >= MIN_LENGTH else [])
 
 

@@ -8,4 +8,7 @@ class NotPublished(Exception):
 
 
 class NotPermitted(NotPublished):
-    """The token lacks a permission, as in workflows that did not ask for it and in those of forks."""
+    """The token lacks a permission.
+
+    Workflows that did not ask for it, and those of forks, do not have it.
+    """

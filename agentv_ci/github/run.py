@@ -1,4 +1,7 @@
-"""The first step of the GitHub Action: writes the results folder of one run, for the step that publishes."""
+"""The first step of the GitHub Action: writes the results folder of one run.
+
+The step that publishes reads it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from agentv_ci.analysis import gate
 from agentv_ci.app.documents.compile import CompiledPlan, plan_document
 from agentv_ci.app.run.files import report_path
 from agentv_ci.base.atomic import replacing
@@ -18,7 +22,7 @@ from agentv_ci.contracts import action
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
 from agentv_ci.contracts.command_output import PlanDiff
 from agentv_ci.contracts.diagnostics import Diagnostic, FileDiagnostics
-from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UNDECIDED, UsageError
+from agentv_ci.errors import BUG, INVALID, NOTHING, UsageError
 from agentv_ci.report.diagnostics import document
 
 FILES = (
@@ -35,28 +39,20 @@ FILES = (
 )
 """The files in the folder after both steps."""
 
-VERDICTS: Mapping[int, ActionVerdict] = {
-    PASSED: "pass",
-    FAILED: "fail",
-    2: "invalid",
-    3: "nothing",
-    INFRASTRUCTURE: "error",
-    BUDGET: "budget",
-    UNDECIDED: "undecided",
-}
-"""The verdict of each exit code; all others are errors."""
+
 OWN_FOLDER = "use a separate results-dir for every run"
 
 
 def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
-    """Create the folder or remove an earlier run's files from it, and record that this run has begun.
+    """Create the folder, or remove an earlier run's files from it, and record that this run began.
 
-    `inputs` are the resolved paths of inputs. Raises UsageError if a file of the folder is an input or not from an
-    earlier run, OSError.
+    `inputs` are the resolved paths of inputs. Raises OSError, and UsageError if a file of the
+    folder is an input or not from an earlier run.
     """
     refuse_links(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    left = [path for name in FILES if (path := folder / name).is_symlink() or path.exists()]
+    paths = [folder / name for name in FILES]
+    left = [path for path in paths if path.is_symlink() or path.exists()]
     if left and folder / action.RUN not in left:
         raise UsageError(
             f"refusing to overwrite '{left[0]}': it is not from an earlier run", hint=OWN_FOLDER
@@ -71,9 +67,10 @@ def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise UsageError if a folder, or one that it is in, is a link: what a checkout contains may point anywhere.
+    """Raise UsageError if a folder, or one that it is in, is a link.
 
-    Only folders below the working directory are checked, since the others are the runner's.
+    What a checkout contains may point anywhere. Only folders below the working directory are
+    checked, since the others are the runner's.
     """
     cwd = Path.cwd()
     for path in (folder, *folder.parents):
@@ -87,7 +84,9 @@ def this_use(environ: Mapping[str, str]) -> str | None:
     Each use installs the tool into a folder of its own, whose name cannot be guessed.
     """
     command = environ.get("AGENTV_CI")
-    return sha256(command.encode("utf-8", "surrogateescape")).hexdigest() if command else None
+    if not command:
+        return None
+    return sha256(command.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def action_run(
@@ -99,15 +98,30 @@ def action_run(
     hint: str | None = None,
 ) -> ActionRun:
     """Return the record of a run from its exit code."""
-    verdict = VERDICTS.get(exit_code, "error")
+    verdict = _verdict(exit_code)
+    if validate_only and verdict == "fail":
+        verdict = "invalid"
     return ActionRun(
         exit_code=exit_code,
-        verdict="invalid" if validate_only and verdict == "fail" else verdict,
+        verdict=verdict,
         reason=reason,
         hint=hint,
         validate_only=validate_only,
         root=str(root),
     )
+
+
+def _verdict(exit_code: int) -> ActionVerdict:
+    """Return the verdict of an exit code: that of the gate, or an error."""
+    if exit_code == INVALID:
+        return "invalid"
+    if exit_code == NOTHING:
+        return "nothing"
+    match gate.VERDICTS.get(exit_code):
+        case None | "interrupted" | "dry-run":
+            return "error"
+        case verdict:
+            return verdict
 
 
 def write_plan(folder: Path, compiled: CompiledPlan, changes: PlanDiff | None) -> None:

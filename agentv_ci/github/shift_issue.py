@@ -1,8 +1,7 @@
-"""The one open issue about shifts: opened when one is found, kept up to date, closed when it is over.
+"""The one open issue about shifts: opened when one is found, closed when it is over.
 
-One that a person closed is not opened again for the same shifts. The issue names them in a comment at its end, which it
-loses when it is over.
-
+One that a person closed is not opened again for the same shifts. The issue names them in a
+comment at its end, which it loses when it is over.
 
 GitHub Docs, "REST API endpoints for issues".
 """
@@ -46,7 +45,9 @@ async def keep_issue(
     """
     marker = f"<!-- agentv-ci:shifts {quote(workflow.name, safe=' ').replace('--', '-%2D')} -->"
     is_over = not shifts
-    body = f"{marker}\n{text}" + ("" if is_over else f"{SHIFTS}{' '.join(sorted(shifts))} -->\n")
+    body = f"{marker}\n{text}"
+    if not is_over:
+        body += f"{SHIFTS}{' '.join(sorted(shifts))} -->\n"
     path = f"/repos/{workflow.repository}/issues"
 
     async def work(api: Api) -> KeptIssue:
@@ -64,7 +65,9 @@ async def keep_issue(
             await api.ask(
                 "PATCH", _path(path, each), {"body": f"{marker}\nThere are two.\n", **closed}
             )
-        changed = {"body": body, **(closed if is_over else {})}
+        changed: JsonObject = {"body": body}
+        if is_over:
+            changed = {**changed, **closed}
         url = address_of(await api.ask("PATCH", _path(path, first), changed))
         return KeptIssue("closed" if is_over else "updated", url)
 
@@ -77,8 +80,11 @@ def _path(issues: str, issue: JsonObject) -> str:
 
 def _are_dismissed(shifts: Collection[str], closed: Sequence[JsonObject]) -> bool:
     """Whether a person closed an issue about these shifts, or more."""
-    named = ((text_at(each, "body") or "").rpartition(SHIFTS)[2].split() for each in closed)
-    return any(set(shifts) <= set(each) for each in named)
+    for issue in closed:
+        named = (text_at(issue, "body") or "").rpartition(SHIFTS)[2].split()
+        if set(shifts) <= set(named):
+            return True
+    return False
 
 
 async def _own_issues(
@@ -86,12 +92,12 @@ async def _own_issues(
 ) -> list[JsonObject]:
     """Return the issues with the marker that this token's owner has written, the oldest first."""
     query = {"state": state, "labels": LABEL, "direction": "asc"}
-    found = [
-        each
-        async for each in api.pages(path, query)
-        if (text_at(each, "body") or "").startswith(marker)
+    marked = [
+        issue
+        async for issue in api.pages(path, query)
+        if (text_at(issue, "body") or "").startswith(marker)
     ]
-    if not found:
+    if not marked:
         return []
     author = await author_of(api, workflow)
-    return [each for each in found if text_at(each, "user", "login") == author]
+    return [issue for issue in marked if text_at(issue, "user", "login") == author]

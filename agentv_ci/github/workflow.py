@@ -1,4 +1,4 @@
-"""The workflow that this process runs in: who started it, for which commit, and on which pull request.
+"""The workflow that this process runs in: who started it, for which commit and pull request.
 
 Variables: GitHub Docs, "Variables reference"; events: GitHub Docs, "Webhook events and payloads".
 """
@@ -83,12 +83,18 @@ class Workflow(Struct, frozen=True):
 
     @property
     def shown_commit(self) -> str:
-        """The commit to show: the head of a pull request, since its merge commit is not on a branch."""
+        """The commit to show.
+
+        Of a pull request it is the head, since its merge commit is not on a branch.
+        """
         return self.head.sha if self.head is not None else self.commit
 
     @property
     def is_of_change(self) -> bool:
-        """Whether it runs what is to be merged, whose own quarantine, baseline and history do not count."""
+        """Whether it runs what is to be merged.
+
+        Its own quarantine, baseline and history do not count.
+        """
         return self.event in OF_CHANGES
 
     @property
@@ -106,7 +112,10 @@ class Workflow(Struct, frozen=True):
 
     @property
     def is_guarded(self) -> bool:
-        """Whether the job has secrets while an outsider, or an unknown author, may have caused the event."""
+        """Whether the job has secrets although an outsider may have caused the event.
+
+        An unknown author counts as an outsider.
+        """
         return self.event in GUARDED_EVENTS and (self.head is None or self.is_from_fork)
 
     @property
@@ -176,7 +185,9 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
 
 
 def _branch(ref: str) -> str | None:
-    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None
+    if not ref.startswith("refs/heads/"):
+        return None
+    return ref.removeprefix("refs/heads/")
 
 
 def _base_branch(name: str, environ: Mapping[str, str], event: JsonValue) -> str | None:
@@ -202,14 +213,15 @@ def _head(name: str, event: JsonValue) -> Head | None:
 
 
 def _file(path: str) -> str:
-    """Return the file name in a path such as `acme/demo/.github/workflows/evals.yml@refs/heads/main`."""
+    """Return the file name in a path.
+
+    A path is such as `acme/demo/.github/workflows/evals.yml@refs/heads/main`.
+    """
     found = _WORKFLOW.search(path)
     return found[1] if found else ""
 
 
 def _number(text: str | None) -> int:
-    return (
-        int(text)
-        if text is not None and text.isascii() and text.isdigit() and len(text) < 19
-        else 0
-    )
+    if text is None or not (text.isascii() and text.isdigit() and len(text) < 19):
+        return 0
+    return int(text)

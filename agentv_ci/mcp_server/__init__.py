@@ -1,1 +1,1 @@
-"""The server of `agentv-ci mcp`: tools for agents, which see one repository and nothing beside it."""
+"""The server of `agentv-ci mcp`: tools for agents, which see nothing but one repository."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from agentv_ci.base.redaction import Redactor
@@ -29,16 +30,18 @@ def presented(answer: Mapping[str, object], redactor: Redactor) -> Answer:
     items, _ = SIZES[0]
     # Texts are cut after the secrets in them are masked: before that, half a secret could stay.
     clean = redactor.value(json.loads(json.dumps(_cut(answer, items), default=str)))
-    cuts = (_cut(clean, items, characters) for items, characters in SIZES)
-    short: Answer = next(
-        (cut for cut in cuts if len(json.dumps(cut)) <= MAX_CHARACTERS), {"left_out": "everything"}
-    )
-    return short
+    for items, characters in SIZES:
+        short: Answer = _cut(clean, items, characters)
+        if len(json.dumps(short)) <= MAX_CHARACTERS:
+            return short
+    return {"left_out": "everything"}
 
 
 def refusal(error: CannotGoOn | OSError, redactor: Redactor) -> str:
     """Return why a call cannot be answered, with the first mistakes of documents."""
-    lines = [*_sentences(error)] if isinstance(error, CannotGoOn) else [f"cannot continue: {error}"]
+    lines = [f"cannot continue: {error}"]
+    if isinstance(error, CannotGoOn):
+        lines = [*_sentences(error)]
     return shortened(printable(redactor.text("\n".join(lines))), MAX_CHARACTERS // 10)
 
 
@@ -56,18 +59,18 @@ def _cut(value: Any, items: int, characters: int | None = None) -> Any:  # noqa:
         case str() if characters is not None:
             return shortened(printable(value), characters)
         case list() | tuple():
-            return [_cut(each, items, characters) for each in value[:items]]
+            return [_cut(item, items, characters) for item in value[:items]]
         case dict():
             cut = {
-                printable(key): _cut(each, items, characters)
-                for key, each in [*value.items()][:items]
+                printable(key): _cut(item, items, characters)
+                for key, item in islice(value.items(), items)
             }
-            left_out = {
-                f"{key}_left_out": _length(each) - items
-                for key, each in value.items()
-                if _length(each) > items
-            }
-            return cut | {key: more + value.get(key, 0) for key, more in left_out.items()}
+            for key, item in value.items():
+                left_out = _length(item) - items
+                if left_out > 0:
+                    counter = f"{key}_left_out"
+                    cut[counter] = left_out + value.get(counter, 0)
+            return cut
         case _:
             return value
 

@@ -1,4 +1,4 @@
-"""Tools that read documents and ask nothing: validate, explain_rule, list_cases, compile, estimate."""
+"""Tools that read documents and ask nothing, such as validate, list_cases and estimate."""
 
 from __future__ import annotations
 
@@ -78,18 +78,16 @@ class DocumentTools:
         if not checks.files:
             raise NothingToRun(f"no eval, targets or config document in {listed(paths)}")
         checked = document(checks.files, checks.skipped, strict=strict)
-        found = [
-            {
-                "path": relative(each.path, root),
-                **diagnostic.model_dump(exclude={"path"}, exclude_none=True),
-            }
-            for each, record in zip(checks.files, checked.files, strict=True)
-            for diagnostic in record.diagnostics
-        ]
+        diagnostics: list[Answer] = []
+        for file, record in zip(checks.files, checked.files, strict=True):
+            path = relative(file.path, root)
+            for diagnostic in record.diagnostics:
+                fields = diagnostic.model_dump(exclude={"path"}, exclude_none=True)
+                diagnostics.append({"path": path, **fields})
         return {
             "valid": checked.summary.failed == 0,
             "summary": checked.summary.model_dump(),
-            "diagnostics": found,
+            "diagnostics": diagnostics,
         }
 
     def explain_rule(
@@ -117,8 +115,8 @@ class DocumentTools:
             "suites": [suite.path for suite in plan.suites],
             "targets": {key: target.provider for key, target in plan.targets.items()},
             "warnings": [
-                f"{each.path}:{each.line}: {each.rule} {each.message}"
-                for each in compiled.origin.warnings
+                f"{warning.path}:{warning.line}: {warning.rule} {warning.message}"
+                for warning in compiled.origin.warnings
             ],
         }
         if older_plan is not None:
@@ -152,5 +150,6 @@ class DocumentTools:
         for workspace in filter(None, (case.workspace for case in plan.cases)):
             commit = workspace.commit
             local = (commit.git,) if commit is not None and not is_url(commit.git) else ()
-            seen = (os.path.expanduser(name) for name in workspace.visible)  # noqa: PTH111  # as where agents work
+            # As where agents work.
+            seen = map(os.path.expanduser, workspace.visible)
             yield from (self._repository.root / name for name in (*local, *seen))

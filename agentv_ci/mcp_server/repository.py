@@ -1,4 +1,4 @@
-"""The repository that a server shows: which of its files a client may name, and what it may see of them."""
+"""The repository that a server shows: which files a client may name, and what it may see."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ class Repository:
             self._require_inside(path, path.name)
 
     def redactor(self) -> Redactor:
-        """Return what masks the secrets of the environment, and every value in a `.env` file of the repository.
+        """Return what masks the secrets of the environment and of the repository.
 
-        Results may be of any folder, and of a time before this server.
+        The latter are all values in its `.env` files. Results may be of any folder, and of a time
+        before this server.
         """
         values = chain.from_iterable(map(_values_in, self._dotenv_files()))
         return Redactor(

@@ -93,9 +93,8 @@ class Allowance:
                 hint="set the model of the target, and `prices` in .agentv/config.yaml",
             )
         if wanted_usd > self.left_usd:
-            raise UsageError(
-                f"max_cost_usd is {wanted_usd:g}, and {self.left_usd:g} dollars are left to this server"
-            )
+            left = f"{self.left_usd:g} dollars are left to this server"
+            raise UsageError(f"max_cost_usd is {wanted_usd:g}, and {left}")
         if estimate.cost_usd and not wanted_usd:
             raise UsageError(
                 f"max_cost_usd is 0, and the run costs about {estimate.cost_usd:g} dollars"

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
+from itertools import chain, repeat
 from pathlib import Path
 
 from agentv_ci.app.documents.documents import Documents
@@ -35,18 +36,20 @@ def check_files(
 
     None: not a document.
     """
-    processes = (
-        min(jobs, len(discovered), _size_bytes(discovered) // WORTH_A_PROCESS_BYTES + 1)
-        if jobs > 1
-        else 1
-    )
+    processes = 1
+    if jobs > 1:
+        worth_it = _size_bytes(discovered) // WORTH_A_PROCESS_BYTES + 1
+        processes = min(jobs, len(discovered), worth_it)
     if processes == 1:
         return _check(discovered, targets, cwd, today)
     return _check_in_processes(discovered, targets, cwd, today, processes)
 
 
 def _size_bytes(discovered: Sequence[DiscoveredFile]) -> int:
-    """Return the size of all files, estimated from some of them: asking for each takes a hundredth of a check."""
+    """Return the size of all files, estimated from some of them.
+
+    Asking for each takes a hundredth of a check.
+    """
     some = discovered[:: len(discovered) // SIZED_FILES + 1]
     size_bytes = 0
     for each in some:
@@ -59,7 +62,7 @@ def _check(
     discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, today: date | None
 ) -> list[FileDiagnostics | None]:
     documents = Documents(cwd, targets, today=today)
-    return [documents.diagnostics(each) for each in discovered]
+    return [documents.diagnostics(file) for file in discovered]
 
 
 def _check_in_processes(
@@ -82,8 +85,8 @@ def _check_in_processes(
         processes, get_context(start_method()), initializer=_leave_interrupts_to_the_parent
     )
     try:
-        parts = pool.map(_check, chunks, *([each] * len(chunks) for each in (targets, cwd, today)))
-        return [each for part in parts for each in part]
+        parts = pool.map(_check, chunks, repeat(targets), repeat(cwd), repeat(today))
+        return list(chain.from_iterable(parts))
     finally:
         pool.shutdown(cancel_futures=True)
 

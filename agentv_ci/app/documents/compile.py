@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -71,18 +71,17 @@ class Selection(Struct, frozen=True):
         names = tuple(dict.fromkeys(self.target_names))
         if "default" in names and len(names) > 1:
             raise UsageError(
-                "--target default means the targets of the documents, and cannot be combined with others"
+                "--target default means the targets of the documents, "
+                "and cannot be combined with others"
             )
         return () if names == ("default",) else names
 
     def sources(self, cwd: Path) -> tuple[Source, ...]:
         """Return the documents in memory as sources, named like no file."""
         names = (cwd / f"document-{number}.yaml" for number in count(1))
-        free = (each for each in names if not os.path.lexists(each))
+        free = filterfalse(os.path.lexists, names)
         root = find_root(cwd / "document", cwd)
-        return tuple(
-            in_memory(each, path, root) for each, path in zip(self.documents, free, strict=False)
-        )
+        return tuple(in_memory(document, next(free), root) for document in self.documents)
 
 
 class Origin(Struct, frozen=True):
@@ -108,16 +107,19 @@ class CompiledPlan(Struct, frozen=True):
 
 
 def places_of_targets(origin: Origin, names: Collection[str]) -> dict[str, tuple[str, int]]:
-    """Return the path, relative to the repository, and the line of targets in the targets files of a plan."""
+    """Return where the targets files of a plan define targets: a path and a line.
+
+    Paths are relative to the repository.
+    """
     places: dict[str, tuple[str, int]] = {}
     for path in origin.sources:
         if path.suffix not in YAML_SUFFIXES or len(places) == len(names):
             continue
         source = load(path, origin.root, named=True)
-        for index, each in enumerate(
-            objects_at(source.data, "targets") if source.kind == "targets" else ()
-        ):
-            name = text_at(each, "name")
+        if source.kind != "targets":
+            continue
+        for index, target in enumerate(objects_at(source.data, "targets")):
+            name = text_at(target, "name")
             if name is not None and name in names and name not in places:
                 line = locate(source.mark, ("targets", index)).start[0] + 1
                 places[name] = relative(path, origin.root), line
@@ -149,10 +151,10 @@ def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:
 def write_plan(
     selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]
 ) -> tuple[PlanDocument, Origin]:
-    """Compile eval files into the text of a plan without keeping its cases in memory, or read one plan.
+    """Compile eval files into the text of a plan, or read one plan.
 
-    The text is in `scratch` until it is copied; `watch` is called with the number of cases so far. Raises what
-    `compile_paths` raises, and OSError.
+    Cases are not kept in memory. The text is in `scratch` until it is copied. `watch` is called
+    with the number of cases so far. Raises what `compile_paths` raises, and OSError.
     """
     files = discover(selection.patterns, cwd)
     if _is_plan(files, selection) or selection.only.has_globs:
@@ -176,7 +178,7 @@ def plan_document(plan: Plan, scratch: BinaryIO) -> PlanDocument:
 
 
 def _is_plan(files: Sequence[DiscoveredFile], selection: Selection) -> bool:
-    named = [each.path for each in files if each.path.suffix == ".json" and each.named]
+    named = [file.path for file in files if file.path.suffix == ".json" and file.named]
     if named and len(files) + len(selection.documents) > 1:
         raise UsageError(
             f"'{named[0]}' is a plan, which cannot be combined with other paths or documents"
@@ -188,14 +190,14 @@ class _Reading:
     """The documents of a selection, each checked just before it is compiled."""
 
     def __init__(self, files: Sequence[DiscoveredFile], selection: Selection, cwd: Path) -> None:
-        self._files = sorted(files, key=lambda each: each.path)
+        self._files = sorted(files, key=lambda file: file.path)
         self._selection = selection
         self._cwd = cwd
         self._ids: set[str] = set()
         self._tags: set[str] = set()
         self._templates: set[str] = set()
         given = selection.sources(cwd)
-        self._files += [DiscoveredFile(each.path, named=True) for each in given]
+        self._files += [DiscoveredFile(source.path, named=True) for source in given]
         self._documents = Documents(
             cwd,
             selection.targets,
@@ -228,27 +230,24 @@ class _Reading:
         _require_matches(self._selection.only, self._ids, self._templates)
         left_out = self.compilation.left_out
         if not cases:
-            hint = (
-                "'only' on another case of the file leaves it out"
-                if left_out
-                else self._tags_meant()
-            )
+            hint = self._tags_meant()
+            if left_out:
+                hint = "'only' on another case of the file leaves it out"
             raise NothingToRun(f"no case matches {self._selection.only}", hint)
         if len(self._roots) > 1:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
         read = (*self._read, *self.compilation.sources)
-        unused = tuple(each for each in self._selection.patterns if each not in self._used)
+        unused = tuple(path for path in self._selection.patterns if path not in self._used)
         return Origin(root, self._diagnostics(), read, tuple(self._dotenv), left_out, unused)
 
     def _tags_meant(self) -> str | None:
         """Return which tags those that no case has may mean."""
-        unknown = [each for each in self._selection.only.tags if each not in self._tags]
-        meant = [
-            f"'{each}'{close}"
-            for each in unknown
-            if (close := did_you_mean(each, sorted(self._tags)))
-        ]
+        meant: list[str] = []
+        for tag in self._selection.only.tags:
+            close = did_you_mean(tag, sorted(self._tags))
+            if close and tag not in self._tags:
+                meant.append(f"'{tag}'{close}")
         return f"no case has the tag {listed(meant)}" if meant else None
 
     def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
@@ -258,12 +257,12 @@ class _Reading:
         """
         untargeted: UsageError | None = None
         evals = failed = 0
-        for each in self._files:
-            checked = self._documents.check(each.path, named=each.named)
+        for file in self._files:
+            checked = self._documents.check(file.path, named=file.named)
             if checked.source.kind == "eval":
                 evals += 1
-                self._used |= each.patterns
-                context = self._documents.context(each.path)
+                self._used |= file.patterns
+                context = self._documents.context(file.path)
                 self._take(checked, context)
                 failed += not all(other.valid for other in (checked, *context.others))
                 untargeted = untargeted or _missing_target(checked, context)
@@ -285,14 +284,12 @@ class _Reading:
         source = checked.source
         self._own.update(dict.fromkeys(checked.diagnostics))
         if isinstance(document := checked.document, EvalDocument):
-            if self._selection.only.eval_ids:
-                for case in document.evalcases:
-                    (self._templates if case.is_template else self._ids).add(case.id)
-            self._read += (
-                source.resolve(case.cases_from.file)
-                for case in document.evalcases
-                if case.cases_from
-            )
+            for case in document.evalcases:
+                if self._selection.only.eval_ids:
+                    ids = self._templates if case.is_template else self._ids
+                    ids.add(case.id)
+                if case.cases_from:
+                    self._read.append(source.resolve(case.cases_from.file))
         self._roots[source.root] = None
         self._read.append(source.path)
         if (folder := source.path.parent) not in self._folders:
@@ -314,22 +311,25 @@ class _Reading:
 def _require_matches(
     only: CaseFilter, known: Collection[str], templates: Collection[str] = ()
 ) -> None:
-    """Raise NothingToRun with the options `--eval-id` that select no case, and what they may mean."""
-    unmatched = [
-        each for each in only.eval_ids if not any(matches_id(case_id, [each]) for case_id in known)
-    ]
-    if unmatched:
-        named = listed(f"{each}{did_you_mean(each, sorted(known))}" for each in unmatched)
-        made = (
-            f"'{each}' makes a case of each row: --eval-id '{ids_of_rows(each)}'"
-            for each in unmatched
-            if each in templates
-        )
-        raise NothingToRun(f"no case matches --eval-id {named}", next(made, None))
+    """Raise NothingToRun with the options `--eval-id` that select no case.
+
+    The error says what they may mean.
+    """
+    unmatched: list[str] = []
+    for pattern in only.eval_ids:
+        if not any(matches_id(case_id, [pattern]) for case_id in known):
+            unmatched.append(pattern)  # noqa: PERF401  # a comprehension within another
+    if not unmatched:
+        return
+    named = listed(f"{pattern}{did_you_mean(pattern, sorted(known))}" for pattern in unmatched)
+    hint = None
+    if template := next(filter(templates.__contains__, unmatched), None):
+        hint = f"'{template}' makes a case of each row: --eval-id '{ids_of_rows(template)}'"
+    raise NothingToRun(f"no case matches --eval-id {named}", hint)
 
 
 def _preferring_ids(plan: Plan, only: CaseFilter) -> Plan:
-    """Return a plan of selected cases without those that an id selects as a glob although a case has that id."""
+    """Return a plan of selected cases in which an id selects its case rather than as a glob."""
     if not only.has_globs:
         return plan
     exact = only.preferring({case.id for case in plan.cases})
@@ -340,10 +340,10 @@ def _missing_target(checked: CheckedDocument, context: DocumentContext) -> Usage
     if context.targets is None:
         return no_targets(checked.source.path)
     names = [target.name for target in context.target_list]
-    unknown = [each for each in context.target_names if each not in names]
+    unknown = [name for name in context.target_names if name not in names]
     if not unknown:
         return None
-    named = listed(f"'{each}'{did_you_mean(each, names)}" for each in unknown)
+    named = listed(f"'{name}'{did_you_mean(name, names)}" for name in unknown)
     what = "target" if len(unknown) == 1 else "targets"
     return UsageError(
         f"unknown {what} {named}; {context.targets.source.path} defines {listed(names)}"
@@ -389,9 +389,10 @@ def diff_plans(compiled: CompiledPlan, old: Path, only: CaseFilter) -> PlanDiff:
 
 
 def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
-    """Return what a run will ask and cost, with `workers` concurrent cases (None: as set by the targets).
+    """Return what a run will ask and cost.
 
-    Raises UsageError if the numbers overflow.
+    `workers` is the number of concurrent cases; None: as set by the targets. Raises UsageError if
+    the numbers overflow.
     """
     from agentv_ci.compile.estimate import estimate
 
@@ -410,8 +411,12 @@ def planned_cases(
     """
     from agentv_ci.contracts.command_output import PlannedCase, PlannedCases
 
-    cases = (
-        PlannedCase(
+    cases: list[PlannedCase] = []
+    for case in plan.cases:
+        trials = left(case) if case.skip is None else 0
+        if not trials and case.skip is None:
+            continue
+        planned = PlannedCase(
             id=case.id,
             suite=case.suite,
             path=case.source.path,
@@ -420,9 +425,7 @@ def planned_cases(
             trials=trials,
             skip=case.skip,
         )
-        for case in plan.cases
-        if (trials := left(case) if case.skip is None else 0) or case.skip is not None
-    )
+        cases.append(planned)
     return PlannedCases(cases=tuple(cases))
 
 
@@ -444,8 +447,9 @@ def read_plan(path: Path) -> Plan:
 
     cases = packed(checked())
     if forged or digest.end(stored.rest) != plan.digest:
-        noun = "case" if len(forged) == 1 else "cases"
-        which = f"{noun} {listed(forged)}" if forged else "the plan"
+        which = "the plan"
+        if forged:
+            which = f"{'case' if len(forged) == 1 else 'cases'} {listed(forged)}"
         hint = "compile the plan again instead of editing it"
         raise UsageError(f"'{path}': digest mismatch: {which} changed after compilation", hint=hint)
     return plan.model_copy(update={"cases": cases})

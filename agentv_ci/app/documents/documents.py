@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -65,7 +66,7 @@ class Documents:
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_names = target_names
         self._inspector = file_inspector()
-        self._given = {each.path: each for each in given}
+        self._given = {source.path: source for source in given}
         """Documents that are not in files, by their paths."""
         self._checked: dict[tuple[Path, bool], CheckedDocument] = {}
         self._contexts: dict[Path, DocumentContext] = {}
@@ -104,14 +105,18 @@ class Documents:
         """Yield the cases of all eval files of a repository, for each target that may answer."""
         for file in discover([str(root)], self._cwd):
             source = load(file.path, root, named=False)
-            for case in objects_at(source.data, "evalcases") if source.kind == "eval" else ():
+            if source.kind != "eval":
+                continue
+            suite = relative(file.path, root)
+            for case in objects_at(source.data, "evalcases"):
                 case_id = text_at(case, "id") or ""
-                for name in [each.name for each in self.context(file.path).target_list] or [
-                    ANY_TARGET
-                ]:
+                if is_template(case):
+                    case_id = ids_of_rows(case_id)
+                targets = [target.name for target in self.context(file.path).target_list]
+                for name in targets or [ANY_TARGET]:
                     yield (
-                        relative(file.path, root),
-                        ids_of_rows(case_id) if is_template(case) else case_id,
+                        suite,
+                        case_id,
                         name,
                     )
 
@@ -148,11 +153,12 @@ class Documents:
         if folder not in self._contexts:
             root = self.root(path)
             targets = self._targets or find_targets(path, root, self._cwd)
+            checked = self._targets_at(targets) if targets else None
             self._contexts[folder] = DocumentContext(
                 read_yaml=read_yaml,
                 inspect_file=self._inspector,
                 read_rows=read_rows,
-                targets=self._extended(self._targets_at(targets) if targets else None, path),
+                targets=self._extended(checked, path),
                 configs=self._configs(path),
                 target_names=self._target_names,
                 is_selected=self._is_selected,
@@ -165,7 +171,9 @@ class Documents:
 
         That of an experiment is that of its first eval file.
         """
-        first = text_at(source.data, "evals", 0) if source.kind == "experiment" else None
+        if source.kind != "experiment":
+            return self.context(source.path)
+        first = text_at(source.data, "evals", 0)
         if not first:
             return self.context(source.path)
         path = source.resolve(first)
@@ -193,22 +201,21 @@ class Documents:
         return replace(checked, document=document.model_copy(update={"targets": both}))
 
     def _configs(self, path: Path) -> tuple[CheckedDocument, ...]:
-        configs = (
-            self._beside(config, "config", named=True)
-            for config in find_configs(path, self.root(path))
-        )
-        return tuple(config for config in configs if config is not None)
+        configs: list[CheckedDocument] = []
+        for file in find_configs(path, self.root(path)):
+            config = self._beside(file, "config", named=True)
+            if config is not None:
+                configs.append(config)
+        return tuple(configs)
 
     def _targets_at(self, path: Path) -> CheckedDocument | None:
         named = path == self._targets
         checked = self._beside(path, "targets", named=named)
         if named and (checked is None or not checked.source.readable):
             source = load(path, self.root(path), named=True)
-            reason = (
-                source.diagnostics[0].message
-                if source.diagnostics
-                else f"its kind is '{source.kind}'"
-            )
+            reason = f"its kind is '{source.kind}'"
+            if source.diagnostics:
+                reason = source.diagnostics[0].message
             raise UsageError(f"'{path}' is not a targets file: {reason}")
         return checked
 
@@ -217,9 +224,11 @@ class Documents:
         checked = self._checked.get((path, named))
         if checked is None:
             source = load(path, self.root(path), named=named)
-            # A document of another kind has a context of its own, perhaps this very one.
-            checked = self._validated(source, named=named) if source.kind == kind else None
-        return checked if checked is not None and checked.source.kind == kind else None
+            if source.kind != kind:
+                # It has a context of its own, perhaps this very one.
+                return None
+            checked = self._validated(source, named=named)
+        return checked if checked.source.kind == kind else None
 
 
 def _checked_file(checked: CheckedDocument) -> FileDiagnostics:
@@ -231,8 +240,9 @@ def _checked_file(checked: CheckedDocument) -> FileDiagnostics:
 
 def require_valid(documents: Sequence[CheckedDocument]) -> None:
     """Raise InvalidInput with the diagnostics of all documents if one of them has errors."""
-    if not all(each.valid for each in documents):
-        raise InvalidInput([found for each in documents for found in each.diagnostics])
+    if not all(document.valid for document in documents):
+        found = chain.from_iterable(document.diagnostics for document in documents)
+        raise InvalidInput(list(found))
 
 
 def no_targets(path: Path) -> UsageError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import filterfalse
 from pathlib import Path
 
 from agentv_ci.base.case_rows import ID_DIGITS, VARIABLE, is_template
@@ -35,12 +36,12 @@ class EvaluatorLines:
     def find(self, suite: str, case: str, evaluator: str) -> int | None:
         """Return the line of an evaluator defined in a case or in its template, or None."""
         place = self._place(suite, case)
-        pointer = _in_case(*place, evaluator) if place is not None else None
-        return (
-            locate(place[0].mark, pointer).start[0] + 1
-            if place is not None and pointer is not None
-            else None
-        )
+        if place is None:
+            return None
+        pointer = _in_case(*place, evaluator)
+        if pointer is None:
+            return None
+        return locate(place[0].mark, pointer).start[0] + 1
 
     def setting(self, suite: str, case: str | None, *names: str) -> int | None:
         """Return the line of a setting of a case, or else of its eval file.
@@ -54,10 +55,10 @@ class EvaluatorLines:
         folders: list[Pointer] = [("execution",)]
         if place is not None:
             folders = [("evalcases", place[1]), ("evalcases", place[1], "execution"), *folders]
-        for pointer in ((*folder, *names) for folder in folders):
-            if (mark := locate(source.mark, pointer, key=True)) != locate(
-                source.mark, pointer[:-1]
-            ):
+        for folder in folders:
+            pointer = (*folder, *names)
+            mark = locate(source.mark, pointer, key=True)
+            if mark != locate(source.mark, pointer[:-1]):
                 return mark.start[0] + 1
         return None
 
@@ -73,12 +74,13 @@ class EvaluatorLines:
         if not self._may_load(suite):
             return None
         source, cases = self._suite(suite)
-        templates = (
-            index for known, index in cases.items() if "{{" in known and _is_filled(known, case)
-        )
         index = cases.get(case, cases.get(case[: -ID_DIGITS - 1]))
-        index = index if index is not None else next(templates, None)
-        return None if index is None else (source, index)
+        if index is not None:
+            return source, index
+        for known, index in cases.items():
+            if "{{" in known and _is_filled(known, case):
+                return source, index
+        return None
 
     def _may_load(self, suite: str) -> bool:
         return suite in self._suites or (
@@ -99,12 +101,11 @@ class EvaluatorLines:
         if path not in self._suites:
             source = load(self._root / path, self._root, named=True)
             listed = value_at(source.data, "evalcases")
-            cases = enumerate(listed if isinstance(listed, list) else ())
-            indexes = {
-                case_id: index
-                for index, case in cases
-                if (case_id := text_at(case, "id")) is not None
-            }
+            indexes: dict[str, int] = {}
+            for index, case in enumerate(listed if isinstance(listed, list) else ()):
+                case_id = text_at(case, "id")
+                if case_id is not None:
+                    indexes[case_id] = index
             self._suites[path] = source, indexes
         return self._suites[path]
 
@@ -132,11 +133,9 @@ def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:
         if evaluator in names:
             return (*pointer, names.index(evaluator))
     rubrics: Pointer = ("evalcases", index, "rubrics")
-    return (
-        rubrics
-        if evaluator == RUBRICS_NAME and value_at(source.data, *rubrics) is not None
-        else None
-    )
+    if evaluator != RUBRICS_NAME or value_at(source.data, *rubrics) is None:
+        return None
+    return rubrics
 
 
 def _items(source: Source, pointer: Pointer) -> list[JsonValue]:
@@ -145,12 +144,17 @@ def _items(source: Source, pointer: Pointer) -> list[JsonValue]:
 
 
 def _names(items: Sequence[JsonValue]) -> Iterator[str | None]:
-    """Yield what evaluators are called, which need not be valid: without a name by their type, made unique."""
-    given = [text_at(each, "name") for each in items]
+    """Yield what evaluators are called, which need not be valid.
+
+    Those without a name are called by their type, made unique.
+    """
+    given = [text_at(item, "name") for item in items]
     taken: set[str | None] = {*given}
     for item, name in zip(items, given, strict=True):
+        if name is not None:
+            yield name
+            continue
         kind = text_at(item, "type") or kind_in_short(item, AuthoredEvaluator, "type")
-        free = (each for each in numbered(kind or "") if each not in taken)
-        found = name if name is not None else next(free)
-        taken.add(found)
-        yield found
+        unique = next(filterfalse(taken.__contains__, numbered(kind or "")))
+        taken.add(unique)
+        yield unique

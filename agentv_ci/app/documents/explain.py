@@ -56,4 +56,6 @@ def _page(name: str) -> str:
     """Return a page of the documentation: from the wheel, else from the checkout."""
     here = Path(__file__).parent.parent
     shipped = here / "published" / f"{name}.md"
-    return (shipped if shipped.exists() else here.parent / "docs" / shipped.name).read_text("utf-8")
+    if shipped.exists():
+        return shipped.read_text("utf-8")
+    return (here.parent / "docs" / shipped.name).read_text("utf-8")

@@ -51,11 +51,11 @@ def format_paths(patterns: Sequence[str], *, cwd: Path) -> Iterator[FormattedFil
 
     Raises UsageError for a path that does not exist.
     """
-    for each in discover(patterns, cwd):
-        source = load(each.path, find_root(each.path, cwd), named=each.named)
-        errors = tuple(found for found in source.diagnostics if found.severity == "error")
+    for file in discover(patterns, cwd):
+        source = load(file.path, find_root(file.path, cwd), named=file.named)
+        errors = tuple(mistake for mistake in source.diagnostics if mistake.severity == "error")
         if errors:
-            yield FormattedFile(each.path, source.text, source.text, errors)
+            yield FormattedFile(file.path, source.text, source.text, errors)
         elif source.kind is not None and source.text:
             yield _formatted(source, source.kind)
 
@@ -119,7 +119,7 @@ def _is_same(text: str, data: JsonValue) -> bool:
 
 
 def _renamed(text: str, mark: Mark, found: Sequence[Renaming]) -> str:
-    starts = [0, *(each.end() for each in LINE_BREAK.finditer(text))]
+    starts = [0, *(line_break.end() for line_break in LINE_BREAK.finditer(text))]
     places: dict[tuple[int, int], str] = {}
     for pointer, is_key, name in found:
         place = locate(mark, pointer, key=is_key)

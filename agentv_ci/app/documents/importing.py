@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
+from itertools import chain
+from operator import methodcaller
 from pathlib import Path
 from typing import cast, get_args
 
@@ -59,9 +61,15 @@ def imported(wish: ImportWish, *, cwd: Path) -> Written:
     Raises UsageError when one cannot be read, or before overwriting any.
     """
     out = normal(cwd / wish.out)
-    sources = [_source(each.path, wish.kind, cwd) for each in discover(wish.paths, cwd)]
-    named = [(kind, source) for kind, source in sources if kind is not None]
-    if unknown := [source.path.name for kind, source in sources if kind is None]:
+    named: list[tuple[ImportKind, Source]] = []
+    unknown: list[str] = []
+    for file in discover(wish.paths, cwd):
+        kind, source = _source(file.path, wish.kind, cwd)
+        if kind is None:
+            unknown.append(source.path.name)
+        else:
+            named.append((kind, source))
+    if unknown:
         raise UsageError(
             f"cannot tell which tool {listed(unknown)} is from",
             hint=f"add --from {'|'.join(KINDS)}",
@@ -76,33 +84,39 @@ def imported(wish: ImportWish, *, cwd: Path) -> Written:
         root=root,
         columns=wish.columns,
     )
-    there = [name for name in (*files.texts, REPORT, CONFIG) if (out / name).exists()]
-    if there and not wish.overwrite:
-        raise UsageError(
-            f"'{out / there[0]}' exists"
-            + (f", and {counted(len(there) - 1, 'more file')}" if len(there) > 1 else ""),
-            hint="choose another --out, or add --overwrite",
-        )
+    if not wish.overwrite:
+        _refuse_existing(out, (*files.texts, REPORT, CONFIG))
     _write(out, files.texts)
-    found = check_paths(
-        [str(out / name) for name in files.texts if name.endswith(".yaml")], targets=None, cwd=cwd
-    )
-    diagnostics = [each for file in found.files for each in file.diagnostics]
+    documents = [str(out / name) for name in files.texts if name.endswith(".yaml")]
+    checks = check_paths(documents, targets=None, cwd=cwd)
+    diagnostics = list(chain.from_iterable(file.diagnostics for file in checks.files))
     more = {REPORT: migration_report(files.notes, files.texts, diagnostics, root, wish.command)}
-    if quiet := sorted({each.rule for each in diagnostics if each.severity == "warning"}):
+    warnings = (found for found in diagnostics if found.severity == "warning")
+    if quiet := sorted({warning.rule for warning in warnings}):
         more[CONFIG] = yaml_text(
             {"$schema": CONFIG_SCHEMA, "rules": dict.fromkeys(quiet, "off")}, (OLD_WARNINGS,)
         )
     _write(out, more)
-    errors = sum(each.severity == "error" for each in diagnostics)
+    errors = sum(found.severity == "error" for found in diagnostics)
     return Written(ImportedFiles({**files.texts, **more}, files.notes), errors)
+
+
+def _refuse_existing(out: Path, names: Iterable[str]) -> None:
+    there = [name for name in names if (out / name).exists()]
+    if not there:
+        return
+    message = f"'{out / there[0]}' exists"
+    if len(there) > 1:
+        message += f", and {counted(len(there) - 1, 'more file')}"
+    raise UsageError(message, hint="choose another --out, or add --overwrite")
 
 
 def _write(out: Path, texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
+        write = methodcaller("write", text.encode())
         try:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
-            write_whole(out / name, lambda file, text=text: file.write(text.encode()))  # type: ignore[misc]
+            write_whole(out / name, write)
         except OSError as error:
             raise UsageError(f"cannot write '{out / name}': {error.strerror}") from error
 
@@ -126,24 +140,29 @@ class _Reads:
 
     def __init__(self, cwd: Path, named: Iterable[Path]) -> None:
         self._cwd = cwd
-        places = [folder for path in named for folder in (path.parent, find_root(path, cwd))]
-        self._homes = {folder.resolve() for folder in places}
+        self._homes: set[Path] = set()
+        for path in named:
+            self._homes |= {path.parent.resolve(), find_root(path, cwd).resolve()}
         self._documents: dict[Path, Source | None] = {}
 
     def document(self, path: Path) -> Source | None:
         """Return a YAML or JSON file; None if it cannot be read."""
         if path not in self._documents:
-            is_there = self._is_inside(path) and path.is_file()
-            source = load(path, find_root(path, self._cwd), named=True) if is_there else None
-            self._documents[path] = source if source and source.readable else None
+            self._documents[path] = self._loaded(path)
         return self._documents[path]
+
+    def _loaded(self, path: Path) -> Source | None:
+        if not (self._is_inside(path) and path.is_file()):
+            return None
+        source = load(path, find_root(path, self._cwd), named=True)
+        return source if source.readable else None
 
     def text(self, path: Path) -> str | None:
         """Return a text; None if it cannot be read."""
         try:
-            return (
-                read_regular(path, MAX_BYTES).decode("utf-8-sig") if self._is_inside(path) else None
-            )
+            if not self._is_inside(path):
+                return None
+            return read_regular(path, MAX_BYTES).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -153,15 +172,23 @@ class _Reads:
         return [path for path in paths if path.is_file() and self._is_inside(path)]
 
     def _globbed(self, pattern: Path) -> list[Path]:
-        """Return what a glob names, without leaving the repository or following links: both may have no end."""
+        """Return what a glob names.
+
+        It neither leaves the repository nor follows links: both may have no end.
+        """
         from wcmatch import glob  # few files name globs
 
-        start = next(each for each in pattern.parents if not has_magic(str(each)))
-        names = glob.glob(str(pattern), flags=glob.GLOBSTAR) if self._is_inside(start) else []
+        start = next(folder for folder in pattern.parents if not has_magic(str(folder)))
+        if not self._is_inside(start):
+            return []
+        names = glob.glob(str(pattern), flags=glob.GLOBSTAR)
         return [Path(name) for name in sorted(names)]
 
     def _is_inside(self, path: Path) -> bool:
-        """Whether a file is of the repository of what is imported: its text becomes part of documents."""
+        """Whether a file is of the repository of what is imported.
+
+        Its text becomes part of documents.
+        """
         real = path.resolve()
         return any(real.is_relative_to(home) for home in self._homes)
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from agentv_ci.base.json_access import objects_at, text_at
 from agentv_ci.base.text import listed
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.environment_references import variables_in
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import Interrupted, UsageError
@@ -86,26 +87,29 @@ def _steps(
     folder: Path, targets: Path | None, choices: Choices, *, wished: Choices
 ) -> Iterator[Step]:
     if targets is not None:
-        is_other = wished.is_chosen and wished.provider != choices.provider
-        note = (
-            f"its target '{choices.target}' does not use {wished.provider}; add or change a target"
-            if is_other
-            else ""
-        )
+        note = ""
+        if wished.is_chosen and wished.provider != choices.provider:
+            own = f"its target '{choices.target}'"
+            note = f"{own} does not use {wished.provider}; add or change a target"
         yield Step("kept", targets, "", note=note)
     root = find_root(folder / "evals", folder)
     subfolder = folder.relative_to(root).as_posix() if root != folder else None
     for draft in drafts(choices, subfolder=subfolder):
         # GitHub reads workflows only at the root of a repository, and nothing is written outside of
         # the folder.
-        is_above = draft.path.startswith(WORKFLOWS) and subfolder is not None
-        yield _to_paste(root / draft.path, draft) if is_above else _step(folder, draft)
+        if draft.path.startswith(WORKFLOWS) and subfolder is not None:
+            yield _to_paste(root / draft.path, draft)
+        else:
+            yield _step(folder, draft)
 
 
 def _as_there(targets: Path, choices: Choices) -> Choices:
     """Return choices that match existing targets: the target `default`, else the first."""
     data = load(targets, targets.parent, named=True).data
-    there = {name: each for each in objects_at(data, "targets") if (name := text_at(each, "name"))}
+    there: dict[str, JsonObject] = {}
+    for target in objects_at(data, "targets"):
+        if name := text_at(target, "name"):
+            there[name] = target
     asked = "default" if "default" in there or not there else next(iter(there))
     provider = text_at(there.get(asked), "provider") or ""
     return Choices(
@@ -129,8 +133,9 @@ def _step(folder: Path, draft: Draft) -> Step:
 
 def _to_paste(path: Path, draft: Draft) -> Step:
     """Leave a file to the user, unless it already has the text."""
-    is_done = path.is_file() and draft.sign in _read(path)
-    return Step("kept", path, "") if is_done else Step("pasted", path, draft.paste or draft.text)
+    if path.is_file() and draft.sign in _read(path):
+        return Step("kept", path, "")
+    return Step("pasted", path, draft.paste or draft.text)
 
 
 def _read(path: Path) -> str:
@@ -143,18 +148,19 @@ def _is_there(folder: Path, name: str) -> bool:
     if path.is_file():
         return True
     parents = [folder / parent for parent in reversed(PurePosixPath(name).parents[:-1])]
-    for each in (*parents, path):
-        if each.is_symlink():
-            raise UsageError(f"'{each}' is a symbolic link", hint=_way_out(name))
-        if each.exists() and (each == path or not each.is_dir()):
-            raise UsageError(f"'{each}' is in the way of '{name}'", hint=_way_out(name))
+    for part in (*parents, path):
+        if part.is_symlink():
+            raise UsageError(f"'{part}' is a symbolic link", hint=_way_out(name))
+        if part.exists() and (part == path or not part.is_dir()):
+            raise UsageError(f"'{part}' is in the way of '{name}'", hint=_way_out(name))
     return False
 
 
 def _way_out(name: str) -> str:
     flags = {".github": "--no-workflow", ".vscode": "--no-editor"}
     flag = flags.get(PurePosixPath(name).parts[0])
-    return f"move it, or use {flag}" if flag else "move it, or choose another folder"
+    way = f"use {flag}" if flag else "choose another folder"
+    return f"move it, or {way}"
 
 
 def _create(path: Path, text: str) -> None:
@@ -171,4 +177,6 @@ def _create(path: Path, text: str) -> None:
 
 
 def _so_far(written: Sequence[Path]) -> str:
-    return f"written so far: {listed(written)}" if written else "nothing written"
+    if not written:
+        return "nothing written"
+    return f"written so far: {listed(written)}"

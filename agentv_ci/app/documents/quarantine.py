@@ -1,4 +1,7 @@
-"""The quarantine of a run: that of the work tree, or that of a base branch, which a change cannot edit."""
+"""The quarantine of a run: that of the work tree, or that of a base branch.
+
+A change cannot edit the latter.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,10 @@ class ReadQuarantine(Struct, frozen=True):
 
     def beside(self, compiled: CompiledPlan) -> CompiledPlan:
         """Return a plan that knows that its run reads the file, too."""
-        origin = compiled.origin
-        read = (self.path,) if self.path is not None else ()
-        return CompiledPlan(compiled.plan, replace(origin, sources=(*origin.sources, *read)))
+        if self.path is None:
+            return compiled
+        sources = (*compiled.origin.sources, self.path)
+        return CompiledPlan(compiled.plan, replace(compiled.origin, sources=sources))
 
 
 NO_QUARANTINE = ReadQuarantine()
@@ -50,7 +54,8 @@ NO_QUARANTINE = ReadQuarantine()
 
 def find_quarantine(root: Path) -> Path | None:
     """Return the quarantine of a repository, None without one."""
-    return path if (path := root / QUARANTINE).is_file() else None
+    path = root / QUARANTINE
+    return path if path.is_file() else None
 
 
 def read_quarantine(path: Path, plan: Plan, *, cwd: Path, today: date) -> ReadQuarantine:
@@ -59,7 +64,7 @@ def read_quarantine(path: Path, plan: Plan, *, cwd: Path, today: date) -> ReadQu
     Raises UsageError if it is something else, InvalidInput for errors in it, such as entries that
     have expired.
     """
-    cases = {plan.key_of(case) for case in heads_of(plan)}
+    cases = set(map(plan.key_of, heads_of(plan)))
     checked, document = _checked(path, cases, cwd, today)
     require_valid([checked])
     return ReadQuarantine(_of(document.quarantine, cases, today), checked.diagnostics, path)
@@ -71,9 +76,8 @@ def read_base_quarantine(path: Path, plan: Plan, *, cwd: Path, today: date) -> R
     The change that is tested cannot correct it: entries that have expired or match nothing count
     for nothing.
     """
-    return ReadQuarantine(
-        entries_of(path, {plan.key_of(case) for case in heads_of(plan)}, cwd=cwd, today=today)
-    )
+    cases = set(map(plan.key_of, heads_of(plan)))
+    return ReadQuarantine(entries_of(path, cases, cwd=cwd, today=today))
 
 
 def entries_of(
@@ -84,13 +88,9 @@ def entries_of(
     Raises UsageError if it cannot be used.
     """
     checked, document = _checked(path, cases, cwd, today)
-    errors = [
-        each
-        for each in checked.diagnostics
-        if each.severity == "error" and each.rule not in OF_ENTRIES
-    ]
-    if errors:
-        raise UsageError(f"line {errors[0].line}: {errors[0].message}")
+    for found in checked.diagnostics:
+        if found.severity == "error" and found.rule not in OF_ENTRIES:
+            raise UsageError(f"line {found.line}: {found.message}")
     return _of(document.quarantine, cases, today)
 
 
@@ -105,13 +105,13 @@ def _checked(
             f"'{path}' is not a quarantine", hint="a quarantine has $schema: agentv-quarantine-v1"
         )
     document = checked.document
-    return checked, document if isinstance(document, QuarantineDocument) else QuarantineDocument(
-        quarantine=()
-    )
+    if not isinstance(document, QuarantineDocument):
+        document = QuarantineDocument(quarantine=())
+    return checked, document
 
 
 def _of(
     entries: Collection[QuarantineEntry], cases: Collection[CaseKey], today: date
 ) -> tuple[Quarantine, ...]:
-    about = (each for each in entries if any(map(each.covers, cases)))
-    return tuple(Quarantine.of(each, today) for each in about)
+    about = (entry for entry in entries if any(map(entry.covers, cases)))
+    return tuple(Quarantine.of(entry, today) for entry in about)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agentv_ci.base.installed_plugins import (
@@ -27,7 +27,10 @@ REFERENCE = {"type": "string", "pattern": ENVIRONMENT_REFERENCE}
 
 
 def schema_with_plugins(name: SchemaName) -> tuple[str, Sequence[str]]:
-    """Return the text of a schema in which installed plugins have their settings, and why some are not in it."""
+    """Return the text of a schema in which installed plugins have their settings.
+
+    The second value says why some are not in it.
+    """
     kind, definition, key = PLUGINS[name]
     schema: dict[str, Any] = json.loads(text(name))
     del schema["$id"]  # it is not the published one
@@ -63,46 +66,43 @@ def _model_schema(plugin: Plugin) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _branch(common: JsonObject, own: dict[str, Any], plugin: Plugin, key: str) -> JsonObject:
-    """Return the definition of a plugin: the common fields and its own, which may also stand under `settings`."""
+    """Return the definition of a plugin: the common fields and its own.
+
+    Its own may also stand under `settings`.
+    """
     branch = json.loads(json.dumps(common))
-    fields = {
-        field: _or_reference(each) if plugin.kind == "provider" else each
-        for field, each in own.get("properties", {}).items()
-    }
+    fields = dict(own.get("properties", {}))
+    if plugin.kind == "provider":
+        fields = {name: _or_reference(field) for name, field in fields.items()}
     is_open = plugin.settings.model_config.get("extra") == "allow"
     settings = branch["properties"]["settings"]
     settings |= {"properties": fields, "additionalProperties": is_open}
     branch["properties"] = {**branch["properties"], **fields}
     branch["properties"][key] = {"description": _about(plugin), "const": plugin.name}
-    choices = [
-        {
-            "anyOf": [
-                {"required": [each]},
-                {"required": ["settings"], "properties": {"settings": {"required": [each]}}},
-            ]
-        }
-        for each in own.get("required", ())
-    ]
-    return {
-        **branch,
+    branch |= {
         "title": f"{plugin.kind} {plugin.name}",
         "description": _about(plugin),
         "additionalProperties": is_open,
-        **({"allOf": choices} if choices else {}),
     }
+    if required := own.get("required"):
+        branch["allOf"] = [_required(name) for name in required]
+    return branch  # type: ignore[no-any-return]
+
+
+def _required(name: str) -> JsonObject:
+    """Return a schema that requires a setting, also if it stands under `settings`."""
+    inner: JsonObject = {"required": ["settings"], "properties": {"settings": {"required": [name]}}}
+    return {"anyOf": [{"required": [name]}, inner]}
 
 
 def _or_reference(field: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a setting that may also be an environment reference."""
-    shown: dict[str, Any] = {
-        word: field[word]
-        for word in ("title", "description", "default", "examples")
-        if word in field
-    }
-    return {
-        **shown,
-        "anyOf": [{word: each for word, each in field.items() if word not in shown}, REFERENCE],
-    }
+    shown: dict[str, Any] = {}
+    own = dict(field)
+    for word in ("title", "description", "default", "examples"):
+        if word in own:
+            shown[word] = own.pop(word)
+    return {**shown, "anyOf": [own, REFERENCE]}
 
 
 def _about(plugin: Plugin) -> str:
@@ -110,28 +110,33 @@ def _about(plugin: Plugin) -> str:
     return said.partition("\n")[0] or f"The {plugin.label}."
 
 
-def _add(part: Any, plugin: Plugin, reference: str, key: str) -> None:  # noqa: ANN401  # any part of a schema
+def _add(part: object, plugin: Plugin, reference: str, key: str) -> None:
     """Offer a plugin where plugins are accepted: among the kinds, and as a branch of the union."""
+    inner: Iterable[object] = ()
     if isinstance(part, dict):
-        kinds, *others = part.get("anyOf", [{}])
-        if "enum" in kinds and any(each.get("pattern") == PLUGIN_NAME for each in others):
-            kinds["enum"].append(plugin.name)
-            kinds["enumDescriptions"].append(_about(plugin))
-        others = [each for each in part.get("allOf", []) if each.get("then") == {"$ref": reference}]
-        for each in others:
-            # Otherwise editors would offer the common fields twice.
-            each["if"]["properties"][key].setdefault("not", {"enum": []})["enum"].append(
-                plugin.name
-            )
-            named = {
-                "type": "object",
-                "required": [key],
-                "properties": {key: {"const": plugin.name}},
-            }
-            part["allOf"].append(
-                {"if": named, "then": {"$ref": f"#/$defs/{_definition(plugin.name)}"}}
-            )
-    inner = part.values() if isinstance(part, dict) else part
-    if isinstance(part, (dict, list)):
-        for value in inner:
-            _add(value, plugin, reference, key)
+        _add_to(part, plugin, reference, key)
+        inner = part.values()
+    elif isinstance(part, list):
+        inner = part
+    for value in inner:
+        _add(value, plugin, reference, key)
+
+
+def _add_to(part: dict[str, Any], plugin: Plugin, reference: str, key: str) -> None:
+    kinds, *others = part.get("anyOf", [{}])
+    if "enum" in kinds and any(schema.get("pattern") == PLUGIN_NAME for schema in others):
+        kinds["enum"].append(plugin.name)
+        kinds["enumDescriptions"].append(_about(plugin))
+    for branch in list(part.get("allOf", ())):
+        if branch.get("then") != {"$ref": reference}:
+            continue
+        # Otherwise editors would offer the common fields twice.
+        excluded = branch["if"]["properties"][key].setdefault("not", {"enum": []})
+        excluded["enum"].append(plugin.name)
+        named = {
+            "type": "object",
+            "required": [key],
+            "properties": {key: {"const": plugin.name}},
+        }
+        own = {"$ref": f"#/$defs/{_definition(plugin.name)}"}
+        part["allOf"].append({"if": named, "then": own})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import filterfalse
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -59,9 +60,9 @@ class CaseGrading:
     ) -> None:
         self._case = case
         self._judged = tuple(map(needs_judge, case.evaluators))
-        self._tried = tuple(
-            each for each in case.evaluators if asks_judges or not needs_judge(each)
-        )
+        self._tried = case.evaluators
+        if not asks_judges:
+            self._tried = tuple(filterfalse(needs_judge, case.evaluators))
         self._files = plan.files
         self._services = services
         self._workspaces = workspaces
@@ -78,7 +79,9 @@ class CaseGrading:
     async def all_grades(
         self, others: Neighbours, seed: int, accepted: Mapping[WrongAnswer, str]
     ) -> CaseGrades:
-        """Return the grades of null agents, of the reference answer and, if it passes, of its mutants.
+        """Return the grades of null agents and of the reference answer.
+
+        If the reference answer passes, its mutants are graded, too.
 
         `accepted` are null agents and operators that are not tried, each with the reason.
         """
@@ -87,27 +90,28 @@ class CaseGrading:
         key = f"{seed}:{case.suite}:{case.id}"
         tried, left_out = null_answers(case, self._request, others.answers, key, accepted)
         accepting = [LeftOut(name=name, reason=reason) for name, reason in accepted.items()]
-        nulls = [(each, await self._graded(each.answer)) for each in tried]
-        reference = await self._graded(answer, self._least_tokens) if answer is not None else None
+        nulls = [(null, await self._graded(null.answer)) for null in tried]
+        reference: Graded | None = None
         mutants: list[Mutant] = []
-        if answer is not None and reference is not None and reference.outcome != "caught":
-            mutants = await self._mutants(answer, key, others, accepted)
-        damaged = [(each, await self._graded(each.answer, self._least_tokens)) for each in mutants]
+        if answer is not None:
+            reference = await self._graded(answer, self._least_tokens)
+            if reference.outcome != "caught":
+                mutants = await self._mutants(answer, key, others, accepted)
+        graded = await self._all_graded(mutant.answer for mutant in mutants)
+        damaged = list(zip(mutants, graded, strict=True))
         if self._outcome_names and (answer is None or answer.changes is None):
             left_out.append(LeftOut(name="change-dropped", reason="there is no golden patch"))
         grades = CaseGrades(case, nulls, reference, damaged, left_out=[*accepting, *left_out])
         states = states_of(grades)
-        probes = (
-            self._like(probes_of(case), answer)
-            if "redundant" in states and self._reads_answers
-            else []
-        )
-        unusual = UNUSUAL if "vacuous" in states else ()
-        return replace(
-            grades,
-            probes=[await self._graded(each, self._least_tokens) for each in probes],
-            unusual=[await self._graded(each, self._least_tokens) for each in unusual],
-        )
+        if "redundant" in states and self._reads_answers:
+            probes = self._like(probes_of(case), answer)
+            grades = replace(grades, probes=await self._all_graded(probes))
+        if "vacuous" in states:
+            grades = replace(grades, unusual=await self._all_graded(UNUSUAL))
+        return grades
+
+    async def _all_graded(self, answers: Iterable[WrittenAnswer]) -> list[Graded]:
+        return [await self._graded(answer, self._least_tokens) for answer in answers]
 
     async def _reference(self) -> WrittenAnswer | None:
         """Return the reference answer, and what it leaves behind; None if the case has neither."""
@@ -141,9 +145,9 @@ class CaseGrading:
         found: list[Mutant] = []
         if self._reads_answers:
             texts = mutants_of(self._case, self._request.prompt, key, others, accepted)
-            found += (
-                replace(each, answer=replace(each.answer, changes=answer.changes)) for each in texts
-            )
+            for mutant in texts:
+                written = replace(mutant.answer, changes=answer.changes)
+                found.append(replace(mutant, answer=written))
         if answer.changes and self._case.workspace is not None:
             work = await self._workspaces.work_of(self._case.workspace, ())
             found += change_mutants(answer, work.file, key, accepted)
@@ -153,9 +157,9 @@ class CaseGrading:
         self, answers: Iterable[WrittenAnswer], reference: WrittenAnswer | None
     ) -> list[WrittenAnswer]:
         """Return answers that leave behind what the reference answer does."""
-        return [
-            replace(each, changes=reference.changes) for each in answers if reference is not None
-        ]
+        if reference is None:
+            return []
+        return [replace(answer, changes=reference.changes) for answer in answers]
 
     async def _graded(self, answer: WrittenAnswer, least_tokens: int = 0) -> Graded:
         """Return the grade of an answer; the same answer is scored once."""
@@ -163,32 +167,34 @@ class CaseGrading:
         if key not in self._grades:
             assessments = self._in_place(await self._assessed(answer, least_tokens))
             outcome, without = self._outcomes([*map(_decided, assessments, self._judged)])
-            results = tuple(
-                self._without_machine(each.result) if each is not None else None
-                for each in assessments
-            )
+            results = tuple(map(self._result, assessments))
             self._grades[key] = Graded(outcome, without, results)
         return self._grades[key]
 
     async def _assessed(self, answer: WrittenAnswer, least_tokens: int) -> list[Assessment]:
-        """Return what evaluators say of an answer, without those of outcomes if it is not known what is left behind."""
+        """Return what evaluators say of an answer.
+
+        Evaluators of outcomes say nothing if it is not known what is left behind.
+        """
         changes = answer.changes
         work = await work_of(self._case, changes, self._workspaces)
         response = response_of(answer, least_tokens=least_tokens)
         submission = Submission(self._case, self._request, response, self._files, work)
-        tried = [
-            each
-            for each in self._tried
-            if changes is not None or each.name not in self._outcome_names
-        ]
+        alone: list[PlanEvaluator] = []
+        others: list[PlanEvaluator] = []
+        for evaluator in self._tried:
+            if changes is None and evaluator.name in self._outcome_names:
+                continue
+            (alone if evaluator.needs_workspace else others).append(evaluator)
         if changes not in self._assessed_changes:
-            alone = [each for each in tried if each.needs_workspace]
             self._assessed_changes[changes] = await assess(alone, submission, self._services)
-        others = [each for each in tried if not each.needs_workspace]
         return [*self._assessed_changes[changes], *await assess(others, submission, self._services)]
 
-    def _without_machine(self, result: EvaluatorResult) -> EvaluatorResult:
-        """Return a result whose error does not name the folder of the repository."""
+    def _result(self, assessment: Assessment | None) -> EvaluatorResult | None:
+        """Return the result of an evaluator, without the repository's folder in its error."""
+        if assessment is None:
+            return None
+        result = assessment.result
         if result.status != "error":
             return result
         return result.model_copy(
@@ -197,8 +203,8 @@ class CaseGrading:
 
     def _in_place(self, assessments: Sequence[Assessment]) -> list[Assessment | None]:
         """Return an assessment for each evaluator of the case; None where a judge is left out."""
-        by_name = {each.result.name: each for each in assessments}
-        return [by_name.get(each.name) for each in self._case.evaluators]
+        by_name = {assessment.result.name: assessment for assessment in assessments}
+        return [by_name.get(evaluator.name) for evaluator in self._case.evaluators]
 
     def _outcomes(
         self, assessments: Sequence[Assessment | None]
@@ -207,16 +213,11 @@ class CaseGrading:
 
         Most answers get the same few scores.
         """
-        key = tuple(
-            None if each is None else (each.result.verdict, each.result.score, each.fails_case)
-            for each in assessments
-        )
+        key = tuple(map(_score_of, assessments))
         if key not in self._known:
             pairs = list(zip(self._case.evaluators, assessments, strict=True))
-            without = tuple(
-                self._outcome(pairs[:place] + pairs[place + 1 :]) for place in range(len(pairs))
-            )
-            self._known[key] = self._outcome(pairs), without
+            others = (pairs[:index] + pairs[index + 1 :] for index in range(len(pairs)))
+            self._known[key] = self._outcome(pairs), tuple(map(self._outcome, others))
         return self._known[key]
 
     def _outcome(self, pairs: Sequence[tuple[PlanEvaluator, Assessment | None]]) -> Outcome:
@@ -224,30 +225,38 @@ class CaseGrading:
             return "passes"
         if self._verdict(pairs, best=True) != "pass":
             return "caught"
-        return (
-            "passes"
-            if all(each for _, each in pairs) or self._verdict(pairs, best=False) == "pass"
-            else "undecided"
-        )
+        has_all = all(assessment for _, assessment in pairs)
+        if has_all or self._verdict(pairs, best=False) == "pass":
+            return "passes"
+        return "undecided"
 
     def _verdict(
         self, pairs: Sequence[tuple[PlanEvaluator, Assessment | None]], *, best: bool
     ) -> Verdict:
-        """Return the verdict of an answer, with the best or the worst that evaluators may say that did not score."""
+        """Return the verdict of an answer.
+
+        Evaluators that did not score count as the best or the worst that they may say.
+        """
         threshold = self._case.threshold
-        return combine(
-            [each or _judged(evaluator, threshold, best=best) for evaluator, each in pairs],
-            threshold,
-        ).verdict
+        assessments = [
+            assessment or _judged(evaluator, threshold, best=best)
+            for evaluator, assessment in pairs
+        ]
+        return combine(assessments, threshold).verdict
+
+
+def _score_of(assessment: Assessment | None) -> tuple[object, ...] | None:
+    """Return what an outcome depends on."""
+    if assessment is None:
+        return None
+    return assessment.result.verdict, assessment.result.score, assessment.fails_case
 
 
 def _decided(assessment: Assessment | None, is_judged: bool) -> Assessment | None:
     """Return an assessment; None where a judge is needed and did not score."""
-    return (
-        None
-        if assessment is not None and is_judged and assessment.result.status == "error"
-        else assessment
-    )
+    if assessment is not None and is_judged and assessment.result.status == "error":
+        return None
+    return assessment
 
 
 def _judged(evaluator: PlanEvaluator, threshold: float, *, best: bool) -> Assessment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -29,7 +30,8 @@ class ProofJudges:
         self._plan = plan
         self._options = options
         self._suites = {suite.path: suite for suite in plan.suites}
-        asked = sorted({key for case in heads_of(plan) if case.skip is None for key in case.judges})
+        tried = (case for case in heads_of(plan) if case.skip is None)
+        asked = sorted(set(chain.from_iterable(case.judges for case in tried)))
         self._asked = asked
         self._limits = Limits(options.workers, targets, asked, services.environment, services.log)
         self._budget = Budget(options.max_cost_usd, self._suites, 1, services.warn)
@@ -63,7 +65,9 @@ class ProofJudges:
             response = await self._targets.ask(
                 target, judge_request(question, case, cwd=cwd), trial
             )
-            return replace(response, cost_usd=0.0) if response.cached else response
+            if response.cached:
+                return replace(response, cost_usd=0.0)
+            return response
 
         return ask
 

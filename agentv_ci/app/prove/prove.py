@@ -21,10 +21,10 @@ from agentv_ci.app.run.prepare import needs_of, require_folders, require_recordi
 from agentv_ci.base.checkout import credentials
 from agentv_ci.base.redaction import Redactor, secrets_of
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.gate import NullAgentsGate
+from agentv_ci.contracts.gate import NullAgentsGate, WrongAnswer
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.proof import CaseProof, Judges, Proof
+from agentv_ci.contracts.proof import CaseProof, Judges, Proof, ProofFinding
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import MissingVariables
 from agentv_ci.execute.materials import Materials
@@ -86,9 +86,9 @@ async def prove(
     needs = needs_of(plan, answering=False)
     require_folders(needs.suites, root)
     others = _references(neighbours)
-    accepted = {
-        suite.path: dict.fromkeys(suite.gate.accept or (), "accepted") for suite in plan.suites
-    }
+    accepted: dict[str, dict[WrongAnswer, str]] = {}
+    for suite in plan.suites:
+        accepted[suite.path] = dict.fromkeys(suite.gate.accept or (), "accepted")
     lines = EvaluatorLines(root, root, math.inf)
     async with AsyncExitStack() as stack:
         materials = stack.enter_context(Materials(plan.files, root))
@@ -117,11 +117,6 @@ async def prove(
         progress = Progress(total=len(tried))
         services.watch(progress)
         proofs = await _in_order(tried, graded, options.workers, progress)
-    found = (
-        (proof.template, finding)
-        for case, proof in zip(tried, proofs, strict=True)
-        for finding in CaseFindings(case, proof, partial(lines.find, case.suite, case.id)).all()
-    )
     return Proof(
         schema_=schema_id("proof-v1"),
         plan_digest=plan.digest,
@@ -129,15 +124,28 @@ async def prove(
         judges=options.judges,
         gate=gate_of(plan.suites, proofs, options.min_kill_rate, options.null_agents),
         summary=summary_of(proofs, skipped=len(cases) - len(tried), judges=options.judges),
-        findings=tuple(by_template(found)),
+        findings=tuple(by_template(_findings(tried, proofs, lines))),
         cases=tuple(proofs),
     )
+
+
+def _findings(
+    cases: Sequence[PlanCase], proofs: Sequence[CaseProof], lines: EvaluatorLines
+) -> Iterator[tuple[int | None, ProofFinding]]:
+    """Yield what is wrong with the cases, each with the line of the case's template."""
+    for case, proof in zip(cases, proofs, strict=True):
+        line_of = partial(lines.find, case.suite, case.id)
+        for finding in CaseFindings(case, proof, line_of).all():
+            yield proof.template, finding
 
 
 async def _judges(
     compiled: CompiledPlan, options: ProofOptions, services: RunServices, stack: AsyncExitStack
 ) -> tuple[RunServices, ProofJudges | None]:
-    """Return services that remove secrets, and the judges that are asked, None if they are left out."""
+    """Return services that remove secrets, and the judges that are asked.
+
+    None: they are left out.
+    """
     plan, how = compiled.plan, options.of_judges(compiled.origin.root)
     variables, ignored = services.environment.variables, list[str]()
     targets: Mapping[str, Target] = {}

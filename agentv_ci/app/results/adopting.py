@@ -51,11 +51,10 @@ def adopted(
     Raises UsageError for a file that cannot be read, and NothingToRun if there is no result.
     """
     out = normal(cwd / wish.out)
-    paths = [normal(cwd / each) for each in wish.paths]
-    if twice := [
-        name for name, path in zip(wish.paths, paths, strict=True) if paths.count(path) > 1
-    ]:
-        raise UsageError(f"{twice[0]} is named twice")
+    paths = [normal(cwd / path) for path in wish.paths]
+    for name, path in zip(wish.paths, paths, strict=True):
+        if paths.count(path) > 1:
+            raise UsageError(f"{name} is named twice")
     files = RunFiles(out, form_named(out), reports)
     files.require_writable([*paths, *filter(None, [baseline])])
     found: list[tuple[str, AdoptedResult]] = []
@@ -66,10 +65,9 @@ def adopted(
         scores |= read.scores
         columns |= read.columns
         found += ((name, result) for result in read.results)
-        lost += (
-            f"{name}: {sentence}"
-            for sentence in read.lost or ([] if read.results else ["it has no results"])
-        )
+        lost += (f"{name}: {sentence}" for sentence in read.lost)
+        if not read.lost and not read.results:
+            lost.append(f"{name}: it has no results")
     if not found:
         raise NothingToRun(
             f"no result of {wish.kind} in {', '.join(wish.paths)}", hint="; ".join(lost)
@@ -96,11 +94,13 @@ def _require_names(how: HowToRead, scores: AbstractSet[str], columns: AbstractSe
 
     Where no result has scores, names cannot be wrong.
     """
+    if not scores:
+        return
     for flag, names, known in (
         ("--scale", how.scales, scores),
         ("--ignore", how.ignored, scores | columns),
     ):
-        if unknown := sorted({*names} - known - {""}) if scores else []:
+        if unknown := sorted({*names} - known - {""}):
             hint = f"scores: {listed(sorted(scores))}"
             raise UsageError(
                 f"{flag} {unknown[0]}: no result has it{did_you_mean(unknown[0], known)}", hint=hint
@@ -120,12 +120,15 @@ def _names(paths: Sequence[Path], cwd: Path) -> list[str]:
 
 
 def _report(rows: Sequence[ResultRow], lost: Sequence[str], min_pass_rate: float) -> RunReport:
-    """Return the run report of results, with the gate of every suite, which does not pass if something is lost."""
+    """Return the run report of results, with the gate of every suite.
+
+    The gate does not pass if something is lost.
+    """
     tally = Tally(row.target for row in rows)
     for row in rows:
         tally.add(row)
     outcomes = tally.outcomes()
-    cases = Counter(each.case.suite for each in outcomes)
+    cases = Counter(outcome.case.suite for outcome in outcomes)
     settings = [
         GateSettings(suite=suite, cases=n, min_pass_rate=min_pass_rate)
         for suite, n in sorted(cases.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from agentv_ci.app.run.files import read_run_report, require_distinct
@@ -40,10 +41,11 @@ def check_results(
     seeds: dict[str, set[int]] = {}
     for path in results:
         report = read_run_report(path)
-        located += [
-            (row, report.plan_digest if report is not None else None) for row in read_rows(path)
-        ]
-        for suite in report.gate.settings if report is not None else ():
+        digest = report.plan_digest if report is not None else None
+        located += [(row, digest) for row in read_rows(path)]
+        if report is None:
+            continue
+        for suite in report.gate.settings:
             seeds.setdefault(suite.suite, set()).update(suite.seeds)
     if not located:
         raise NothingToRun("the results are empty")
@@ -51,12 +53,10 @@ def check_results(
         ValidatorSettings(key=key, context=own_settings(key, settings))
         for key in dict.fromkeys(keys)
     )
-    gates = [
-        GateSettings(
-            suite=suite, cases=0, validators=uses, seeds=tuple(sorted(seeds.get(suite, ())))
-        )
-        for suite in sorted({row.suite for row, _ in located})
-    ]
+    gates: list[GateSettings] = []
+    for name in sorted({row.suite for row, _ in located}):
+        own_seeds = tuple(sorted(seeds.get(name, ())))
+        gates.append(GateSettings(suite=name, cases=0, validators=uses, seeds=own_seeds))
     return validate_runs(gates, located)
 
 
@@ -65,16 +65,15 @@ def _require_settings(keys: Sequence[str], settings: JsonObject) -> None:
     known = list_validators()
     for key in keys:
         if key not in known:
-            raise UsageError(
-                f"unknown validator '{key}'{did_you_mean(key, known)}; validators are {listed(known)}"
-            )
-    wrong = [
-        sentence for key in keys for _, sentence in wrong_settings(key, own_settings(key, settings))
-    ]
+            meant = did_you_mean(key, known)
+            raise UsageError(f"unknown validator '{key}'{meant}; validators are {listed(known)}")
+    wrong: list[str] = []
+    for key in keys:
+        wrong += (sentence for _, sentence in wrong_settings(key, own_settings(key, settings)))
     if all(key in BUILT_IN for key in keys) and (others := unknown_settings(keys, settings)):
-        has = listed(name for key in keys for name in setting_names(key) or ()) or "no settings"
+        names = chain.from_iterable(setting_names(key) or () for key in keys)
+        has = listed(names) or "no settings"
         wrong.append(f"no such setting: {listed(others)}; these validators have {has}")
     if wrong:
-        raise UsageError(
-            "\n".join(wrong), hint="--context has the settings, as JSON" if not settings else None
-        )
+        hint = None if settings else "--context has the settings, as JSON"
+        raise UsageError("\n".join(wrong), hint=hint)

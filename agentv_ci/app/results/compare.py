@@ -35,7 +35,8 @@ def compare_files(
     report = read_run_report(head) if holds_rows(head) else None
     settings = report.gate.settings if report is not None else ()
     given = {limit.metric for limit in terms.limits}
-    limits = (*terms.limits, *(limit for limit in limits_of(settings) if limit.metric not in given))
+    of_gate = (limit for limit in limits_of(settings) if limit.metric not in given)
+    limits = (*terms.limits, *of_gate)
     terms = replace(
         terms, limits=limits, when_undecided=terms.when_undecided or when_undecided(settings)
     )
@@ -59,23 +60,25 @@ def compare_by_target(
         raise UsageError(f"'{name}' is not a results file: expected .jsonl or .yaml")
     outcomes, _, report = read_outcomes(results, name)
     known = report.targets if report is not None else ()
-    targets = [
-        *dict.fromkeys((*(each.name for each in known), *(each.target for each in outcomes)))
-    ]
+    names = [*(target.name for target in known), *(outcome.target for outcome in outcomes)]
+    targets = list(dict.fromkeys(names))
     if len(targets) < 2:
         hint = "ask several targets in one run: eval --target A --target B"
         raise UsageError(f"'{name}' has answers of only one target, '{targets[0]}'", hint=hint)
     if base is not None and base not in targets:
-        raise UsageError(
-            f"no answers of target '{base}' in '{name}'{did_you_mean(base, targets)}: {listed(targets)}"
-        )
+        meant = did_you_mean(base, targets)
+        raise UsageError(f"no answers of target '{base}' in '{name}'{meant}: {listed(targets)}")
     first = base if base is not None else targets[0]
-    others = (each for each in targets if each != first)
-    found = (compare_targets(outcomes, first, each, terms, now=now) for each in others)
-    comparisons = tuple(each for each in found if each.shares_cases)
+    comparisons: list[Comparison] = []
+    for target in targets:
+        if target == first:
+            continue
+        comparison = compare_targets(outcomes, first, target, terms, now=now)
+        if comparison.shares_cases:
+            comparisons.append(comparison)
     if not comparisons:
         raise NothingToRun(f"no case of '{name}' is answered by '{first}' and another target")
-    return comparisons
+    return tuple(comparisons)
 
 
 def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[str]]:

@@ -37,12 +37,12 @@ def results_named(patterns: Sequence[str], cwd: Path) -> list[Path]:
     found: dict[Path, None] = {}
     for pattern in patterns:
         names = [str(cwd / pattern)]
-        if has_magic(pattern):
+        is_glob = has_magic(pattern)
+        if is_glob:
             names = sorted(glob(names[0], recursive=True))  # noqa: PTH207  # of any path
-        files = [path for each in names if (path := Path(each)).is_file()]
+        files = list(filter(Path.is_file, map(Path, names)))
         if not files:
             raise UsageError(f"no results file '{pattern}'")
-        is_glob = has_magic(pattern)
         named = [path.resolve() for path in files if not is_glob or path.suffix in RESULTS_SUFFIXES]
         if not named:
             raise UsageError(f"'{pattern}' is not a results file", hint="expected .jsonl or .yaml")
@@ -123,7 +123,7 @@ async def import_results(
         try:
             runs.append(_run_of(path, None, environment))
         except CannotGoOn as error:
-            refused.append(f"{error.message}; {error.hint}" if error.hint else error.message)
+            refused.append("; ".join(filter(None, [error.message, error.hint])))
     if not runs:
         raise NothingToRun(
             "none of these files can be added to the ledger", hint="\n".join(refused[:5])
@@ -161,12 +161,11 @@ def _run_of(path: Path, run_url: str | None, environment: Environment) -> _Run:
     cases = recording.lines()
     if not cases:
         raise NothingToRun(f"no case of '{path}' ran to its end")
-    commit = report.origin.commit if report is not None and report.origin is not None else None
-    run = _Run(
-        *file_of(
-            cases, time=_time(path, recording.ended, environment), commit=commit, run_url=run_url
-        )
-    )
+    commit = None
+    if report is not None and report.origin is not None:
+        commit = report.origin.commit
+    time = _time(path, recording.ended, environment)
+    run = _Run(*file_of(cases, time=time, commit=commit, run_url=run_url))
     if damaged := why_refused(run.path, run.content):
         raise UsageError(
             f"'{path}' cannot be a run of a ledger: {_what(damaged, cases)} {damaged.reason}"
@@ -180,7 +179,9 @@ def _what(damaged: Damage, cases: Sequence[CaseLine]) -> str:
     The first describes the run.
     """
     number = damaged.place.rpartition(":")[2]
-    return f"case '{cases[int(number) - 2].id}'" if number.isdecimal() and number != "1" else "it"
+    if not number.isdecimal() or number == "1":
+        return "it"
+    return f"case '{cases[int(number) - 2].id}'"
 
 
 def _time(path: Path, timestamp: str, environment: Environment) -> datetime:

@@ -19,6 +19,7 @@ from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.compile.compilation import Compilation
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_evaluators import JudgeSetDocument, LabelledAnswer
@@ -64,16 +65,19 @@ def prepare_judge_check(
         )
     context = documents.context(found.path)
     document = checked.document
-    if not all(each.valid for each in (checked, *context.others)) or not isinstance(
-        document, JudgeSetDocument
-    ):
-        raise InvalidInput(
-            [found for each in (*context.others, checked) for found in each.diagnostics]
-        )
+    is_valid = all(read.valid for read in (checked, *context.others))
+    if not is_valid or not isinstance(document, JudgeSetDocument):
+        raise InvalidInput(_diagnostics(checked, context))
     if context.targets is None:
         raise no_targets(found.path)
     judge = _judge(context, document.judge_target if judge_target is None else judge_target)
     return JudgeCheck(_compiled(checked, document, context, judge, cwd), document.items, judge)
+
+
+def _diagnostics(checked: CheckedDocument, context: DocumentContext) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of a document after those of the documents around it."""
+    documents = (*context.others, checked)
+    return tuple(chain.from_iterable(document.diagnostics for document in documents))
 
 
 def _judge(context: DocumentContext, name: str) -> Target:
@@ -94,9 +98,9 @@ def _compiled(
 ) -> CompiledPlan:
     assert context.targets is not None, "checked by the caller"
     names = {target.name for target in context.target_list}
-    name = next(
-        each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names
-    )
+    name, numbers = ANSWERS, count(2)
+    while name in names:
+        name = f"{ANSWERS} {next(numbers)}"
     answers = MockTarget(name=name, provider="mock")
     source = checked.source
     evals = replace(
@@ -114,7 +118,7 @@ def _compiled(
     plan = compilation.plan()
     dotenv = find_dotenv(source.path, source.root, cwd)
     read = (source.path, *(other.source.path for other in context.others), *compilation.sources)
-    warnings = tuple(found for each in (*context.others, checked) for found in each.diagnostics)
+    warnings = _diagnostics(checked, context)
     return CompiledPlan(plan, Origin(source.root, warnings, read, (dotenv,) if dotenv else ()))
 
 

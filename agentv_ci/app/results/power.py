@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -48,13 +49,13 @@ def power_of_experiment(
         design=Design(
             alpha=document.alpha / (len(planned.metrics) * len(planned.heads)),
             power=document.power,
-            cases=len({each.cluster for each in planned.cases}),
+            cases=len({case.cluster for case in planned.cases}),
             looks=document.stop is not None,
         ),
         cases=len(planned.cases),
         arms=len(document.arms),
         detect=(document.detect or {}).get(metric.name, DETECT),
-        planned=max((each.trials for each in planned.cases), default=None),
+        planned=max((case.trials for case in planned.cases), default=None),
         cost_usd=once.cost_usd,
         seconds=once.seconds,
     )
@@ -72,7 +73,7 @@ def power_of_results(results: Sequence[Path]) -> PowerTable:
     """
     metric = Metric("score")
     trials = _read(results, metric, "case")
-    cases = {case for of_arm in trials.by_arm.values() for case in of_arm}
+    cases = set(chain.from_iterable(trials.by_arm.values()))
     if not cases:
         raise NothingToRun("no row of the results has a verdict")
     plan = Plan(metric, Design(ALPHA, POWER, len(cases)), len(cases), ARMS, DETECT)

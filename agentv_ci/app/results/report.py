@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -80,20 +80,8 @@ def report_results(
         require_distinct(results)
     head = out.results.name if out is not None else "these results"
     comparison = against.comparison(head) if against is not None else None
-    inputs = [
-        *results,
-        *map(report_path, results),
-        *([against.baseline] if against is not None else []),
-    ]
-    if out is not None:
-        out.require_writable(inputs)
-    else:
-        require_writable(reports.files.values(), inputs)
-    distinct = [index for index in range(len(names)) if index not in again]
-    parts = {
-        Part(names[index], read_run_report(results[index])): results[index] for index in distinct
-    }
-
+    _require_writable(out, reports, results, against)
+    parts = _parts(names, results, again)
     quarantine = quarantine_in(part.report for part in parts if part.report is not None)
 
     def located(read: Callable[..., Iterator[R]]) -> Iterator[tuple[Part, R]]:
@@ -105,11 +93,12 @@ def report_results(
         return (row for _, row in located(read_rows))
 
     def validate(settings: Sequence[GateSettings]) -> Sequence[ScenarioReport]:
-        digests = (
-            (row, part.report.plan_digest if part.report else None)
+        counting = (
+            (part.report, row)
             for part, row in located(read_rows)
             if quarantine_of(quarantine, row.case_key) is None
         )
+        digests = ((row, report.plan_digest if report else None) for report, row in counting)
         return validate_runs(settings, digests)
 
     def decide(lost: str | None = None) -> RunOutcome:
@@ -129,9 +118,8 @@ def report_results(
         raise NothingToRun("the results are empty")
     outcome = decide()
     written = out.written if out is not None else reports.named
-    refuse_to_overwrite(
-        written.values(), _documents(results[0], {each.suite for each in outcome.cases})
-    )
+    suites = {case.suite for case in outcome.cases}
+    refuse_to_overwrite(written.values(), _documents(results[0], suites))
     if out is not None:
         encode = form(out.form).encode
         lines = (encode(row).encode("utf-8", "replace") for row in rows())
@@ -139,8 +127,35 @@ def report_results(
     return write_reports(outcome, decide, rows, out.report if out is not None else None, reports)
 
 
+def _require_writable(
+    out: RunFiles | None, reports: Reports, results: Sequence[Path], against: Against | None
+) -> None:
+    """Raise UsageError if an output would overwrite one of the files that are read."""
+    inputs = [*results, *map(report_path, results)]
+    if against is not None:
+        inputs.append(against.baseline)
+    if out is not None:
+        out.require_writable(inputs)
+    else:
+        require_writable(reports.files.values(), inputs)
+
+
+def _parts(
+    names: Sequence[str], results: Sequence[Path], again: Collection[int]
+) -> dict[Part, Path]:
+    """Return the parts of a run, and the file of each; those that are named again are left out."""
+    parts: dict[Part, Path] = {}
+    for index, (name, path) in enumerate(zip(names, results, strict=True)):
+        if index not in again:
+            parts[Part(name, read_run_report(path))] = path
+    return parts
+
+
 def _documents(results: Path, suites: Iterable[str]) -> Iterator[Path]:
-    """Yield the eval files named in rows, and their targets files, in the repository of the results."""
+    """Yield the eval files named in rows, and their targets files.
+
+    They are in the repository of the results.
+    """
     root = find_root(results, results.parent)
     paths = [root / suite for suite in suites]
     yield from paths

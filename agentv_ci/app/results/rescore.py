@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -68,12 +69,14 @@ def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Resc
     patterns = selection.patterns or _suites(contents, root)
     is_plan = any(pattern.endswith(".json") for pattern in patterns)
     if contents.has_arms and not is_plan:
-        hint = "compile the experiment with `agentv-ci compile experiment.yaml --out plan.json`, and name the plan"
         raise UsageError(
             f"'{results}' has answers of the arms of an experiment",
-            hint=f"{hint} after the results",
+            hint="compile the experiment with `agentv-ci compile experiment.yaml --out plan.json`, "
+            "and name the plan after the results",
         )
-    names = selection.target_names or (() if is_plan else _targets_of_all(contents))
+    names = selection.target_names
+    if not names and not is_plan:
+        names = _targets_of_all(contents)
     compiled = compile_paths(replace(selection, patterns=patterns, target_names=names), cwd=cwd)
     return _matched(compiled, contents, results)
 
@@ -85,11 +88,9 @@ def _targets_of_all(contents: _Contents) -> Sequence[str]:
     """
     targets = tuple(dict.fromkeys(target for _, _, target in contents.trials))
     cases = {key[:2] for key in contents.trials}
-    return (
-        targets
-        if "default" not in targets and len(targets) * len(cases) == len(contents.trials)
-        else ()
-    )
+    if "default" in targets or len(targets) * len(cases) != len(contents.trials):
+        return ()
+    return targets
 
 
 def _suites(contents: _Contents, root: Path) -> Sequence[str]:
@@ -112,18 +113,15 @@ def _matched(compiled: CompiledPlan, contents: _Contents, results: Path) -> Resc
         raise NothingToRun(
             f"no row of '{results}' matches a case", hint="; ".join(left_out) or None
         )
-    trials = {
-        (key := plan.key_of(case)): max(
-            (*contents.trials[key], case.trials if case.stop_when is not None else 1)
-        )
-        for case in scored
-    }
-    # A skipped case has one row, whatever is stored.
-    skipped = {
-        (key := plan.key_of(case)): min(contents.trials[key])
-        for case in scored
-        if case.skip is not None
-    }
+    trials: dict[CaseKey, int] = {}
+    skipped: dict[CaseKey, int] = {}
+    for case in scored:
+        key = plan.key_of(case)
+        fewest = case.trials if case.stop_when is not None else 1
+        trials[key] = max(fewest, *contents.trials[key])
+        if case.skip is not None:
+            # A skipped case has one row, whatever is stored.
+            skipped[key] = min(contents.trials[key])
 
     def is_scored(row: ResultRow) -> bool:
         return row.case_key in trials and skipped.get(row.case_key, row.trial) == row.trial
@@ -144,10 +142,9 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
     if unknown := [name for case, name in stored.items() if case not in planned]:
         yield f"skipped, no longer a case: {listed(unknown)}"
     keys = {plan.key_of(case) for case in scored}
-    if others := dict.fromkeys(
-        key[1] for key in contents.trials if key not in keys and key[:2] in planned
-    ):
-        yield f"skipped, answered by another target: {listed(others)}"
+    others = (key for key in contents.trials if key not in keys and key[:2] in planned)
+    if answered := dict.fromkeys(name for _, name, _ in others):
+        yield f"skipped, answered by another target: {listed(answered)}"
     if missing := [name for case, name in planned.items() if case not in stored]:
         yield f"skipped, no stored answer: {listed(missing)}"
     # A case that stops when it is decided may have fewer; whether they still suffice shows when
@@ -157,14 +154,15 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
         case.id for case in whole if len(contents.trials[plan.key_of(case)]) < case.trials
     ]:
         yield f"fewer stored trials than the case requires: {listed(fewer)}"
-    if contents.without_messages and any(
-        each.reads_trace for case in scored for each in flat(case.evaluators)
-    ):
+    evaluators = chain.from_iterable(flat(case.evaluators) for case in scored)
+    if contents.without_messages and any(evaluator.reads_trace for evaluator in evaluators):
         rows = counted(contents.without_messages, "row")
-        yield f"tool calls are unknown in {rows} without messages; run the targets without --no-trace"
+        unknown_calls = f"tool calls are unknown in {rows} without messages"
+        yield f"{unknown_calls}; run the targets without --no-trace"
     if contents.without_changes and any(map(outcomes_of, scored)):
         rows = counted(contents.without_changes, "row does", "rows do")
-        yield f"outcomes cannot be scored again: {rows} not hold what the agent left behind ({NOT_KEPT})"
+        not_held = f"{rows} not hold what the agent left behind"
+        yield f"outcomes cannot be scored again: {not_held} ({NOT_KEPT})"
 
 
 async def rescore(

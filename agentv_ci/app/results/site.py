@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from itertools import chain
 from pathlib import Path
 
 from agentv_ci.analysis.health.report import health_of
@@ -29,11 +30,12 @@ async def write_site(
     *,
     since: date,
 ) -> list[Path]:
-    """Write the pages of a ledger's runs since a day into a folder, over older ones, and return their paths.
+    """Write the pages of a ledger's runs since a day into a folder, and return their paths.
 
-    `root`: the folder of the repository, whose quarantine is shown.
-    Raises LedgerUnavailable, NothingToRun if there is no run since then, UsageError for a file that agentv-ci has not
-    written and for a file that is not a proof, OSError.
+    They replace older pages. `root` is the folder of the repository, whose quarantine is shown.
+
+    Raises LedgerUnavailable, NothingToRun if there is no run since then, OSError, and UsageError
+    for a file that agentv-ci has not written and for a file that is not a proof.
     """
     proven = read_proof(proof) if proof is not None else None
     ledger = await read_ledger(place, environment, since)
@@ -48,8 +50,12 @@ async def write_site(
         )
     )
     for name, content in files.items():
-        write_whole(out / name, lambda file, content=content: file.write(content))  # type: ignore[misc]  # bound
+        _write(out / name, content)
     return [out / name for name in files]
+
+
+def _write(page: Path, content: bytes) -> None:
+    write_whole(page, lambda file: file.write(content))
 
 
 def _quarantine(ledger: Ledger, root: Path, today: date) -> tuple[Quarantine, ...]:
@@ -60,7 +66,7 @@ def _quarantine(ledger: Ledger, root: Path, today: date) -> tuple[Quarantine, ..
     path = find_quarantine(root)
     if path is None:
         return ()
-    cases = {case.key for run in ledger.runs for case in run.cases}
+    cases = {case.key for case in chain.from_iterable(run.cases for run in ledger.runs)}
     try:
         return entries_of(path, cases, cwd=root, today=today)
     except UsageError as error:
@@ -68,13 +74,19 @@ def _quarantine(ledger: Ledger, root: Path, today: date) -> tuple[Quarantine, ..
 
 
 def _refuse_foreign(out: Path) -> None:
-    """Raise UsageError for a page that agentv-ci has not written, and for files beside which there is no page."""
+    """Raise UsageError for what agentv-ci has not written.
+
+    That is a page of others, and files beside which there is no page.
+    """
     page = out / "index.html"
-    if page.exists():
-        with page.open("rb") as file:
-            foreign = [] if GENERATED.encode() in file.read(BEGINNING) else [page]
+    foreign: list[Path] = []
+    if not page.exists():
+        files = (out / "badge.svg", out / "status.json")
+        foreign += filter(Path.exists, files)
     else:
-        foreign = [path for name in ("badge.svg", "status.json") if (path := out / name).exists()]
+        with page.open("rb") as file:
+            if GENERATED.encode() not in file.read(BEGINNING):
+                foreign.append(page)
     if foreign:
         raise UsageError(
             f"'{foreign[0]}' is not a file of agentv-ci", hint="choose another folder with --out"

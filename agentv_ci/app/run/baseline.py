@@ -57,7 +57,8 @@ def baseline_comparison(
 def _incomplete(report: RunReport) -> str | None:
     """Return why a run is incomplete."""
     if report.shard is not None:
-        return f"is shard {report.shard.index} of {report.shard.total}; merge the shards with `report --out`"
+        shard = f"shard {report.shard.index} of {report.shard.total}"
+        return f"is {shard}; merge the shards with `report --out`"
     if report.stopped is not None:
         return f"is from a run that was stopped ({report.stopped}); finish it with --resume"
     if report.incomplete or report.write_error is not None:
@@ -85,12 +86,10 @@ def read_outcomes(
     report = read_run_report(results)
     if report is not None and (reason := _incomplete(report)):
         raise UsageError(f"cannot compare an incomplete run: '{name}' {reason}")
-    tally, measured = (
-        Tally(
-            (each.name for each in (report.targets if report is not None else ())), compares=True
-        ),
-        "",
-    )
+    targets = report.targets if report is not None else ()
+    quarantine = report.quarantine if report is not None else ()
+    tally = Tally((target.name for target in targets), compares=True)
+    measured = ""
     seen: set[tuple[CaseKey, int]] = set()
     for row in scan_rows(results):
         key = row.case_key, row.trial
@@ -110,11 +109,7 @@ def read_outcomes(
         raise UsageError(
             f"'{name}' has {counted(tally.rows, 'row')}; its run report expects {expected}"
         )
-    return (
-        in_quarantine(tally.outcomes(), report.quarantine if report is not None else ()),
-        measured,
-        report,
-    )
+    return in_quarantine(tally.outcomes(), quarantine), measured, report
 
 
 def read_baseline(path: Path) -> BaselineDocument:
@@ -128,7 +123,9 @@ def read_baseline(path: Path) -> BaselineDocument:
         raise UsageError(f"'{path}' is not valid JSON: {error}") from error
     declared = data.get("$schema") if isinstance(data, dict) else None
     if declared not in (BASELINE_SCHEMA, schema_id("baseline-v1")):
-        which = f": $schema is {shortened(str(declared), 80)}" if declared is not None else ""
+        which = ""
+        if declared is not None:
+            which = f": $schema is {shortened(str(declared), 80)}"
         hint = f"{WRITE_BASELINE}, or name results (.jsonl, .yaml)"
         raise UsageError(f"'{path}' is not a baseline that this version reads{which}", hint=hint)
     try:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from uuid import uuid4
 
 from agentv_ci.app.run import cluster_worker
@@ -15,6 +15,7 @@ from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan, files_of
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.workspaces import Isolation
 from agentv_ci.evaluate.evaluators import needing_packages
 from agentv_ci.execute.cluster import Cluster, open_cluster
 from agentv_ci.execute.run_services import RunOptions, RunServices, ignore
@@ -85,23 +86,24 @@ class ClusterTrials:
         return max(threads, min(threads * self._most_together, MOST_UNDER_WAY))
 
     async def open(self, targets: Iterable[str], stack: AsyncExitStack) -> None:
-        """See TrialRunner; raises UsageError for a worker without variables, and without a worker for a target."""
+        """See TrialRunner.
+
+        Raises UsageError for a worker without variables, and without a worker for a target.
+        """
         asked = tuple(targets)
         for key in sorted({case.target for case in heads_of(self._plan)}.intersection(asked)):
             target = self._plan.targets[key]
             if target.resources:
                 await self._cluster.require_resources(f"target '{target.name}'", target.resources)
+        isolations: set[Isolation] = set()
+        for case in self._plan.cases:
+            if case.workspace is not None:
+                isolations.add(case.workspace.isolation)
         head = Head(
             __version__,
             needing_packages(self._plan).model_copy(update={"files": {}}),
             asked,
-            tuple(
-                {
-                    case.workspace.isolation
-                    for case in self._plan.cases
-                    if case.workspace is not None
-                }
-            ),
+            tuple(isolations),
             RunOptions(
                 root=self._options.root,
                 dry_run=self._options.dry_run,
@@ -131,7 +133,11 @@ class ClusterTrials:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _follow_cluster(self) -> None:
-        """Run more trials at once when workers join, and submit no more than they take when workers are lost."""
+        """Follow the number of workers.
+
+        More trials run at once when workers join; when workers are lost, no more are submitted
+        than the others take.
+        """
         at_once, threads = self._at_once, self._cluster.threads
         while True:
             await self._services.environment.sleep(FOLLOW_S)
@@ -164,7 +170,8 @@ class ClusterTrials:
 
     def _submit(self, target: str) -> None:
         # The run may have ended meanwhile.
-        if waiting := [each for each in self._waiting.pop(target, []) if not each[1].done()]:
+        waiting = [trial for trial in self._waiting.pop(target, []) if not trial[1].done()]
+        if waiting:
             self._begin(self._answer(waiting))
 
     async def _answer(self, waiting: Sequence[Waiting]) -> None:
@@ -174,7 +181,7 @@ class ClusterTrials:
         except ProviderError as error:
             if len(waiting) > 1:
                 # One of them is to blame.
-                await asyncio.gather(*(self._answer([each]) for each in waiting))
+                await asyncio.gather(*(self._answer([trial]) for trial in waiting))
                 return
             ((trial, row),) = waiting
             now = self._services.environment.now()
@@ -188,15 +195,15 @@ class ClusterTrials:
                     row.set_exception(error)
         else:
             self._take(answered.notes)
-            for (_, row), found in zip(waiting, answered.rows, strict=True):
-                _hand(row, found)
+            for (_, row), answer in zip(waiting, answered.rows, strict=True):
+                _hand(row, answer)
             self._gather_more(waiting[0][0].case.target, answered.seconds / len(waiting))
 
     async def _on_worker(self, trials: Sequence[Trial]) -> Answered:
-        digests = sorted({file.sha256 for trial in trials for file in files_of(trial.case)})
-        files = [
-            self._cluster.keep(f"file-{digest}", self._plan.files[digest]) for digest in digests
-        ]
+        needed = chain.from_iterable(files_of(trial.case) for trial in trials)
+        digests = sorted({file.sha256 for file in needed})
+        keep, contents = self._cluster.keep, self._plan.files
+        files = [keep(f"file-{digest}", contents[digest]) for digest in digests]
         units = [Unit(trial.case, trial.number, trial.used, trial.earlier) for trial in trials]
         name = f"{self._name}-{next(self._numbers)}"
         resources = self._plan.targets[trials[0].case.target].resources
@@ -268,9 +275,9 @@ class ClusterTrials:
 
 
 def _has_budget(plan: Plan, options: RunOptions) -> bool:
-    return options.max_cost_usd is not None or any(
-        suite.gate.max_cost_usd is not None for suite in plan.suites
-    )
+    if options.max_cost_usd is not None:
+        return True
+    return any(suite.gate.max_cost_usd is not None for suite in plan.suites)
 
 
 def _hand(row: asyncio.Future[ResultRow], found: ResultRow) -> None:

@@ -148,7 +148,10 @@ class WorkerRun:
         )
 
     async def open(self) -> None:
-        """Open all targets; raises TargetUnavailable, and UsageError without the isolation that cases ask for."""
+        """Open all targets.
+
+        Raises TargetUnavailable, and UsageError without the isolation that cases ask for.
+        """
         self._stack.push_async_callback(self._limits.close)
         if not self._head.options.dry_run:
             await self._workspaces.require(self._head.isolations)
@@ -234,21 +237,21 @@ class _Spending(Budget):
 
 @asynccontextmanager
 async def begin(head: Head, place: Place) -> AsyncIterator[WorkerRun]:
-    """Begin a run on this worker: where it was started, if the eval files are there, else in an empty folder."""
+    """Begin a run on this worker.
+
+    It runs where the worker was started, if the eval files are there, else in an empty folder.
+    """
     if head.version != version.__version__:
-        raise UsageError(
-            f"it has agentv-ci {version.__version__}, and the machine that submits the run {head.version}"
-        )
+        own = f"agentv-ci {version.__version__}"
+        raise UsageError(f"it has {own}, and the machine that submits the run {head.version}")
     variables = os.environ  # noqa: TID251  # a worker is a process of its own, like a command
     with tempfile.TemporaryDirectory(prefix="agentv-ci-") as scratch:
-        here = Path.cwd()
-        root = (
-            here
-            if all((here / suite.path).is_file() for suite in head.plan.suites)
-            else Path(scratch)
-        )
-        recordings = Path(scratch, "recordings") if head.options.record is not None else None
-        options = replace(head.options, root=root, record=recordings)
+        root = Path.cwd()
+        if not all((root / suite.path).is_file() for suite in head.plan.suites):
+            root = Path(scratch)
+        options = replace(head.options, root=root)
+        if options.record is not None:
+            options = replace(options, record=Path(scratch, "recordings"))
         run = WorkerRun(head, place, options, dict(variables))
         try:
             await run.open()
@@ -271,21 +274,22 @@ async def answer(
 
 def with_workers(targets: Mapping[str, Target], workers: int) -> dict[str, Target]:
     """Return targets of which those that set no `workers` have so many."""
-    return {
-        key: target
-        if target.workers is not None
-        else target.model_copy(update={"workers": workers})
-        for key, target in targets.items()
-    }
+    limited = dict(targets)
+    for key, target in targets.items():
+        if target.workers is None:
+            limited[key] = target.model_copy(update={"workers": workers})
+    return limited
 
 
 def _require_unchanged(plan: Plan, asked: Sequence[str], root: Path) -> None:
-    """Raise UsageError if the code of an agent on this worker is not the one that the digests of the plan count."""
+    """Raise UsageError if an agent's code on this worker is not that of the plan's digests."""
     for key in asked:
         target = plan.targets[key]
-        sources = target.sources if isinstance(target, (CliTarget, AgentTarget)) else None
-        if changed := [*changed_files(sources or (), root)]:
+        if not isinstance(target, (CliTarget, AgentTarget)):
+            continue
+        if changed := [*changed_files(target.sources or (), root)]:
             raise UsageError(
                 f"the code of target '{target.name}' is not that of the plan: {listed(changed)}",
-                hint="start workers in a checkout of the repository that the plan was compiled from",
+                hint="start workers in a checkout of the repository "
+                "that the plan was compiled from",
             )

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def suspects_of(outcome: RunOutcome) -> frozenset[CaseKey]:
-    """Return the cases that passed in all trials of the baseline and pass in none now, which may be chance."""
+    """Return the cases that passed in all trials of the baseline and pass in none now.
+
+    That may be chance.
+    """
     comparison = outcome.report.comparison
-    statement = comparison.statement if comparison is not None else None
-    return (
-        frozenset(case.key for case in statement.maybe_worse_cases)
-        if statement is not None
-        else frozenset()
-    )
+    if comparison is None or comparison.statement is None:
+        return frozenset()
+    return frozenset(case.key for case in comparison.statement.maybe_worse_cases)
 
 
 def announce(outcome: RunOutcome, suspects: int, more: int, services: RunServices) -> None:
@@ -54,10 +54,10 @@ async def confirm(
 ) -> RunOutcome:
     """Run more trials of some cases, and conclude again with all trials."""
     more = options.confirm or 0
-    trials = {
-        plan.key_of(case): case.trials + more * (plan.key_of(case) in suspects)
-        for case in plan.cases
-    }
+    trials: dict[CaseKey, int] = {}
+    for case in plan.cases:
+        key = plan.key_of(case)
+        trials[key] = case.trials + more * (key in suspects)
     plan = with_trials(plan, trials)
     # Crashes of the agent count as failed trials: asked again, they would be erased.
     dry_run = options.dry_run

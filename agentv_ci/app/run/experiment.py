@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -59,10 +60,10 @@ def compile_experiment(
     checked, finder = _checked(cwd / path, selection, cwd)
     document, source = checked.document, checked.source
     assert isinstance(document, ExperimentDocument), "it is valid"
-    evals = tuple(str(source.resolve(each)) for each in document.evals)
+    evals = tuple(str(source.resolve(path)) for path in document.evals)
     compiler = _ArmCompiler(finder, replace(selection, patterns=evals), cwd, trees)
     arms = [compiler.compile(index, arm) for index, arm in enumerate(document.arms)]
-    plan = interleaved([each.plan for each in arms], document, finder.context)
+    plan = interleaved([arm.plan for arm in arms], document, finder.context)
     plan = override(plan, Overrides(repeat=document.repeat))
     found = [
         *experiments.check_metrics(document, _evaluators(arms), finder),
@@ -101,37 +102,40 @@ class _ArmCompiler:
 
     def compile(self, index: int, arm: Arm) -> CompiledPlan:
         """Return the cases of an arm; raises InvalidInput if a setting of it changes nothing."""
-        files, source = Files(Path.read_bytes), self._source
         names = (arm.target,) if arm.target is not None else ()
-        selection = replace(
-            self._selection, target_names=names, replaced=self._replaced(arm, source)
-        )
+        replaced = self._replaced(arm, self._source)
+        selection = replace(self._selection, target_names=names, replaced=replaced)
         compiled = compile_paths(selection, cwd=self._cwd)
         if arm.ref is not None:
             compiled = replace(compiled, plan=self._at_commit(arm, compiled.plan, selection))
         _require_one_target(arm, compiled.plan)
-        path = arm.system_prompt_file
-        changes = ArmChanges(
-            arm.name,
-            system_prompt=files.read(source.resolve(path))
-            if path is not None
-            else arm.system_prompt,
-            guidelines=[files.add(source, each) for each in arm.guidelines or ()],
-            replaced={
-                relative(source.resolve(path), source.root): files.add(source, content)
-                for path, content in (arm.files or {}).items()
-            },
-            env=arm.env or {},
-            files=files.compiled,
-        )
-        targets = [
-            compiled.plan.targets[key]
-            for key in dict.fromkeys(case.target for case in compiled.plan.cases)
-        ]
+        changes = self._changes(arm)
+        keys = dict.fromkeys(case.target for case in compiled.plan.cases)
+        targets = [compiled.plan.targets[key] for key in keys]
         unused = self._unused(arm, compiled, changes) if arm.ref is None else []
         if found := [*experiments.check_settings(index, arm, targets, unused, self._finder)]:
             raise InvalidInput(found)
         return replace(compiled, plan=changed(compiled.plan, changes))
+
+    def _changes(self, arm: Arm) -> ArmChanges:
+        """Read what an arm changes."""
+        files, source = Files(Path.read_bytes), self._source
+        system_prompt = arm.system_prompt
+        if arm.system_prompt_file is not None:
+            system_prompt = files.read(source.resolve(arm.system_prompt_file))
+        guidelines = [files.add(source, path) for path in arm.guidelines or ()]
+        replaced = {
+            relative(source.resolve(path), source.root): files.add(source, content)
+            for path, content in (arm.files or {}).items()
+        }
+        return ArmChanges(
+            arm.name,
+            system_prompt=system_prompt,
+            guidelines=guidelines,
+            replaced=replaced,
+            env=arm.env or {},
+            files=files.compiled,
+        )
 
     def _unused(self, arm: Arm, compiled: CompiledPlan, changes: ArmChanges) -> list[str]:
         """Return the files that an arm replaces although no case has them."""
@@ -144,7 +148,10 @@ class _ArmCompiler:
         ]
 
     def _replaced(self, arm: Arm, at: Source) -> Mapping[Path, Path]:
-        """Return the files that an arm replaces in a tree, and those in their place, which are today's."""
+        """Return the files that an arm replaces in a tree, and those in their place.
+
+        The latter are today's.
+        """
         return {
             at.resolve(path): self._source.resolve(content)
             for path, content in (arm.files or {}).items()
@@ -181,7 +188,9 @@ def _require_one_target(arm: Arm, plan: Plan) -> None:
 
 
 def _evaluators(arms: Iterable[CompiledPlan]) -> Collection[str]:
-    return {each.name for arm in arms for case in arm.plan.cases for each in flat(case.evaluators)}
+    cases = chain.from_iterable(arm.plan.cases for arm in arms)
+    evaluators = chain.from_iterable(flat(case.evaluators) for case in cases)
+    return {evaluator.name for evaluator in evaluators}
 
 
 def _equal(document: ExperimentDocument, plan: Plan, find: Finder) -> Iterator[Diagnostic]:
@@ -196,17 +205,17 @@ def _equal(document: ExperimentDocument, plan: Plan, find: Finder) -> Iterator[D
 
 
 def _origin(source: Source, own: Sequence[Diagnostic], arms: Sequence[CompiledPlan]) -> Origin:
-    first = arms[0].origin
+    """Return the origin of all arms, with each warning and file once."""
+    warnings = dict.fromkeys(own)
+    sources: dict[Path, None] = {}
+    dotenv_files: dict[Path, None] = {}
+    for arm in arms:
+        warnings |= dict.fromkeys(arm.origin.warnings)
+        sources |= dict.fromkeys(arm.origin.sources)
+        dotenv_files |= dict.fromkeys(arm.origin.dotenv_files)
     return replace(
-        first,
-        warnings=tuple(
-            dict.fromkeys((*own, *(found for each in arms for found in each.origin.warnings)))
-        ),
-        sources=(
-            source.path,
-            *dict.fromkeys(path for each in arms for path in each.origin.sources),
-        ),
-        dotenv_files=tuple(
-            dict.fromkeys(path for each in arms for path in each.origin.dotenv_files)
-        ),
+        arms[0].origin,
+        warnings=tuple(warnings),
+        sources=(source.path, *sources),
+        dotenv_files=tuple(dotenv_files),
     )

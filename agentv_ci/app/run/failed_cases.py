@@ -17,9 +17,10 @@ from agentv_ci.results.files import scan_rows
 
 
 def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, set[str]]:
-    """Return the plan with only the cases that did not pass in results, and the targets that failed only there.
+    """Return the plan with only the cases that did not pass in results.
 
-    Cases that a stopped run did not begin did not pass either. Raises UsageError for unreadable results.
+    The second value is the targets that failed only there. Cases that a stopped run did not begin
+    did not pass either. Raises UsageError for unreadable results.
     """
     if results.is_dir():
         raise UsageError(
@@ -29,16 +30,16 @@ def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, se
     for row in scan_rows(results, allow_torn=True):
         tally.add(row)
     known, plan = tally.outcomes(), compiled.plan
-    match = matching((each.key for each in known), map(plan.key_of, heads_of(plan)))
-    passed = {match(each.key): each.verdict in ("pass", "skipped") for each in known}
+    match = matching((case.key for case in known), map(plan.key_of, heads_of(plan)))
+    passed = {match(case.key): case.verdict in ("pass", "skipped") for case in known}
     ran = read_run_report(results)
     otherwise = ran is not None and ran.leaves_cases and not ran.filtered
     plan = narrowed(plan, lambda case: not passed.get(match(plan.key_of(case)), not otherwise))
     asked = set(map(plan.key_of, heads_of(plan)))
     matched = set(map(match, asked))
-    elsewhere = {
-        each.key[2] for each in known if each.key not in asked and match(each.key) in matched
-    }
-    return CompiledPlan(
-        plan, replace(compiled.origin, sources=(*compiled.origin.sources, results))
-    ), elsewhere
+    elsewhere: set[str] = set()
+    for case in known:
+        if case.key not in asked and match(case.key) in matched:
+            elsewhere.add(case.key[2])
+    origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
+    return CompiledPlan(plan, origin), elsewhere

@@ -1,4 +1,7 @@
-"""The files of a run: its results, the run report beside them, and other reports, all with the same verdict."""
+"""The files of a run: its results, the run report beside them, and other reports.
+
+All have the same verdict.
+"""
 
 from __future__ import annotations
 
@@ -114,12 +117,9 @@ class RunOutcome(Struct, frozen=True):
 
 def report_path(results: Path) -> Path:
     """Return the path of the run report of a results file."""
-    known = results.suffix in (".jsonl", ".yaml", ".yml")
-    return (
-        results.with_suffix(".report.json")
-        if known
-        else results.with_name(f"{results.name}.report.json")
-    )
+    if results.suffix in (".jsonl", ".yaml", ".yml"):
+        return results.with_suffix(".report.json")
+    return results.with_name(f"{results.name}.report.json")
 
 
 def read_run_report(results: Path) -> RunReport | None:
@@ -163,7 +163,7 @@ def require_writable(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     for path in outputs:
         if path.is_dir():
             raise UsageError(f"cannot write to '{path}': it is a directory")
-        above = next(each for each in path.parents if each.exists())
+        above = next(folder for folder in path.parents if folder.exists())
         if not above.is_dir():
             raise UsageError(f"cannot write to '{path}': '{above}' is not a directory")
 
@@ -181,9 +181,13 @@ def write_reports(
     are written again. A file that cannot be rewritten is removed, since its verdict is out of date.
     Streams, which cannot be written twice, come last.
     """
-    writers: dict[Path, Writer] = {report: _write_report} if report is not None else {}
-    writers |= {path: partial(_render, name) for name, path in reports.files.items()}
-    writers |= {path: partial(plugin.write, name) for name, path in reports.plugins.items()}
+    writers: dict[Path, Writer] = {}
+    if report is not None:
+        writers[report] = _write_report
+    for name, path in reports.files.items():
+        writers[path] = partial(_render, name)
+    for plugin_name, path in reports.plugins.items():
+        writers[path] = partial(plugin.write, plugin_name)
     files = [path for path in writers if path not in reports.appended and not _is_special(path)]
     # Pipes last: devices may fail, and then pipes get the new outcome.
     once = sorted(
@@ -196,11 +200,12 @@ def write_reports(
         """Write the current outcome; returns the reports that failed, and why."""
         known = partial(_counted, rows, outcome.cases)
         run = RunView(outcome.report, outcome.cases, known, reports.links, reports.proof)
-        return {
-            path: reason
-            for path in paths
-            if (reason := _write(path, writers[path], run, reports)) is not None
-        }
+        reasons: dict[Path, str] = {}
+        for path in paths:
+            reason = _write(path, writers[path], run, reports)
+            if reason is not None:
+                reasons[path] = reason
+        return reasons
 
     for group in (files, *([path] for path in once)):
         failed = write(group)
@@ -242,7 +247,7 @@ def _counted(
     read: Callable[[], Iterable[ResultRow]], outcomes: Iterable[CaseOutcome]
 ) -> Iterator[ResultRow]:
     """Yield the rows that count for the verdict: those of known cases, the first of each trial."""
-    ran = {each.key: each.ran for each in outcomes}
+    ran = {case.key: case.ran for case in outcomes}
     seen: set[tuple[CaseKey, int]] = set()
     for row in read():
         key = row.case_key
@@ -258,7 +263,9 @@ def _counted(
 
 def why(error: Exception, path: Path) -> str:
     """Return a file error as a sentence."""
-    return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    if isinstance(error, OSError):
+        return f"{path}: {error.strerror}"
+    return str(error)
 
 
 def _write_report(run: RunView, file: IO[bytes]) -> None:

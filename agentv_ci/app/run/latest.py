@@ -18,11 +18,14 @@ NAMES = (LATEST.name, "latest.yaml")
 
 def latest_results(root: Path) -> Path | None:
     """Return the results of the last run in a repository, by their own name; None without any."""
-    for link in (root / RESULTS / name for name in NAMES):
+    for name in NAMES:
+        link = root / RESULTS / name
         # Another run may be replacing it.
         with contextlib.suppress(OSError):
+            if link.is_symlink() and link.is_file():
+                return link.parent / link.readlink()
             if link.is_file():
-                return link.parent / link.readlink() if link.is_symlink() else link
+                return link
     return None
 
 
@@ -35,9 +38,10 @@ def new_results(
 
 
 def link_latest(results: Path) -> None:
-    """Make `latest.jsonl` or `latest.yaml` beside results lead to them, and `latest.report.json` to their run report.
+    """Make `latest.jsonl` or `latest.yaml` beside results lead to them.
 
-    Files of these names that are no links stay; file systems without links go without.
+    `latest.report.json` leads to their run report. Files of these names that are no links stay;
+    file systems without links go without.
     """
     links = [results.with_name(name) for name in (*NAMES, report_path(LATEST).name)]
     if any(link.exists() and not link.is_symlink() for link in links):

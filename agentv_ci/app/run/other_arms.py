@@ -22,14 +22,17 @@ def base_of(case: PlanCase) -> str | None:
 
     None if no evaluator of the case compares arms.
     """
-    return next(
-        (each.base for each in case.evaluators if isinstance(each, PlanPairwiseJudgeEvaluator)),
-        None,
-    )
+    for evaluator in case.evaluators:
+        if isinstance(evaluator, PlanPairwiseJudgeEvaluator):
+            return evaluator.base
+    return None
 
 
 class ArmAnswers:
-    """The answers so far: of two arms, the one that answers later gets the other one to be compared with."""
+    """The answers so far.
+
+    Of two arms, the one that answers later gets the other one to be compared with.
+    """
 
     def __init__(
         self,
@@ -55,9 +58,10 @@ class ArmAnswers:
         return self._answers.setdefault((*case, trial), {})
 
     def others(self, trial: Trial, answer: str) -> OtherArms | str | None:
-        """Take in an answer, and return those to compare it with: that of the base, or for the base all others.
+        """Take in an answer, and return those to compare it with.
 
-        Returns None if there is none yet, and a text that says why nothing can be compared.
+        An arm is compared with the base, and the base with all others. Returns None if there is
+        none yet, and a text that says why nothing can be compared.
         """
         case, name = trial.case, (trial.case.suite, trial.case.id)
         base = self._bases.get(name)

@@ -1,4 +1,4 @@
-"""Prepare a run: check what its plan needs, replace variables by their values, and collect its secrets."""
+"""Prepare a run: check what its plan needs, resolve variables, and collect its secrets."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ async def prepare(
     needs = needs_of(plan, answering=answering)
     if options.cluster is not None and needs.bases:
         raise UsageError(
-            "--engine dask does not support 'pairwise_judge': two answers may be on different workers"
+            "--engine dask does not support 'pairwise_judge': "
+            "two answers may be on different workers"
         )
     if options.cluster is None:
         require_folders(needs.suites, options.root)
@@ -119,7 +120,10 @@ async def prepare(
 
 
 def require_folders(suites: Iterable[str], root: Path) -> None:
-    """Raise UsageError if the folder of one of these eval files, in which commands run, does not exist."""
+    """Raise UsageError if the folder of one of these eval files does not exist.
+
+    Commands run in it.
+    """
     for suite in suites:
         if not (root / suite).parent.is_dir():
             raise UsageError(
@@ -132,10 +136,12 @@ def _require_unchanged(plan: Plan, root: Path) -> None:
     """Raise UsageError if an agent's own code is not the one that the digests of the plan count."""
     for name in dict.fromkeys(case.target for case in heads_of(plan) if case.skip is None):
         target = plan.targets[name]
-        sources = target.sources if isinstance(target, (CliTarget, AgentTarget)) else None
-        if changed := [*changed_files(sources or (), root)]:
+        if not isinstance(target, (CliTarget, AgentTarget)):
+            continue
+        if changed := [*changed_files(target.sources or (), root)]:
+            when = "after the plan was compiled"
             raise UsageError(
-                f"the code of target '{name}' changed after the plan was compiled: {listed(changed)}",
+                f"the code of target '{name}' changed {when}: {listed(changed)}",
                 hint="compile the plan again",
             )
 

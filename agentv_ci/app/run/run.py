@@ -72,15 +72,15 @@ async def run_plan(
             when_undecided=options.when_undecided,
         )
     results = _resumed(plan, files, options, services.environment.variables)
-    earlier = (
-        results.read_earlier(options.resume, is_part=options.is_part)
-        if options.resume is not None
-        else None
-    )
+    earlier = None
+    if options.resume is not None:
+        earlier = results.read_earlier(options.resume, is_part=options.is_part)
     if options.dry_run:
         _note_predefined_answers(plan, services)
     try:
-        watch = judged.watch(kept_rows(earlier or NO_EARLIER_RUN)) if judged is not None else None
+        watch = None
+        if judged is not None:
+            watch = judged.watch(kept_rows(earlier or NO_EARLIER_RUN))
         ending = await run_trials(
             plan, options, files, services, earlier=earlier, is_decided=watch or never
         )
@@ -93,14 +93,12 @@ async def run_plan(
         outcome = conclude(plan, files, ending, against=against, judge=judge)
     else:
         outcome = conclude_resumed(plan, files, ending, results, against, judge)
-    suspects = (
-        suspects_of(outcome)
-        if options.confirm is not None and ending.stopped is None
-        else frozenset()
-    )
+    if options.confirm is None or ending.stopped is not None:
+        return outcome
+    suspects = suspects_of(outcome)
     if not suspects:
         return outcome
-    announce(outcome, len(suspects), options.confirm or 0, services)
+    announce(outcome, len(suspects), options.confirm, services)
     return await confirm(plan, suspects, options, files, services, against, ending)
 
 
@@ -145,11 +143,13 @@ def list_run(
 
 
 def _part(plan: Plan, options: RunOptions) -> tuple[Plan, ShardRecord | None]:
-    """Return the shard of a plan that is run, with the digest of the whole plan, and a record of it."""
+    """Return the shard of a plan that is run, and a record of it.
+
+    The shard has the digest of the whole plan.
+    """
     shard = options.shard
     if shard is None:
         return plan, None
-    part = part_of(
-        plan, shard, durations_of(options.balance) if options.balance is not None else {}
-    )
+    durations_s = durations_of(options.balance) if options.balance is not None else {}
+    part = part_of(plan, shard, durations_s)
     return part, ShardRecord(index=shard.index, total=shard.total, cases=len(plan.cases))

@@ -54,9 +54,8 @@ def target_of(spec: RunnerSpec, known: Sequence[Target]) -> Target:
     if spec.key not in kinds and not is_plugin(spec.key):
         choices = [*named, *kinds]
         close = did_you_mean(spec.key, choices)
-        raise UsageError(
-            f"unknown runner '{spec.key}'{close}; available targets and providers: {listed(choices)}"
-        )
+        known_names = f"available targets and providers: {listed(choices)}"
+        raise UsageError(f"unknown runner '{spec.key}'{close}; {known_names}")
     return _configured({"name": spec.key, "provider": spec.key, **spec.config}, spec.key, named)
 
 
@@ -82,9 +81,8 @@ async def call(function: AnswerFunction, messages: list[Message], config: JsonOb
     """
     try:
         # The function may block, and may return an awaitable.
-        answer = await in_a_thread(
-            function, [dict(each) for each in messages], private_copy(config)
-        )
+        own_messages = [dict(message) for message in messages]
+        answer = await in_a_thread(function, own_messages, private_copy(config))
         if inspect.isawaitable(answer):
             answer = await answer
     except ProviderError:
@@ -162,7 +160,9 @@ def private_copy(value: T) -> T:
 
 def text_of(answer: Answer) -> str:
     """Return an answer as a text."""
-    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    if isinstance(answer, str):
+        return answer
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def messages_of(question: str | Sequence[Message]) -> list[PlanMessage]:
@@ -178,4 +178,4 @@ def messages_of(question: str | Sequence[Message]) -> list[PlanMessage]:
 
     if isinstance(question, str):
         return [made("user", question)]
-    return [made(each.get("role"), each.get("content")) for each in question]
+    return [made(message.get("role"), message.get("content")) for message in question]

@@ -48,29 +48,27 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
 
     plan = override(compiled.plan, overrides)
     durations_s = durations_of(sharding.balance) if sharding.balance is not None else {}
-    seconds, are_known = (
-        efforts(plan, durations_s),
-        any(plan.key_of(case) in durations_s for case in heads_of(plan)),
-    )
+    seconds = efforts(plan, durations_s)
+    are_known = any(plan.key_of(case) in durations_s for case in heads_of(plan))
     if not are_known and (questions := sum(seconds)):
         estimated = estimate_run(CompiledPlan(plan, compiled.origin), workers=sharding.workers)
-        a_question_s = sum(each.seconds for each in estimated.targets) / questions
-        seconds = [each * a_question_s for each in seconds]
+        a_question_s = sum(target.seconds for target in estimated.targets) / questions
+        seconds = [effort * a_question_s for effort in seconds]
     parts = _parts(plan, seconds, sharding)
-    minutes = [round(_seconds(plan, seconds, places, sharding.workers) / 60, 1) for places in parts]
-    shards = (
-        PlannedShard(
-            shard=f"{index}/{len(parts)}",
-            cases=len(places),
-            trials=sum(
-                plan.cases[place].trials for place in places if plan.cases[place].skip is None
-            ),
-            minutes=each,
+    shards: list[PlannedShard] = []
+    for number, indexes in enumerate(parts, 1):
+        cases = [plan.cases[index] for index in indexes]
+        shard = PlannedShard(
+            shard=f"{number}/{len(parts)}",
+            cases=len(cases),
+            trials=sum(case.trials for case in cases if case.skip is None),
+            minutes=round(_seconds(plan, seconds, indexes, sharding.workers) / 60, 1),
         )
-        for index, (places, each) in enumerate(zip(parts, minutes, strict=True), 1)
-    )
+        shards.append(shard)
     return PlannedShards(
-        shards=tuple(shards), minutes=max(minutes), basis="durations" if are_known else "sizes"
+        shards=tuple(shards),
+        minutes=max(shard.minutes for shard in shards),
+        basis="durations" if are_known else "sizes",
     )
 
 
@@ -86,7 +84,7 @@ def durations_of(results: Path) -> Mapping[CaseKey, float]:
                 durations_ms.setdefault(row.case_key, []).append(row.duration_ms)
     except UnreadableResults as error:
         raise UsageError(f"--balance: {error}") from error
-    return {key: sum(each) / len(each) / 1000 for key, each in durations_ms.items()}
+    return {key: sum(trials) / len(trials) / 1000 for key, trials in durations_ms.items()}
 
 
 def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[list[int]]:
@@ -112,15 +110,21 @@ def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[lis
 def _seconds(
     plan: Plan, seconds: Sequence[float], places: Sequence[int], workers: int | None
 ) -> float:
-    """Return the time of a part: of all its cases at full width, of its busiest target, or of its longest trial."""
+    """Return the time of a part.
+
+    It is the longest of three times: of all its cases at full width, of its busiest target, and of
+    its longest trial.
+    """
     by_target: Counter[str] = Counter()
     heads = heads_of(plan)
     longest = 0.0
     for place in places:
         case = heads[place]
-        by_target[case.target] += seconds[place]  # type: ignore[assignment]  # seconds count like anything else
+        # Seconds count like anything else.
+        by_target[case.target] += seconds[place]  # type: ignore[assignment]
         longest = max(longest, seconds[place] / case.trials)
-    targets = {key: plan.targets[key] for key in by_target}
-    width = cases_at_once(workers, list(targets.values()))
-    busiest = (by_target[key] / (workers or own_workers(target)) for key, target in targets.items())
-    return max([sum(by_target.values()) / max(width, 1), longest, *busiest])
+    width = cases_at_once(workers, [plan.targets[key] for key in by_target])
+    longest = max(longest, sum(by_target.values()) / max(width, 1))
+    for key, effort in by_target.items():
+        longest = max(longest, effort / (workers or own_workers(plan.targets[key])))
+    return longest

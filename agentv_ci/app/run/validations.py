@@ -51,7 +51,7 @@ def _validated(suite: GateSettings, rows: Sequence[LocatedRow]) -> ScenarioRepor
         ran = {row.seed for row, _ in rows}
         seeds = [seed for seed in seeds if seed in ran]
     scenario = scenario_report(suite.suite, rows)
-    uses = [(each.key, each.context) for each in suite.validators]
+    uses = [(validator.key, validator.context) for validator in suite.validators]
     return apply_validators(uses, scenario, context_of(scenario, seeds))
 
 
@@ -75,20 +75,18 @@ def apply_validators(
 ) -> ScenarioReport:
     """Return a scenario without its runs, with the validations of them."""
     runs = objects_at(scenario, "runs")
-    # Validators of plugins may modify their input.
-    opinions = (
-        apply_validator(
-            key, scenario if key in BUILT_IN else deepcopy(scenario), {**context, **own}
-        )
-        for key, own in uses
+    validations: list[Validation | FailedValidation] = []
+    for key, own in uses:
+        # Validators of plugins may modify their input.
+        seen = scenario if key in BUILT_IN else deepcopy(scenario)
+        opinion = apply_validator(key, seen, {**context, **own})
+        if "error" in opinion:
+            validations.append(FailedValidation.model_validate(opinion))
+        else:
+            validations.append(Validation.model_validate(_worst(opinion)))
+    aggregates = ScenarioAggregates(
+        runs=len(runs), errors=_errors(runs), validations=tuple(validations)
     )
-    validations = tuple(
-        FailedValidation.model_validate(each)
-        if "error" in each
-        else Validation.model_validate(_worst(each))
-        for each in opinions
-    )
-    aggregates = ScenarioAggregates(runs=len(runs), errors=_errors(runs), validations=validations)
     return ScenarioReport(scenario_key=str(scenario["scenario_key"]), aggregates=aggregates)
 
 

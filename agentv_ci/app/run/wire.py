@@ -52,9 +52,8 @@ async def _on_this_machine(run: Prepared) -> AsyncIterator[Wired]:
             Workspaces(plan.files, options.root, variables, services.log, keep)
         )
         if not options.dry_run:
-            await workspaces.require(
-                run.needs.isolations if run.stored is None else run.needs.of_graders
-            )
+            needs = run.needs
+            await workspaces.require(needs.isolations if run.stored is None else needs.of_graders)
         arms = ArmAnswers(plan, run.needs.bases, options.root, materials, kept_rows(run.earlier))
         grade = grader(plan, options, materials, services, workspaces, arms.others)
         runner = partial(
@@ -85,9 +84,8 @@ async def _on_cluster(run: Prepared, where: ClusterOptions) -> AsyncIterator[Wir
     services = run.services
     async with open_cluster(where, services.environment.variables, run.options.workers) as cluster:
         threads = cluster.threads
-        services.note(
-            f"{counted(cluster.workers, 'worker')}, {counted(threads, 'thread')} at {cluster.address}"
-        )
+        size = f"{counted(cluster.workers, 'worker')}, {counted(threads, 'thread')}"
+        services.note(f"{size} at {cluster.address}")
         runner = partial(ClusterTrials, run.plan, run.options, services, cluster)
         yield Wired(runner, with_workers(run.plan.targets, threads))
 
