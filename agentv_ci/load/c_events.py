@@ -1,6 +1,7 @@
-"""Events of the C parser as structs, which halves the time of parsing: the one place that reaches into its module.
+"""Events of the C parser as structs, which halves the time of parsing.
 
-The parser takes the classes of its events from the names in its module, not from an argument; see ADR 5.
+The parser takes the classes of its events from the names in its module, not from an argument. This
+is the one place that reaches into that module; see ADR 5.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentv_ci.base.json_access import finite_number, refuse_constant, well_formed
-from agentv_ci.base.text import listed
+from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ANY_LENGTH, DATA_SUFFIXES, DataProblem, DataRow
 from agentv_ci.load.events import Problem, Unparsable
@@ -54,17 +54,18 @@ def _csv_rows(path: Path) -> Iterator[DataRow | DataProblem]:
                 if not fields:
                     continue
                 if columns is None:
-                    columns, header = [each.strip() for each in fields], first
+                    columns, header = list(map(str.strip, fields)), first
                     if problem := _column_problem(columns):
                         yield DataProblem("AV331", problem, path, first, 1)
                         return
                 elif len(fields) != len(columns):
-                    message = f"{_fields(len(fields))}, but the header on line {header} has {len(columns)}"
-                    hint = (
-                        "quote a value that contains a comma"
-                        if len(fields) > len(columns)
-                        else None
+                    message = (
+                        f"{_fields(len(fields))}, "
+                        f"but the header on line {header} has {len(columns)}"
                     )
+                    hint = None
+                    if len(fields) > len(columns):
+                        hint = "quote a value that contains a comma"
                     yield DataProblem("AV331", message, path, first, 1, hint)
                 else:
                     values: JsonObject = dict(zip(columns, fields, strict=True))
@@ -83,7 +84,7 @@ def _column_problem(columns: Sequence[str]) -> str | None:
 
 
 def _fields(number: int) -> str:
-    return f"{number} field{'' if number == 1 else 's'}"
+    return counted(number, "field")
 
 
 def _json_lines(path: Path) -> Iterator[DataRow | DataProblem]:
@@ -168,14 +169,15 @@ def _yaml_rows(path: Path) -> Iterator[DataRow | DataProblem]:
         yield _yaml_problem(error.problem, path)
         return
     if parsed.problems:
-        yield from (_yaml_problem(each, path) for each in parsed.problems)
+        for problem in parsed.problems:
+            yield _yaml_problem(problem, path)
         return
-    places = parsed.find_mark().parts
-    if not isinstance(parsed.data, list) or not isinstance(places, list):
+    marks = parsed.find_mark().parts
+    if not isinstance(parsed.data, list) or not isinstance(marks, list):
         yield _not_a_list(path)
         return
-    for value, place in zip(parsed.data, places, strict=True):
-        (line, column), (end_line, _) = place.start, place.end
+    for value, mark in zip(parsed.data, marks, strict=True):
+        (line, column), (end_line, _) = mark.start, mark.end
         yield _row(value, path, line + 1, column + 1, end_line + 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from msgspec import Struct
@@ -38,28 +39,15 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     Raises UsageError with every path that does not exist, and with those that match nothing
     although others do.
     """
-    missing = [
-        pattern
-        for pattern in patterns
-        if not glob.has_magic(pattern) and not _exists(normal(cwd / pattern))
-    ]
-    if missing:
-        named = listed(f"'{each}'{_meant(each, cwd)}" for each in missing)
-        raise UsageError(
-            f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist",
-            hint=_without_evals(cwd)
-            if {each.strip("/") for each in missing} == {"evals"}
-            else None,
-        )
+    _refuse_missing(patterns, cwd)
     files: dict[Path, DiscoveredFile] = {}
     idle: list[str] = []
     for pattern in patterns:
         matched = list(_expand(pattern, cwd))
         for file in matched:
             known = files.get(file.path, file)
-            files[file.path] = replace(
-                file, named=file.named or known.named, patterns=known.patterns | {pattern}
-            )
+            is_named = file.named or known.named
+            files[file.path] = replace(file, named=is_named, patterns=known.patterns | {pattern})
         if not matched:
             idle.append(pattern)
     if files and idle:
@@ -67,42 +55,69 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     return tuple(files.values())
 
 
+def _refuse_missing(patterns: Sequence[str], cwd: Path) -> None:
+    missing = [pattern for pattern in patterns if _is_missing(pattern, cwd)]
+    if not missing:
+        return
+    hint = None
+    if all(name.strip("/") == "evals" for name in missing):
+        hint = _without_evals(cwd)
+    named = listed(f"'{name}'{_meant(name, cwd)}" for name in missing)
+    if len(missing) == 1:
+        raise UsageError(f"path {named} does not exist", hint=hint)
+    raise UsageError(f"paths {named} do not exist", hint=hint)
+
+
+def _is_missing(pattern: str, cwd: Path) -> bool:
+    return not glob.has_magic(pattern) and not _exists(normal(cwd / pattern))
+
+
 def _meant(name: str, cwd: Path) -> str:
     """Return which file beside a missing one may be meant."""
     path = Path(name)
     try:
         # Suffixes make all names alike.
-        beside = {each.name.partition(".")[0]: each.name for each in (cwd / path.parent).iterdir()}
+        beside = {file.name.partition(".")[0]: file.name for file in (cwd / path.parent).iterdir()}
     except (OSError, ValueError):
         return ""
     close = nearest(path.name.partition(".")[0], beside)
-    return f" (did you mean '{path.with_name(beside[close])}'?)" if close is not None else ""
+    if close is None:
+        return ""
+    return f" (did you mean '{path.with_name(beside[close])}'?)"
 
 
 def _without_evals(cwd: Path) -> str:
-    ours = (each for each in cwd.parents if (each / ".git").exists() or (each / ".agentv").is_dir())
-    above = next((each for each in ours if (each / "evals").is_dir()), None)
-    return NO_EVALS_HINT if above is None else f"they are in '{above}': run the command there"
+    for folder in cwd.parents:
+        is_ours = (folder / ".git").exists() or (folder / ".agentv").is_dir()
+        if is_ours and (folder / "evals").is_dir():
+            return f"they are in '{folder}': run the command there"
+    return NO_EVALS_HINT
 
 
 def _expand(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:
     path = normal(cwd / pattern)
-    if _exists(path) and _is_folder(path):
-        yield from (DiscoveredFile(each, named=each == path) for each in _walk(path))
-    elif _exists(path):
+    if not _exists(path):
+        yield from _matches(pattern, cwd)
+    elif not _is_folder(path):
         yield DiscoveredFile(path, named=True)
     else:
-        from wcmatch import glob as wcglob
+        for file in _walk(path):
+            yield DiscoveredFile(file, named=file == path)
 
-        # Unlike the standard library's, it does not follow links, which can be circular.
-        for name in sorted(wcglob.glob(pattern, flags=wcglob.GLOBSTAR, root_dir=str(cwd))):
-            if any(part in NEVER_ENTERED and part not in pattern for part in Path(name).parts):
-                continue
-            match = normal(cwd / name)
-            if _is_folder(match):
-                yield from (DiscoveredFile(each, named=False) for each in _walk(match))
-            elif match.suffix in (*YAML_SUFFIXES, ".json"):
-                yield DiscoveredFile(match, named=False)
+
+def _matches(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:
+    from wcmatch import glob as wcglob  # few patterns are globs
+
+    # Unlike the standard library's, it does not follow links, which can be circular.
+    for name in sorted(wcglob.glob(pattern, flags=wcglob.GLOBSTAR, root_dir=str(cwd))):
+        if any(part in NEVER_ENTERED and part not in pattern for part in Path(name).parts):
+            continue
+        match = normal(cwd / name)
+        if _is_folder(match):
+            for file in _walk(match):
+                yield DiscoveredFile(file, named=False)
+        elif match.suffix in (*YAML_SUFFIXES, ".json"):
+            yield DiscoveredFile(match, named=False)
 
 
 def _exists(path: Path) -> bool:
@@ -125,7 +140,9 @@ def _walk(folder: Path) -> Iterator[Path]:
         folder, onerror=lambda error: closed.append(Path(error.filename))
     ):
         folders[:] = sorted(name for name in folders if _is_entered(Path(current, name)))
-        yield from (Path(current, name) for name in sorted(files) if name.endswith(YAML_SUFFIXES))
+        for name in sorted(files):
+            if name.endswith(YAML_SUFFIXES):
+                yield Path(current, name)
     yield from closed
 
 
@@ -137,35 +154,42 @@ def _is_entered(folder: Path) -> bool:
 
 
 def find_root(path: Path, cwd: Path) -> Path:
-    """Return the repository of a file: the nearest folder with `.git`, else the working directory."""
+    """Return the repository of a file.
+
+    It is the nearest folder with `.git`, else the working directory.
+    """
     return next((folder for folder in path.parents if _is_there(folder / ".git")), cwd)
 
 
 def find_targets(path: Path, root: Path, cwd: Path) -> Path | None:
-    """Return the targets file of an eval file: search from its folder up to `root`, then the working directory."""
+    """Return the targets file of an eval file.
+
+    It is searched for from its folder up to `root`, then in the working directory.
+    """
     return targets_in(*_upwards(path, root), cwd)
 
 
 def targets_in(*folders: Path) -> Path | None:
     """Return the first targets file in these folders."""
-    return _first_file(folder / name for folder in folders for name in TARGETS_NAMES)
+    return _first_file(folder / name for folder, name in product(folders, TARGETS_NAMES))
 
 
 def find_configs(path: Path, root: Path) -> tuple[Path, ...]:
     """Return the config files of an eval file, nearest first."""
     above = (folder / ".agentv" / "config.yaml" for folder in _upwards(path, root))
-    return tuple(
-        candidate for candidate in (path.parent / ".agentv.yaml", *above) if _is_file(candidate)
-    )
+    return tuple(filter(_is_file, (path.parent / ".agentv.yaml", *above)))
 
 
 def find_dotenv(path: Path, root: Path, cwd: Path) -> Path | None:
-    """Return the first `.env` from an eval file's folder up to `root`, then in the working directory."""
+    """Return the first `.env` of an eval file.
+
+    It is searched for from its folder up to `root`, then in the working directory.
+    """
     return _first_file(folder / ".env" for folder in (*_upwards(path, root), cwd))
 
 
 def _first_file(candidates: Iterable[Path]) -> Path | None:
-    return next((candidate for candidate in candidates if _is_file(candidate)), None)
+    return next(filter(_is_file, candidates), None)
 
 
 def _upwards(path: Path, root: Path) -> Iterator[Path]:

@@ -52,17 +52,16 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
             path, root, kind_by_name(path), None, lambda: NOWHERE, reported, readable=False
         )
     kind, problem = recognize(path, parsed, named=named)
+    problems: list[Problem] = []
     # Problems in files of other programs do not matter, but an unknown kind of ours does.
-    problems = (
-        *(parsed.problems if named or kind is not None else ()),
-        *([problem] if problem else []),
-    )
+    if named or kind is not None:
+        problems += parsed.problems
+    if problem is not None:
+        problems.append(problem)
     if kind == "eval" and not _is_text(str(path)) and not _is_text(os.path.relpath(path, root)):
-        problems = (
-            *problems,
-            Problem("AV105", "the path is not valid UTF-8", (0, 0), (0, 0), hint="rename the file"),
-        )
-    found = tuple(_diagnostic(path, each) for each in problems[:MOST_SHOWN])
+        message = "the path is not valid UTF-8"
+        problems.append(Problem("AV105", message, (0, 0), (0, 0), hint="rename the file"))
+    found = tuple(_diagnostic(path, problem) for problem in problems[:MOST_SHOWN])
     data = {} if kind == "config" and parsed.data is None else parsed.data
     return Source(
         path,

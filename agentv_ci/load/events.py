@@ -123,7 +123,10 @@ def _misread(lines: Sequence[str], complaint: str, point: Point) -> Unparsable |
             (number, found.start()),
             hint=hint,
         )
-    before = next((each for each in range(number - 1, -1, -1) if lines[each].strip()), number)
+    before = next(
+        (line_number for line_number in range(number - 1, -1, -1) if lines[line_number].strip()),
+        number,
+    )
     for each in (number, before) if "mapping values" in complaint else (number,):
         if each < len(lines) and (dash := _NO_SPACE.match(lines[each])):
             return Unparsable(

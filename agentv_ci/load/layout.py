@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from agentv_ci.contracts.source import Mark, locate
 from agentv_ci.load.events import LINE_BREAK, Point
 
 INDENT = 2
+ENDS_OF_LINES = ("\r\n", "\n", "\r")
+"""What becomes a line feed; other characters that break lines may belong to a text."""
 _BREAK = re.compile(f"({LINE_BREAK.pattern})")
 _PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]+)*")
 """Anchors and tags, which come before a value."""
@@ -42,29 +45,46 @@ def layouts(text: str, mark: Mark, apart: str) -> Iterator[str]:
     layout.block(mark, 0)
     moved = layout.moved()
     items = locate(mark, (apart,)).parts
-    yield layout.squeezed(
-        moved, [each.start[0] for each in items[1:]] if isinstance(items, list) else []
-    )
+    later_lines: list[int] = []
+    if isinstance(items, list):
+        later_lines += (item.start[0] for item in items[1:])
+    yield layout.squeezed(moved, later_lines)
     whole = "\n".join(moved)
     yield whole.rstrip("\n") + "\n"
     yield whole
+
+
+class _Move(NamedTuple):
+    """A key or a dash, and the column that it moves to."""
+
+    line: int
+    old_column: int
+    column: int
+
+
+class _Edit(NamedTuple):
+    """A part of a line that is replaced."""
+
+    line: int
+    start: int
+    end: int
+    new: str
 
 
 class _Layout:
     def __init__(self, text: str) -> None:
         pieces = _BREAK.split(text)
         self._lines = pieces[::2]
-        self._breaks = [each if each in "\x85\u2028\u2029" else "\n" for each in pieces[1::2]]
+        self._breaks = ["\n" if end in ENDS_OF_LINES else end for end in pieces[1::2]]
         self._columns: dict[int, int] = {}
         """Line → the column that its first token moves to."""
         self._shifts: dict[int, int] = {}
         """Line inside a text or brackets → by how many columns it moves."""
         self._texts: set[int] = set()
         """Lines inside texts."""
-        self._moves: list[tuple[int, int, int]] = []
-        """Line, old column and new column of all keys and dashes, in order."""
-        self._edits: list[tuple[int, int, int, str]] = []
-        """Line, first column, end column, new text."""
+        self._moves: list[_Move] = []
+        """All keys and dashes, in order."""
+        self._edits: list[_Edit] = []
 
     def block(self, mark: Mark, column: int) -> None:
         """Place the parts of a collection that is not in brackets."""
@@ -73,7 +93,9 @@ class _Layout:
                 self._begin(key.start, column)
                 self._replace(key.end, value.start, _COLON, ": ", unless_empty=value)
                 self._value(value, key.start, column)
-        for item in mark.parts if isinstance(mark.parts, list) else ():
+        if not isinstance(mark.parts, list):
+            return
+        for item in mark.parts:
             dash = self._dash(item)
             self._begin(dash, column)
             self._replace((dash[0], dash[1] + 1), item.start, _SPACE, " ", unless_empty=item)
@@ -102,13 +124,13 @@ class _Layout:
     def _brackets(self, mark: Mark, opening: int) -> None:
         """Set the spaces in brackets that are on one line."""
         line, last = mark.start[0], (mark.start[0], opening + 1)
-        pairs = (
-            list(_own(mark))
-            if isinstance(mark.parts, dict)
-            else [(each, each) for each in mark.parts or ()]
-        )
-        for number, (key, value) in enumerate(pairs):
-            self._replace(last, key.start, _COMMA if number else _SPACE, ", " if number else "")
+        pairs = _own(mark)
+        if not isinstance(mark.parts, dict):
+            pairs = ((item, item) for item in mark.parts or ())
+        before, between = _SPACE, ""
+        for key, value in pairs:
+            self._replace(last, key.start, before, between)
+            before, between = _COMMA, ", "
             if key is not value:
                 self._replace(key.end, value.start, _COLON, ": ", unless_empty=value)
             if (inner := self._opening(value)) is not None:
@@ -124,12 +146,12 @@ class _Layout:
         None for any other value.
         """
         line, column = mark.start
+        if mark.parts is None:
+            return None
         text = self._lines[line]
-        found = _PROPERTIES.match(text, column)
-        column = found.end() if found else column
-        return (
-            column if mark.parts is not None and text[column : column + 1] in ("{", "[") else None
-        )
+        if (properties := _PROPERTIES.match(text, column)) is not None:
+            column = properties.end()
+        return column if text[column : column + 1] in ("{", "[") else None
 
     def _dash(self, item: Mark) -> Point:
         line, column = item.start
@@ -141,7 +163,7 @@ class _Layout:
 
     def _begin(self, old: Point, column: int) -> None:
         line, old_column = old
-        self._moves.append((line, old_column, column))
+        self._moves.append(_Move(line, old_column, column))
         if not self._lines[line][:old_column].strip():
             self._columns[line] = column
 
@@ -154,12 +176,12 @@ class _Layout:
         unless_empty: Mark | None = None,
     ) -> None:
         """Replace what is between two parts of a line, if it is only `old`."""
-        if start[0] != end[0] or (
-            unless_empty is not None and unless_empty.start == unless_empty.end
-        ):
+        if start[0] != end[0]:
+            return
+        if unless_empty is not None and unless_empty.start == unless_empty.end:
             return
         if old.fullmatch(self._lines[start[0]], start[1], end[1]):
-            self._edits.append((start[0], start[1], end[1], new))
+            self._edits.append(_Edit(start[0], start[1], end[1], new))
 
     def moved(self) -> list[str]:
         """Return the lines in their places."""
@@ -186,19 +208,26 @@ class _Layout:
         old = len(line) - len(line.lstrip())
         if not line.lstrip().startswith(("#", "<<:", "---", "...", "%")):
             raise CannotBeLaidOut(number)
-        place = bisect_right(self._moves, number, key=lambda move: move[0])
-        following = self._moves[place] if place < len(self._moves) else None
-        if following is None and old == 0:
+        place = bisect_right(self._moves, number, key=lambda move: move.line)
+        column = 0
+        if place < len(self._moves):
+            following = self._moves[place]
+            column = following.column
+            if following.old_column == old:
+                return column
+        elif old == 0:
             return 0
-        if following is not None and following[1] == old:
-            return following[2]
         # A comment below the part that it is about, or a merge key.
-        preceding = (self._moves[each] for each in range(place - 1, -1, -1))
-        aligned = (new for _, column, new in preceding if column == old)
-        return next(aligned, following[2] if following is not None else 0)
+        for preceding in map(self._moves.__getitem__, range(place - 1, -1, -1)):
+            if preceding.old_column == old:
+                return preceding.column
+        return column
 
     def squeezed(self, lines: Sequence[str], apart: Sequence[int]) -> str:
-        """Return the lines without blank lines that say nothing, and with one above each line of `apart`."""
+        """Return the lines without blank lines that say nothing.
+
+        There is one above each line of `apart`.
+        """
         above = {self._first_comment(number) for number in apart}
         kept: list[str] = []
         for number, line in enumerate(lines):
@@ -217,12 +246,11 @@ class _Layout:
 
 def _own(mark: Mark) -> Iterator[tuple[Mark, Mark]]:
     """Yield keys and values of a mapping in their order, without those that are merged into it."""
-    pairs = mark.parts.values() if isinstance(mark.parts, dict) else ()
-    return iter(
-        sorted(
-            ((key, value) for key, value in pairs if mark.start <= key.start < mark.end), key=_start
-        )
-    )
+    if not isinstance(mark.parts, dict):
+        return
+    for key, value in sorted(mark.parts.values(), key=_start):
+        if mark.start <= key.start < mark.end:
+            yield key, value
 
 
 def _start(pair: tuple[Mark, Mark]) -> Point:

@@ -73,7 +73,9 @@ def parse_yaml(text: str) -> Parsed:
         return _construct(text)
 
     def find_items(key: str) -> list[Mark] | None:
-        return list(marks(text, document.items[key])) if key in document.items else None
+        if key not in document.items:
+            return None
+        return list(marks(text, document.items[key]))
 
     return Parsed(
         document.data,
@@ -94,7 +96,10 @@ def _construct(text: str) -> Parsed:
 
 
 def _second_opinion(text: str, refusal: YAMLError | None) -> Parsed:
-    """Parse with ruamel's own parser what the C parser rejects, unless that would take many seconds."""
+    """Parse with ruamel's own parser what the C parser rejects.
+
+    Unless that would take many seconds.
+    """
     try:
         if refusal is not None and len(text) > MAX_SECOND_OPINION:
             raise refusal

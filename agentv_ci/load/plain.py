@@ -84,7 +84,7 @@ class _PlainReader:
         if type(self._next()) is not StreamEndEvent:
             raise NotPlain
         lists = (
-            [key for key, each in value.items() if isinstance(each, list)]
+            [key for key, item in value.items() if isinstance(item, list)]
             if isinstance(value, dict)
             else []
         )

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from sys import intern
 from typing import BinaryIO
@@ -58,10 +58,12 @@ class StoredPlan(Struct, frozen=True):
 
 
 def load_plan(path: Path) -> StoredPlan:
-    """Read a plan: its cases one by one if the file is laid out as `compile` writes it, else all at once.
+    """Read a plan.
 
-    Raises UsageError for a file that cannot be read or has an unknown major version, InvalidInput for one that does not
-    match the published schema or has dangling references.
+    Its cases are read one by one if the file is laid out as `compile` writes it, else all at once.
+
+    Raises UsageError for a file that cannot be read or has an unknown major version, InvalidInput
+    for one that does not match the published schema or has dangling references.
     """
     return _streamed(path) or _whole(path)
 
@@ -74,16 +76,18 @@ def _streamed(path: Path) -> StoredPlan | None:
     try:
         with path.open("rb") as file:
             head = _text_before_cases(file)
-            data = read_json(head + EMPTY, strict=True) if head is not None else None
+            if head is None:
+                return None
+            data = read_json(head + EMPTY, strict=True)
             if not isinstance(data, dict) or data.get("$schema") != schema_id("plan-v1"):
                 return None
             plan = Plan.model_validate(data, by_alias=True, by_name=False)
             start = file.tell()
     except (OSError, ValueError):
         return None
-    return (
-        None if any(_dangling(plan)) else StoredPlan(plan, _rest(data), _cases(path, plan, start))
-    )
+    if any(_dangling(plan)):
+        return None
+    return StoredPlan(plan, _rest(data), _cases(path, plan, start))
 
 
 def _text_before_cases(file: BinaryIO) -> str | None:
@@ -91,8 +95,10 @@ def _text_before_cases(file: BinaryIO) -> str | None:
 
     None if there are no such lines.
     """
+    if not _ends_after_cases(file):
+        return None
     lines: list[bytes] = []
-    for line in file if _ends_after_cases(file) else ():
+    for line in file:
         if line == BEFORE_CASES:
             return b"".join(lines).decode("utf-8")
         lines.append(line)
@@ -183,10 +189,10 @@ def _understood(data: JsonObject) -> Plan | list[tuple[Pointer, str]]:
         from agentv_ci.jsonschema.violations import violations  # most plans are valid
 
         explained = [
-            (each.pointer, each.message or "a field is missing")
-            for each in violations("plan-v1", data)
+            (violation.pointer, violation.message or "a field is missing")
+            for violation in violations("plan-v1", data)
         ]
-        return explained or [(each.place, each.message) for each in refusals(error)]
+        return explained or [(refusal.place, refusal.message) for refusal in refusals(error)]
 
 
 def _check_version(path: Path, data: JsonObject) -> None:
@@ -214,10 +220,8 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
         yield ("suites",), "duplicate suite"
     seen: set[CaseKey] = set()
     for index, case in enumerate(plan.cases):
-        yield from (
-            (("cases", index, *part), what)
-            for part, what in _dangling_case(case, plan, suites, seen)
-        )
+        for pointer, what in _dangling_case(case, plan, suites, seen):
+            yield ("cases", index, *pointer), what
 
 
 def _dangling_case(
@@ -232,7 +236,8 @@ def _dangling_case(
     seen.add(key)
     if case.suite not in suites:
         yield ("suite",), f"'{case.suite}' is not in 'suites'"
-    yield from (((), f"case '{case.id}': {what}") for what in _dangling_in(case, plan))
+    for what in _dangling_in(case, plan):
+        yield (), f"case '{case.id}': {what}"
 
 
 def _digest(file: PlanFile) -> str | None:
@@ -252,19 +257,23 @@ def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
             yield f"file '{file.path}' is not in 'files'"
         if "\0" in file.path:
             yield NUL_IN_PATH
-    for part in (
-        part
-        for message in (*case.input_messages, *case.expected_messages)
-        for part in message.content
-    ):
-        if isinstance(part, AttachmentPart) and (part.url is None) == (
-            None in (part.path, part.sha256, part.media_type)
-        ):
-            yield f"a part of type '{part.type}' must have either 'url' or 'path', 'sha256' and 'mediaType'"
+    messages = (*case.input_messages, *case.expected_messages)
+    for part in chain.from_iterable(message.content for message in messages):
+        if isinstance(part, AttachmentPart) and not _has_one_source(part):
+            yield (
+                f"a part of type '{part.type}' must have either 'url' "
+                "or 'path', 'sha256' and 'mediaType'"
+            )
     for name in _twice(case.evaluators):
         yield f"duplicate evaluator '{name}'"
-    for each in flat(case.evaluators):
-        yield from _inconsistent(each)
+    for evaluator in flat(case.evaluators):
+        yield from _inconsistent(evaluator)
+
+
+def _has_one_source(part: AttachmentPart) -> bool:
+    """Whether an attachment has either a URL or a whole file."""
+    is_file = None not in (part.path, part.sha256, part.media_type)
+    return is_file is (part.url is None)
 
 
 def _inconsistent(evaluator: PlanEvaluator) -> Iterator[str]:
@@ -273,19 +282,20 @@ def _inconsistent(evaluator: PlanEvaluator) -> Iterator[str]:
     if isinstance(part, PlanScript) and (part.argv is None) == (part.command is None):
         yield f"evaluator '{evaluator.name}' must have either 'argv' or 'command'"
     if isinstance(part, PlanWeightedAverage) and isinstance(evaluator, PlanCompositeEvaluator):
-        missing = {each.name for each in evaluator.evaluators} ^ part.weights.keys()
-        for name in sorted(missing):
+        members = {member.name for member in evaluator.evaluators}
+        for name in sorted(members ^ part.weights.keys()):
             yield f"'{name}' must be both a member and a weight of evaluator '{evaluator.name}'"
 
 
 def _twice(evaluators: Sequence[PlanEvaluator]) -> Iterator[str]:
     """Yield names that occur twice in a list of evaluators, or in one inside it."""
-    yield from (
-        name for name, number in Counter(each.name for each in evaluators).items() if number > 1
-    )
-    for each in evaluators:
-        if isinstance(each, PlanCompositeEvaluator):
-            yield from _twice(each.evaluators)
+    numbers = Counter(evaluator.name for evaluator in evaluators)
+    for name, number in numbers.items():
+        if number > 1:
+            yield name
+    for evaluator in evaluators:
+        if isinstance(evaluator, PlanCompositeEvaluator):
+            yield from _twice(evaluator.evaluators)
 
 
 def _diagnostics(path: Path, text: str, refused: list[tuple[Pointer, str]]) -> list[Diagnostic]:

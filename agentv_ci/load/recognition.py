@@ -116,7 +116,7 @@ def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, 
         return kind, None
     start = parsed.find_mark().start
     if kind is not None:
-        name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
+        name = next(name for name, known in KNOWN_SCHEMAS.items() if known == kind)
         return kind, Problem("AV102", f"$schema is missing; read as '{name}'", start, start)
     message = "the file is empty"
     if path.suffix == ".jsonl":
@@ -129,7 +129,8 @@ def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, 
 def _unknown_schema(declared: str, parsed: Parsed) -> Problem:
     place = locate(parsed.find_mark(), ("$schema",))
     names = [name for name in KNOWN_SCHEMAS if not name.startswith("http")]
-    message = f"unknown $schema '{declared}'{did_you_mean(declared, names)}; expected one of {listed(names)}"
+    close = did_you_mean(declared, names)
+    message = f"unknown $schema '{declared}'{close}; expected one of {listed(names)}"
     return Problem("AV103", message, place.start, place.end)
 
 
@@ -170,7 +171,10 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
 
 
 def _other_format(path: Path, data: JsonValue) -> tuple[str, str] | None:
-    """Return the key that shows that a file is an evaluation of another tool, and a description of the file."""
+    """Return the key that shows that a file is an evaluation of another tool.
+
+    With it, a description of the file.
+    """
     if not isinstance(data, dict):
         return None
     if (
@@ -183,18 +187,17 @@ def _other_format(path: Path, data: JsonValue) -> tuple[str, str] | None:
     if "prompts" in data and ("providers" in data or "tests" in data) and not is_agentv:
         return "prompts", "this is a promptfoo config"
     for key in ("tests", "cases"):
-        cases = [each for each in _items(data.get(key)) if _is_case(each)]
-        if is_agentv and (
-            cases
-            or any(
-                isinstance(each, str) and CASE_FILE.fullmatch(each)
-                for each in _items(data.get(key))
-            )
-        ):
+        items = _items(data.get(key))
+        has_cases = any(map(_is_case, items))
+        if is_agentv and (has_cases or any(map(_names_cases, items))):
             return key, "this is an eval file of a later version of AgentV"
-        if cases:
+        if has_cases:
             return key, f"'{key}' looks like evaluations in another format"
     return None
+
+
+def _names_cases(item: JsonValue) -> bool:
+    return isinstance(item, str) and CASE_FILE.fullmatch(item) is not None
 
 
 def _items(value: JsonValue) -> list[JsonValue]:
