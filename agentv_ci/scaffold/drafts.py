@@ -213,7 +213,8 @@ def _check_text(what: str, written: str) -> None:
         raise UsageError(f"{what} must be one line of printable text")
     if OPENING in written and variable_of(written) is None:
         raise UsageError(
-            f"{what} cannot contain ${{{{ NAME }}}}; an environment reference must be the whole value"
+            f"{what} cannot contain ${{{{ NAME }}}}; "
+            "an environment reference must be the whole value"
         )
 
 
@@ -265,10 +266,11 @@ def _example(target: str | None, *, judges: bool) -> str:
             *judged,
         ]
     else:
-        lines = [
-            "# A judge scores the answer by criteria. Set up a judge in the targets file, then uncomment these lines.",
-            *(f"# {line}" for line in judged),
-        ]
+        first = (
+            "# A judge scores the answer by criteria. "
+            "Set up a judge in the targets file, then uncomment these lines."
+        )
+        lines = [first, *(f"# {line}" for line in judged)]
     return f"{cases}\n{_block('  ', lines)}"
 
 

@@ -70,13 +70,17 @@ def get_validator(key: str) -> Validator:
 
 def list_validators() -> list[str]:
     """Return the keys of all validators, sorted."""
-    return sorted({*BUILT_IN, *_registered, *(each.name for each in _plugins())})
+    plugins = (plugin.name for plugin in _plugins())
+    return sorted({*BUILT_IN, *_registered, *plugins})
 
 
 def apply_validator(
     key: str, report: dict[str, Any], context: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Return `{"validator", "issues", "summary"}`, or `{"validator", "error"}` when the validator fails."""
+    """Return `{"validator", "issues", "summary"}`.
+
+    `{"validator", "error"}` when the validator fails.
+    """
     try:
         validator = get_validator(key)
     except UnknownValidator as error:

@@ -15,6 +15,8 @@ from agentv_ci.contracts.diagnostics import Severity
 
 SHOWN = 80
 """Most characters of a value that a message shows."""
+NO_POSITION = 2**31
+"""More than lists have."""
 UNKNOWN = "unknown"
 """The group of runs without a group."""
 
@@ -30,18 +32,20 @@ def numbered_runs(report: object) -> list[tuple[int, Run]]:
 
     What is not a list of objects is ignored.
     """
-    runs = report.get("runs") if isinstance(report, dict) else None
-    return (
-        [(index, run) for index, run in enumerate(runs) if isinstance(run, dict)]
-        if isinstance(runs, list)
-        else []
-    )
+    match report:
+        case {"runs": list(runs)}:
+            return [(index, run) for index, run in enumerate(runs) if isinstance(run, dict)]
+        case _:
+            return []
 
 
 def name_of(index: int, run: object) -> str:
     """Return how messages name a run: its position and, if known, its case."""
-    case = run.get("case_id") if isinstance(run, dict) else None
-    return f"run {index} ({excerpt(case)})" if isinstance(case, str) else f"run {index}"
+    match run:
+        case {"case_id": str(case)}:
+            return f"run {index} ({excerpt(case)})"
+        case _:
+            return f"run {index}"
 
 
 def settings_in(context: object) -> dict[str, Any]:
@@ -99,10 +103,8 @@ def found_at(value: object, path: str) -> tuple[object, ...]:
         match value:
             case dict() if step in value:
                 value = value[step]
-            case list() | tuple() if (position := _position(step)) is not None and position < len(
-                value
-            ):
-                value = value[position]
+            case list() | tuple() if _position(step) < len(value):
+                value = value[_position(step)]
             case _:
                 return ()
     return (value,)
@@ -117,10 +119,12 @@ def excerpt(value: object) -> str:
     return shortened(text, SHOWN)
 
 
-def _position(step: str) -> int | None:
-    return (
-        int(step) if step.isascii() and step.isdecimal() and len(step) <= len(str(2**31)) else None
-    )
+def _position(step: str) -> int:
+    """Return the position in a list that a step of a path names; NO_POSITION for a name."""
+    is_number = step.isascii() and step.isdecimal()
+    if not is_number or len(step) > len(str(NO_POSITION)):
+        return NO_POSITION
+    return int(step)
 
 
 def issue(issue_id: str, severity: Severity, message: str, *path: str | int) -> JsonObject:
@@ -138,7 +142,7 @@ def findings(issues: Sequence[JsonObject], details: JsonObject) -> dict[str, Any
 
     Figures that are not finite are null.
     """
-    counts = Counter(each["severity"] for each in issues)
+    counts = Counter(problem["severity"] for problem in issues)
     return {
         "issues": [*issues],
         "summary": {
@@ -161,7 +165,7 @@ def normalized(returned: object) -> dict[str, Any]:
     match read:
         case {"issues": list(issues), "summary": dict(summary)}:
             return {
-                "issues": [_normalized(each, index) for index, each in enumerate(issues)],
+                "issues": [_normalized(issue, index) for index, issue in enumerate(issues)],
                 "summary": summary,
             }
         case _:

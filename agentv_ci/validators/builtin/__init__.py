@@ -86,20 +86,24 @@ def wrong_settings(key: str, context: JsonObject) -> Iterator[tuple[Pointer, str
     try:
         validator.Settings.model_validate(context)
     except ValidationError as error:
-        for each in refusals(error):
-            yield each.place, _sentence(key, list(validator.Settings.model_fields), each)
+        for refusal in refusals(error):
+            yield refusal.place, _sentence(key, list(validator.Settings.model_fields), refusal)
 
 
 def unknown_settings(keys: Iterable[str], context: JsonObject) -> list[str]:
     """Return the settings that none of these built-in validators has."""
-    known = {name for key in keys for name in setting_names(key) or ()}
+    known: set[str] = set()
+    for key in keys:
+        known.update(setting_names(key) or ())
     return [name for name in context if name not in known]
 
 
 def own_settings(key: str, context: JsonObject) -> JsonObject:
     """Return the settings that a validator has; all of them for one that is not built in."""
     known = setting_names(key)
-    return context if known is None else {name: context[name] for name in context if name in known}
+    if known is None:
+        return context
+    return {name: context[name] for name in context if name in known}
 
 
 def _sentence(key: str, known: list[str], refusal: Refusal) -> str:
@@ -109,10 +113,12 @@ def _sentence(key: str, known: list[str], refusal: Refusal) -> str:
             return f"validator '{key}' requires the setting '{name}'"
         case "extra_forbidden" if len(refusal.place) == 1:
             settings = f"its settings are {', '.join(known)}" if known else "it has no settings"
-            return f"unknown setting '{name}' of validator '{key}'{did_you_mean(name, known)}; {settings}"
+            close = did_you_mean(name, known)
+            return f"unknown setting '{name}' of validator '{key}'{close}; {settings}"
         case "model_type":
             return f"setting '{name}' of validator '{key}' must be a mapping"
         case "sentence":
             return f"setting '{name}' of validator '{key}' {refusal.message}"
         case _:
-            return f"setting '{name}' of validator '{key}': {refusal.message.removeprefix('Input ').lower()}"
+            reason = refusal.message.removeprefix("Input ").lower()
+            return f"setting '{name}' of validator '{key}': {reason}"

@@ -55,22 +55,21 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     fields = _fields(settings_in(context).get("fields"))
     runs = numbered_runs(report)
     groups = _groups(runs)
-    successes = {
-        named: [each for each in group if is_success(each[1])] for named, group in groups.items()
-    }
-    comparable = {named: group for named, group in successes.items() if len(group) > 1}
-    mismatches = {
-        named: [*_mismatches(group, fields, tolerance)] for named, group in comparable.items()
-    }
     issues = [*_not_compared(runs)]
-    for named, group in comparable.items():
-        issues += mismatches[named] or [_sameness(len(group), *named)]
+    pairs = inconsistencies = 0
+    for named, group in groups.items():
+        successes = [(index, run) for index, run in group if is_success(run)]
+        if len(successes) > 1:
+            mismatches = [*_mismatches(successes, fields, tolerance)]
+            issues += mismatches or [_sameness(len(successes), *named)]
+            pairs += len(successes) - 1
+            inconsistencies += len(mismatches)
     return findings(
         issues,
         {
             "groups": len(groups),
-            "checked_pairs": sum(len(group) - 1 for group in comparable.values()),
-            "inconsistencies": sum(map(len, mismatches.values())),
+            "checked_pairs": pairs,
+            "inconsistencies": inconsistencies,
             "tolerance": tolerance,
             "fields": None if fields is None else [*fields],
         },
@@ -78,12 +77,9 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
 
 def _fields(setting: object) -> tuple[str, ...] | None:
-    paths = (
-        tuple(each for each in setting if isinstance(each, str))
-        if isinstance(setting, list)
-        else ()
-    )
-    return paths or None
+    if not isinstance(setting, list):
+        return None
+    return tuple(path for path in setting if isinstance(path, str)) or None
 
 
 Named = tuple[str | None, int, str | None]
@@ -129,9 +125,10 @@ def _mismatches(
         for steps, here, there in _compared(first.get("output"), run.get("output"), fields):
             if _is_same(here, there, tolerance):
                 continue
-            where = f" at '{'.'.join(steps)}'" if steps else ""
-            difference = f"{_excerpt(there)}, not {_excerpt(here)}"
-            message = f"{name_of(index, run)} differs from run {baseline}{where}: {difference}"
+            message = f"{name_of(index, run)} differs from run {baseline}"
+            if steps:
+                message = f"{message} at '{'.'.join(steps)}'"
+            message = f"{message}: {_excerpt(there)}, not {_excerpt(here)}"
             yield issue("determinism_mismatch", "error", message, "runs", index, "output", *steps)
 
 

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.validators.builtin import BuiltInSettings, MoreThanZero
 from agentv_ci.validators.runs import findings, issue, name_of, number_of, numbered_runs
 
@@ -36,23 +37,30 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     """
     k = Settings.lenient(context).k
     runs = dict(numbered_runs(report))
-    numbers = {index: number_of(run.get("duration_ms")) for index, run in runs.items()}
-    durations = {index: duration for index, duration in numbers.items() if duration is not None}
+    durations: dict[int, float] = {}
+    for index, run in runs.items():
+        if (duration := number_of(run.get("duration_ms"))) is not None:
+            durations[index] = duration
     if not durations:
         return findings([], {"median": None, "mad": None, "k": k, "outliers": []})
     median = _median([*durations.values()])
-    mad = SCALE * _median([abs(duration - median) for duration in durations.values()])
-    outliers = [
-        index for index, duration in durations.items() if mad and abs(duration - median) > k * mad
-    ]
+    distances = {index: abs(duration - median) for index, duration in durations.items()}
+    mad = SCALE * _median([*distances.values()])
     usual = f"the median is {median:g} ms, the scaled deviation {mad:g} ms"
-    issues = []
-    for index in outliers:
-        message = f"{name_of(index, runs[index])} took {durations[index]:g} ms; {usual}"
-        issues.append(issue("duration_outlier", "warning", message, "runs", index, "duration_ms"))
-    return findings(issues, {"median": median, "mad": mad, "k": k, "outliers": [*outliers]})
+    outliers: list[JsonValue] = []
+    issues: list[JsonObject] = []
+    for index, distance in distances.items():
+        if mad and distance > k * mad:
+            outliers.append(index)
+            message = f"{name_of(index, runs[index])} took {durations[index]:g} ms; {usual}"
+            place = ("runs", index, "duration_ms")
+            issues.append(issue("duration_outlier", "warning", message, *place))
+    return findings(issues, {"median": median, "mad": mad, "k": k, "outliers": outliers})
 
 
 def _median(values: Sequence[float]) -> float:
-    """Return the median; unlike `statistics.median`, the middle values may have a sum that overflows."""
+    """Return the median.
+
+    Unlike for `statistics.median`, the middle values may have a sum that overflows.
+    """
     return statistics.mean([statistics.median_low(values), statistics.median_high(values)])

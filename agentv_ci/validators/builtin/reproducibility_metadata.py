@@ -39,7 +39,9 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     runs = numbered_runs(report)
     observed = {int(run["seed"]) for _, run in runs if is_seed(run.get("seed"))}
     allowed = None if expected is None else frozenset(expected)
-    issues = [found for index, run in runs for found in _check(index, run, allowed, digest)]
+    issues: list[JsonObject] = []
+    for index, run in runs:
+        issues += _check(index, run, allowed, digest)
     issues += _never_seen(expected or (), observed)
     issues += _without_digest(runs, digest)
     return findings(
@@ -54,7 +56,9 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
 
 def _expected(setting: object) -> list[int] | None:
-    return [int(seed) for seed in setting if is_seed(seed)] if isinstance(setting, list) else None
+    if not isinstance(setting, list):
+        return None
+    return [int(seed) for seed in setting if is_seed(seed)]
 
 
 def _check(

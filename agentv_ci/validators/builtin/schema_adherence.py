@@ -73,28 +73,36 @@ class Requirement(Struct, frozen=True):
 
     def accepts(self, value: object) -> bool:
         """Whether a value has one of the types; a boolean is not a number, and 1 is not a float."""
+        if not self.types:
+            return True
         if isinstance(value, bool):
-            return not self.types or "bool" in self.types
-        return not self.types or any(isinstance(value, TYPES[name]) for name in self.types)
+            return "bool" in self.types
+        return any(isinstance(value, TYPES[name]) for name in self.types)
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return an issue per required field that is missing from the output of a successful run or has another type.
+    """Return an issue per required field that the output of a successful run lacks.
 
-    Settings: `contract`, `{"required": {field: ...}}` with the name of a type, a list of alternative types, or
-    `{"path": dot path, "type": ...}`; without `path` the field is the dot path. A field whose types are all unknown
-    may have any type. A contract of an invalid form requires only an output.
+    A field with another type is lacking, too.
+
+    Settings: `contract`, `{"required": {field: ...}}` with the name of a type, a list of
+    alternative types, or `{"path": dot path, "type": ...}`; without `path` the field is the dot
+    path. A field whose types are all unknown may have any type. A contract of an invalid form
+    requires only an output.
 
     In the summary, `total_checked` counts the fields of all outputs, and `violations` all issues.
     """
     requirements = _requirements(settings_in(context).get("contract"))
-    runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
-    issues = [found for index, run in runs for found in _check(index, run, requirements)]
-    outputs = sum(isinstance(run.get("output"), dict) for _, run in runs)
+    issues: list[JsonObject] = []
+    outputs = 0
+    for index, run in numbered_runs(report):
+        if is_success(run):
+            issues += _check(index, run, requirements)
+            outputs += isinstance(run.get("output"), dict)
     return findings(
         issues,
         {
-            "required_fields": [each.path for each in requirements],
+            "required_fields": [requirement.path for requirement in requirements],
             "total_checked": outputs * len(requirements),
             "violations": len(issues),
         },
@@ -102,8 +110,11 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
 
 def _requirements(contract: object) -> list[Requirement]:
-    required = contract.get("required") if isinstance(contract, dict) else None
-    fields = required.items() if isinstance(required, dict) else ()
+    match contract:
+        case {"required": dict(required)}:
+            fields = required.items()
+        case _:
+            return []
     return [_requirement(field, demand) for field, demand in fields if isinstance(field, str)]
 
 
@@ -111,9 +122,9 @@ def _requirement(field: str, demand: object) -> Requirement:
     if not isinstance(demand, dict):
         return Requirement(field, _types(demand))
     path = demand.get("path")
-    return Requirement(
-        path if isinstance(path, str) and path else field, _types(demand.get("type"))
-    )
+    if not isinstance(path, str) or not path:
+        path = field
+    return Requirement(path, _types(demand.get("type")))
 
 
 def _types(demand: object) -> tuple[str, ...]:
@@ -127,12 +138,14 @@ def _check(index: int, run: Run, requirements: Sequence[Requirement]) -> Iterato
         message = f"the output of {name_of(index, run)} must be an object, not {excerpt(output)}"
         yield issue("missing_output", "error", message, *place)
         return
-    for each in requirements:
-        steps = each.path.split(".")
-        found = found_at(output, each.path)
+    for requirement in requirements:
+        path = requirement.path
+        steps = path.split(".")
+        found = found_at(output, path)
         if not found:
-            message = f"'{each.path}' is missing from the output of {name_of(index, run)}"
+            message = f"'{path}' is missing from the output of {name_of(index, run)}"
             yield issue("schema_missing_field", "error", message, *place, *steps)
-        elif not each.accepts(found[0]):
-            message = f"'{each.path}' of {name_of(index, run)} must be {' or '.join(each.types)}, not {excerpt(found[0])}"
+        elif not requirement.accepts(found[0]):
+            types = " or ".join(requirement.types)
+            message = f"'{path}' of {name_of(index, run)} must be {types}, not {excerpt(found[0])}"
             yield issue("schema_type_mismatch", "error", message, *place, *steps)

@@ -29,10 +29,12 @@ class Settings(BuiltInSettings):
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:  # noqa: ARG001  # the common signature
-    """Return an issue per field that is missing or has another type, and the number of runs by status.
+    """Return an issue per field that is missing or has another type.
 
-    The `seed` of a run may be missing or null. Its `output` is an object on success, otherwise null. An unknown status
-    is an invalid type. There are no settings.
+    The `seed` of a run may be missing or null. Its `output` is an object on success, otherwise
+    null. An unknown status is an invalid type. There are no settings.
+
+    The summary has the number of runs by status.
     """
     if not isinstance(report, dict):
         wrong = issue(
@@ -40,15 +42,22 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
         )
         return findings([wrong], _counts([]))
     runs = report.get("runs")
-    runs = runs if isinstance(runs, list) else []
+    if not isinstance(runs, list):
+        runs = []
     issues = [*_wrong_fields(report, FIELDS, "the report")]
-    issues += [found for index, run in enumerate(runs) for found in _check(index, run)]
+    for index, run in enumerate(runs):
+        issues += _check(index, run)
     return findings(issues, _counts(runs))
 
 
 def _counts(runs: list[Any]) -> JsonObject:
-    statuses = (run.get("status") for run in runs if isinstance(run, dict))
-    counts = Counter(status for status in statuses if isinstance(status, str))
+    counts: Counter[str] = Counter()
+    for run in runs:
+        match run:
+            case {"status": str(status)}:
+                counts[status] += 1
+            case _:
+                pass  # reported as an issue
     return {"runs": len(runs), **{name: counts[status] for status, name in STATUSES.items()}}
 
 
@@ -65,7 +74,10 @@ def _check(index: int, run: object) -> Iterator[JsonObject]:
     yield from _wrong_fields(run, FIELDS_OF_RUNS, name_of(index, run), *place)
     status, seed, duration_ms = run.get("status"), run.get("seed"), run.get("duration_ms")
     if isinstance(status, str) and status not in STATUSES:
-        message = f"the status of {name_of(index, run)} must be one of {', '.join(STATUSES)}, not {excerpt(status)}"
+        known = ", ".join(STATUSES)
+        message = (
+            f"the status of {name_of(index, run)} must be one of {known}, not {excerpt(status)}"
+        )
         yield issue("invalid_type", "error", message, *place, "status")
     if seed is not None and not _is_of(seed, int):
         yield _wrong_type(name_of(index, run), "seed", int, seed, *place, severity="warning")
