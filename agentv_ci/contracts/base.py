@@ -110,9 +110,9 @@ def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
         return None
     # Of the kinds, which are few: documents may have any number of keys.
     named = [
-        each
-        for each in members_of(union, key)
-        if each in item and short_field(union, key, each) is not None
+        kind
+        for kind in members_of(union, key)
+        if kind in item and short_field(union, key, kind) is not None
     ]
     return named[0] if len(named) == 1 else None
 
@@ -124,9 +124,9 @@ def _in_full(item: object, union: TypeAliasType, key: str) -> dict[str, object] 
         return None if kind is None else {key: kind}
     field, member = short_field(union, key, kind), member_of(union, key, kind)
     names = spellings(member) if member is not None and issubclass(member, Authored) else {}
-    if field is None or any(names[each][0] == field for each in item if each in names):
+    if field is None or any(names[name][0] == field for name in item if name in names):
         return None
-    return {key: kind} | {field if each == kind else each: value for each, value in item.items()}
+    return {key: kind} | {field if name == kind else name: value for name, value in item.items()}
 
 
 def member_of(union: TypeAliasType, key: str, kind: object) -> type[BaseModel] | None:

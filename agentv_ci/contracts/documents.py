@@ -107,7 +107,7 @@ class CheckedDocument(Struct, frozen=True):
     @property
     def valid(self) -> bool:
         """Whether there are no errors; warnings do not count."""
-        return not any(each.severity == "error" for each in self.diagnostics)
+        return not any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
 
 
 class CaseFacts(NamedTuple):

@@ -338,7 +338,9 @@ class EvalDocument(Authored):
 
     def evaluators_of(self, case: EvalCase) -> tuple[AuthoredEvaluator, ...]:
         """Return the evaluators that score a case: those of the file, then its own."""
-        inherited = tuple(each for each in self._evaluators if self.is_inherited(each, case))
+        inherited = tuple(
+            evaluator for evaluator in self._evaluators if self.is_inherited(evaluator, case)
+        )
         return named((*inherited, *case.own_evaluators)) if inherited else case.own_evaluators
 
     def is_inherited(self, evaluator: AuthoredEvaluator, case: EvalCase) -> bool:

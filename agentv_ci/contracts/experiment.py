@@ -176,4 +176,4 @@ class ExperimentDocument(Authored):
     @property
     def preferences(self) -> tuple[str, ...]:
         """The metrics that are preferences between the answers of two arms."""
-        return tuple(each.name for each in self.evaluators or ())
+        return tuple(evaluator.name for evaluator in self.evaluators or ())

@@ -160,7 +160,7 @@ class ExperimentReport(Recorded):
     def unjudged(self) -> int:
         """Pairs of answers that a judge could not compare."""
         return sum(
-            each.preferences.unjudged for each in self.effects if each.preferences is not None
+            effect.preferences.unjudged for effect in self.effects if effect.preferences is not None
         )
 
     @property

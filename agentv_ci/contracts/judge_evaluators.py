@@ -62,7 +62,9 @@ RUBRICS_NAME = "rubrics"
 
 def rubric_items(rubrics: tuple[str | RubricItem, ...]) -> tuple[RubricItem, ...]:
     """Return criteria as objects with ids."""
-    items = (RubricItem(description=each) if isinstance(each, str) else each for each in rubrics)
+    items = (
+        RubricItem(description=rubric) if isinstance(rubric, str) else rubric for rubric in rubrics
+    )
     return tuple(
         item if item.id is not None else item.model_copy(update={"id": f"rubric-{number}"})
         for number, item in enumerate(items, 1)

@@ -275,10 +275,10 @@ JUDGED = (
 
 def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
     """Yield evaluators, each followed by its members."""
-    for each in evaluators:
-        yield each
-        if isinstance(each, PlanCompositeEvaluator):
-            yield from flat(each.evaluators)
+    for evaluator in evaluators:
+        yield evaluator
+        if isinstance(evaluator, PlanCompositeEvaluator):
+            yield from flat(evaluator.evaluators)
 
 
 def needs_judge(evaluator: PlanEvaluator) -> bool:
@@ -288,7 +288,7 @@ def needs_judge(evaluator: PlanEvaluator) -> bool:
 
 def scoring_parts(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator | PlanAggregator]:
     """Yield all that scores: evaluators, members and aggregators."""
-    for each in flat(evaluators):
-        yield each
-        if isinstance(each, PlanCompositeEvaluator):
-            yield each.aggregator
+    for evaluator in flat(evaluators):
+        yield evaluator
+        if isinstance(evaluator, PlanCompositeEvaluator):
+            yield evaluator.aggregator

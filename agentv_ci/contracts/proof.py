@@ -101,7 +101,7 @@ class CaseProof(Recorded):
     @property
     def passing(self) -> tuple[NullAgentRecord, ...]:
         """The null agents that pass."""
-        return tuple(each for each in self.null_agents if each.outcome == "passes")
+        return tuple(agent for agent in self.null_agents if agent.outcome == "passes")
 
     @property
     def kill_rate(self) -> float | None:

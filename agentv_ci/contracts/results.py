@@ -317,7 +317,7 @@ class EvaluatorResult(Recorded):
     def breaks_contract(self) -> bool:
         """Whether the reply of its judge, or of a member's, broke the contract."""
         return self.broken_contract is not None or any(
-            each.breaks_contract for each in self.evaluator_results or ()
+            result.breaks_contract for result in self.evaluator_results or ()
         )
 
     @property

@@ -44,7 +44,9 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
     found = [*source.diagnostics, *refused]
     if len(refused) < MOST_EXPLAINED:
         found += [*check_spellings(contract, authored), *texts.check(authored)]
-        found += (each for each in _rules(document, find) if not find.is_stand_in(each))
+        found += (
+            diagnostic for diagnostic in _rules(document, find) if not find.is_stand_in(diagnostic)
+        )
     if not found:
         return CheckedDocument(source, document, ())
     path = str(source.path)
@@ -98,13 +100,13 @@ def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Drop duplicates: a mistake behind an alias is reported once."""
     seen: set[tuple[object, ...]] = set()
     unreadable: set[tuple[int, int]] = set()
-    for each in found:
-        place = (each.line, each.column)
-        key = (each.rule, each.message, *place)
+    for diagnostic in found:
+        place = (diagnostic.line, diagnostic.column)
+        key = (diagnostic.rule, diagnostic.message, *place)
         if key not in seen and place not in unreadable:
-            yield each
+            yield diagnostic
         seen.add(key)
-        if each.rule == "AV204" and each.pointer is None:
+        if diagnostic.rule == "AV204" and diagnostic.pointer is None:
             unreadable.add(place)  # a number that cannot be read causes no further diagnostics
 
 
@@ -127,11 +129,12 @@ def _with_severities(
     settings: Mapping[str, RuleSetting], diagnostics: Iterable[Diagnostic]
 ) -> Iterator[Diagnostic]:
     """Apply the severities of a config document, and drop diagnostics that are off."""
-    for each in diagnostics:
-        severity = (
-            each.severity if each.rule in FIXED_RULES else settings.get(each.rule, each.severity)
-        )
-        if severity == each.severity:
-            yield each
+    for diagnostic in diagnostics:
+        if diagnostic.rule in FIXED_RULES:
+            yield diagnostic
+            continue
+        severity = settings.get(diagnostic.rule, diagnostic.severity)
+        if severity == diagnostic.severity:
+            yield diagnostic
         elif severity != "off":
-            yield replace(each, severity=severity)
+            yield replace(diagnostic, severity=severity)

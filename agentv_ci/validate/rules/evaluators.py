@@ -84,8 +84,11 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
 def _check_names(
     pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder
 ) -> Iterator[Diagnostic]:
-    if len({each.name for each in evaluators}) < len(evaluators):
-        names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
+    if len({evaluator.name for evaluator in evaluators}) < len(evaluators):
+        names = (
+            ((*pointer, index, "name"), evaluator.name)
+            for index, evaluator in enumerate(evaluators)
+        )
         yield from find.duplicates("evaluator name", names)
 
 
@@ -93,10 +96,10 @@ def _check_case(
     document: EvalDocument, index: int, evaluators: Sequence[AuthoredEvaluator], find: Finder
 ) -> Iterator[Diagnostic]:
     """AV319 and AV346 for all evaluators of a case, those of the file included."""
-    if not any(each.weight for each in evaluators):
+    if not any(evaluator.weight for evaluator in evaluators):
         lists = own_list(document, index), (("execution", "evaluators"), ())
         place = next(pointer for pointer, _ in lists if pointer)
-        yield from _check_weights(place, [each.weight for each in evaluators], find)
+        yield from _check_weights(place, [evaluator.weight for evaluator in evaluators], find)
     if all(map(_only_forbids, evaluators)) and not find.dropped:
         message = "nothing is required of an answer: all evaluators are negated, or limits"
         pointer, _ = own_list(document, index)
@@ -139,7 +142,7 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
         case CompositeEvaluator():
             yield from _check_names((*pointer, "evaluators"), evaluator.evaluators, find)
             yield from _check_weights(
-                (*pointer, "evaluators"), [each.weight for each in evaluator.evaluators], find
+                (*pointer, "evaluators"), [member.weight for member in evaluator.evaluators], find
             )
             yield from _check_composite(pointer, evaluator, find)
         case FieldAccuracyEvaluator():
@@ -340,7 +343,7 @@ def _expected_answer(case: EvalCase) -> JsonValue:
         if isinstance(message.content, dict):
             return message.content
         if isinstance(message.content, tuple) and message.content:
-            return [each if isinstance(each, str) else each.value for each in message.content]
+            return [block if isinstance(block, str) else block.value for block in message.content]
         if isinstance(message.content, str):
             return message.content.strip() or None
     return None

@@ -71,16 +71,19 @@ def _check_evaluators(document: ExperimentDocument, find: Finder) -> Iterator[Di
     targets = find.context.targets
     names = authored_names(targets.source) if targets is not None else None
     yield from find.duplicates(
-        "evaluator", ((("evaluators", index, "name"), each.name) for index, each in evaluators)
+        "evaluator",
+        ((("evaluators", index, "name"), evaluator.name) for index, evaluator in evaluators),
     )
-    for index, each in evaluators:
+    for index, evaluator in evaluators:
         place: Pointer = ("evaluators", index)
-        if each.name in MEASURES:
+        if evaluator.name in MEASURES:
             yield find.at(
-                "AV301", f"'{each.name}' is the name of a metric of every run", (*place, "name")
+                "AV301",
+                f"'{evaluator.name}' is the name of a metric of every run",
+                (*place, "name"),
             )
         yield from unknown_name(
-            find, (*place, "judge_target"), "judge target", each.judge_target, names
+            find, (*place, "judge_target"), "judge target", evaluator.judge_target, names
         )
 
 

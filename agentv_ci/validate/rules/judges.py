@@ -83,7 +83,8 @@ def check(evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
 def check_judge_set(document: JudgeSetDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV301, AV302, AV304, AV306, AV307, AV320 and AV333 for a judge set."""
     yield from find.duplicates(
-        "item id", ((("items", index, "id"), each.id) for index, each in enumerate(document.items))
+        "item id",
+        ((("items", index, "id"), item.id) for index, item in enumerate(document.items)),
     )
     for index, item in enumerate(document.items):
         if item.verdict is None and item.score is None and not find.lost_part(("items", index)):

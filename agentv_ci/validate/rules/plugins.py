@@ -90,6 +90,6 @@ def _given_twice(
 ) -> Iterator[Diagnostic]:
     settings = value_at(owner, "settings")
     if isinstance(owner, dict) and isinstance(settings, dict):
-        for key in [each for each in known if each in settings and each in owner]:
+        for key in [name for name in known if name in settings and name in owner]:
             message = f"'{key}' is also given outside of 'settings', where it wins"
             yield find.at("AV314", message, (*pointer, "settings", key), key=True)

@@ -65,12 +65,14 @@ class _TargetUse:
         self._prices = find.context.config.prices or {}
         self._targets_are_valid = targets.valid
         self._without_judge: set[str] = set()
-        self._needs_evaluators = any(self._depends_on_target(each) for _, each in every) or any(
-            judge_name(None, each) is None for each in self._targets.values()
-        )
+        self._needs_evaluators = any(
+            self._depends_on_target(evaluator) for _, evaluator in every
+        ) or any(judge_name(None, each) is None for each in self._targets.values())
         keys = find.source.keys
         self._has_workspaces = (
-            keys is None or "workspace" in keys or any(each.needs_workspace for _, each in every)
+            keys is None
+            or "workspace" in keys
+            or any(evaluator.needs_workspace for _, evaluator in every)
         )
 
     def _depends_on_target(self, evaluator: AuthoredEvaluator) -> bool:
@@ -86,11 +88,11 @@ class _TargetUse:
             yield from self._check_targets(own)
         # Most documents have none to look at.
         evaluators = evaluators_of(self._document, index) if self._needs_evaluators else ()
-        for pointer, each in evaluators:
-            if isinstance(each, JUDGED) and each.judge_target is not None:
+        for pointer, evaluator in evaluators:
+            if isinstance(evaluator, JUDGED) and evaluator.judge_target is not None:
                 place = (*pointer, "judge_target")
                 yield from unknown_name(
-                    self._find, place, "judge target", each.judge_target, self._names
+                    self._find, place, "judge target", evaluator.judge_target, self._names
                 )
         for name in overriding or [name for _, name in own] or ["default"]:
             if (target := self._targets.get(name)) is not None:
@@ -100,18 +102,18 @@ class _TargetUse:
         self, index: int, target: Target, evaluators: Evaluators
     ) -> Iterator[Diagnostic]:
         """AV312, AV316, AV357 and AV363 for a target that answers a case."""
-        for pointer, each in evaluators:
-            if each.measures is not None and (
-                missing := never_reported(each, target, self._prices)
+        for pointer, evaluator in evaluators:
+            if evaluator.measures is not None and (
+                missing := never_reported(evaluator, target, self._prices)
             ):
                 message = (
-                    f"evaluator '{each.name}' can never score: "
+                    f"evaluator '{evaluator.name}' can never score: "
                     f"target '{target.name}' does not report {missing}"
                 )
                 yield self._find.at("AV316", message, (*pointer, "type"))
         if index in self._with_attachments:
             refused = attachments.check_target(self._document, index, target, self._find)
-            yield from (each for each in refused if self._is_selected(index))
+            yield from (diagnostic for diagnostic in refused if self._is_selected(index))
         if self._has_workspaces or workspace_settings(target) is not None:
             yield from workspaces.check_target(
                 self._document, index, evaluators, target, self._find
@@ -163,20 +165,22 @@ class _TargetUse:
                 "reported once per target"
             )
             yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
-        for pointer, each in evaluators:
+        for pointer, evaluator in evaluators:
             if (
-                isinstance(each, JUDGED)
-                and each.judge_target is None
+                isinstance(evaluator, JUDGED)
+                and evaluator.judge_target is None
                 and not self._find.lost_part(pointer)
             ):
                 yield self._no_judge(
-                    (*pointer, "name"), f"evaluator '{each.name}'", target, own=True
+                    (*pointer, "name"), f"evaluator '{evaluator.name}'", target, own=True
                 )
-            elif isinstance(each, CompositeEvaluator) and isinstance(
-                each.aggregator, LlmJudgeAggregator
+            elif isinstance(evaluator, CompositeEvaluator) and isinstance(
+                evaluator.aggregator, LlmJudgeAggregator
             ):
                 yield self._no_judge(
-                    (*pointer, "aggregator", "type"), f"the aggregator of '{each.name}'", target
+                    (*pointer, "aggregator", "type"),
+                    f"the aggregator of '{evaluator.name}'",
+                    target,
                 )
 
     def _lists_evaluators(self, index: int) -> bool:

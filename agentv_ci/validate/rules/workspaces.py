@@ -52,9 +52,9 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
             yield from _check_confinement(
                 document, index, evaluators_of(document, index), None, find
             )
-    for pointer, each in evaluators:
-        if each.needs_workspace:
-            yield from _check_evaluator(pointer, each, find)
+    for pointer, evaluator in evaluators:
+        if evaluator.needs_workspace:
+            yield from _check_evaluator(pointer, evaluator, find)
 
 
 def check_target(
@@ -138,7 +138,9 @@ def _setting(pointer: Pointer, own: Workspace | None, name: str) -> Pointer:
 
 
 def _check_missing(index: int, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    places = [(pointer, each.name) for pointer, each in evaluators if each.needs_workspace]
+    places = [
+        (pointer, evaluator.name) for pointer, evaluator in evaluators if evaluator.needs_workspace
+    ]
     if (
         not places
         or find.lost_part(("execution",))
@@ -204,14 +206,14 @@ def _check_git(pointer: Pointer, origin: GitSource, find: Finder) -> Iterator[Di
 def _check_files(
     pointer: Pointer, files: Mapping[str, str | FileSource], find: Finder
 ) -> Iterator[Diagnostic]:
-    for path, each in files.items():
+    for path, content in files.items():
         if path.startswith("/") or any(part in ("", ".", "..") for part in path.split("/")):
             message = (
                 f"'{path}' is not a path in the workspace: it is relative, without '.' and '..'"
             )
             yield find.at("AV362", message, (*pointer, path), key=True)
-        if isinstance(each, FileSource):
-            yield from check_reference((*pointer, path, "file"), each.file, find)
+        if isinstance(content, FileSource):
+            yield from check_reference((*pointer, path, "file"), content.file, find)
 
 
 def _check_evaluator(pointer: Pointer, evaluator: object, find: Finder) -> Iterator[Diagnostic]:
