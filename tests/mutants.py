@@ -35,7 +35,7 @@ from tests.conftest import SWEEPS
 from tests.mutations import Mutant, mutants
 from tests.support import REPOSITORY
 
-FOLDERS = ("compile", "validate", "execute", "evaluate", "results", "analysis", "publish")
+FOLDERS = ("base", "compile", "validate", "execute", "evaluate", "results", "analysis", "github")
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 ENDS_S = (2.0, 15.0, 60.0)
 """The tests of a mutant run in up to three processes, split at these totals of recorded time."""

@@ -15,7 +15,7 @@ from tests.support import REPOSITORY, write
 from tests.support.projects import Project
 
 CONFIG = {"prompts": ["Say {{a}}"], "providers": ["echo"], "tests": [{"vars": {"a": "b"}, "assert": ["contains: b"]}]}
-SCRIPTS = REPOSITORY / "agentv_ci" / "imports" / "scripts"
+SCRIPTS = REPOSITORY / "agentv_ci" / "other_tools" / "imports" / "scripts"
 
 
 @pytest.fixture
