@@ -131,7 +131,9 @@ def _expected_calls(case: PlanCase) -> tuple[ToolCall, ...]:
 
 def _of_type(case: PlanCase, kind: type[T]) -> Iterator[T]:
     """Yield the evaluators of one type, including members of composites."""
-    return (evaluator for evaluator in flat(case.evaluators) if isinstance(evaluator, kind))
+    for evaluator in flat(case.evaluators):
+        if isinstance(evaluator, kind):
+            yield evaluator
 
 
 def _calls_of(trajectory: ToolTrajectoryEvaluator) -> Iterator[ToolCall]:
@@ -148,8 +150,8 @@ def right_answers(case: PlanCase) -> tuple[WrittenAnswer, ...]:
     if (reference := reference_of(case)) is not None:
         answers.append(reference)
         calls = reference.calls
-    equals = (each for each in _of_type(case, EqualsEvaluator) if not each.negate)
-    answers += (WrittenAnswer(evaluator.value, calls) for evaluator in equals)
+    equals = _of_type(case, EqualsEvaluator)
+    answers += (WrittenAnswer(text.value, calls) for text in equals if not text.negate)
     return tuple(answers)
 
 
@@ -202,8 +204,10 @@ def response_of(answer: WrittenAnswer, *, least_tokens: int = 0) -> Response:
 
 def least_tokens_of(case: PlanCase) -> int:
     """Return how many tokens an answer needs for the limits of its case."""
-    limits = (evaluator.min_output or 0 for evaluator in _of_type(case, TokenUsageEvaluator))
-    return max(limits, default=0)
+    least = 0
+    for evaluator in _of_type(case, TokenUsageEvaluator):
+        least = max(least, evaluator.min_output or 0)
+    return least
 
 
 def structure_of(text: str) -> JsonObject | list[JsonValue] | None:

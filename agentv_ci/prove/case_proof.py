@@ -88,8 +88,10 @@ def _is_scored(result: EvaluatorResult | None) -> bool:
 def states_of(grades: CaseGrades) -> set[State]:
     """Return what the evaluators seem to be."""
     every = [graded for _, graded in grades.every()]
-    evaluators = enumerate(grades.case.evaluators)
-    return {_state(index, evaluator, every, grades) for index, evaluator in evaluators}
+    states: set[State] = set()
+    for index, evaluator in enumerate(grades.case.evaluators):
+        states.add(_state(index, evaluator, every, grades))
+    return states
 
 
 def case_proof(grades: CaseGrades, template: int | None = None) -> CaseProof:
@@ -274,8 +276,9 @@ def _is_needed(index: int, every: Sequence[Graded], probes: Sequence[Graded]) ->
     """Whether an answer gets another outcome without the evaluator."""
     if any(graded.outcome != graded.without[index] for graded in every):
         return True
-    caught = (graded for graded in probes if graded.outcome == "caught")
-    return any(graded.without[index] != "caught" for graded in caught)
+    return any(
+        graded.outcome == "caught" and graded.without[index] != "caught" for graded in probes
+    )
 
 
 def _only_forbids(evaluator: PlanEvaluator) -> bool:

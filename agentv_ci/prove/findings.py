@@ -126,9 +126,10 @@ class CaseFindings:
         message = "not proven: no evaluator scored an answer"
         if any(record.unjudged for record in silent):
             message = "not proven: without what judges say, no answer passes or fails"
-        reasons = filter(None, (record.reason for record in silent))
-        if (reason := next(reasons, None)) is not None:
-            message = f"{message}: {reason}"
+        for record in silent:
+            if record.reason:
+                message = f"{message}: {record.reason}"
+                break
         return self._of_case("AV407", message, None, [record.name for record in silent])
 
     def _passing(self) -> str:
