@@ -186,15 +186,11 @@ def drafts(choices: Choices, *, subfolder: str | None) -> tuple[Draft, ...]:
     )
     if choices.workflow:
         workflow = _workflow(choices, subfolder)
-        sign = f"working-directory: {_in_workflow(subfolder)}\n" if subfolder else ""
-        found.append(
-            Draft(
-                _workflow_path(subfolder),
-                workflow,
-                paste=workflow if subfolder else None,
-                sign=sign,
-            )
-        )
+        draft = Draft(_workflow_path(subfolder), workflow)
+        if subfolder:
+            sign = f"working-directory: {_in_workflow(subfolder)}\n"
+            draft = Draft(_workflow_path(subfolder), workflow, paste=workflow, sign=sign)
+        found.append(draft)
     if choices.editor:
         lines = json.dumps(
             {"yaml.schemas": {_schema(name): [*globs] for name, globs in MEANT.items()}}, indent=2

@@ -49,8 +49,10 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
     groups = _groups(runs, settings.group, metric_path) if metric_path is not None else {}
     least = max(settings.min_group_size, 1)
-    counting = {name: metrics for name, metrics in groups.items() if len(metrics) >= least}
-    means = {name: round(statistics.mean(metrics), PRECISION) for name, metrics in counting.items()}
+    means: dict[str, float] = {}
+    for name, metrics in groups.items():
+        if len(metrics) >= least:
+            means[name] = round(statistics.mean(metrics), PRECISION)
     difference = round(max(means.values()) - min(means.values()), PRECISION) if means else None
     if metric_path is None:
         issues = [
