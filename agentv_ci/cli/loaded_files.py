@@ -57,12 +57,12 @@ def loaded_files(environ: Mapping[str, str]) -> Watched:
     The process has this interpreter and environment.
     """
     programs = list(_with_links([Path(sys.executable)]))
-    library = [Path(each) for each in sys.path if _is_of_base(each)]
+    library = list(map(Path, filter(_is_of_base, sys.path)))
     openssl = Path(ssl.get_default_verify_paths().openssl_cafile).with_name("openssl.cnf")
     named = [Path(environ[name]) for name in OPENSSL if environ.get(name)]
     mapped = list(_mapped())
     paths = dict.fromkeys(_with_links([*programs, *library, openssl, *named, *mapped]))
-    searched = [Path(each) for each in environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if each]
+    searched = list(map(Path, filter(None, environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))))
     searched += [Path(sys.base_prefix, name) for name in ("lib", "lib64")]
     for program in programs:
         searched += (program.parent, program.parent.parent)
@@ -114,13 +114,13 @@ def _may_change(path: Path) -> bool:
     """
     user = os.geteuid()
     is_there = False
-    for each in (path, *path.parents):
+    for part in (path, *path.parents):
         try:
-            state = each.stat()
+            state = part.stat()
         except OSError:
             continue
         is_protected = is_there and bool(state.st_mode & stat.S_ISVTX)
-        if state.st_uid == user or (os.access(each, os.W_OK) and not is_protected):
+        if state.st_uid == user or (os.access(part, os.W_OK) and not is_protected):
             return True
         is_there = True
     return False

@@ -9,7 +9,16 @@ from typing import Any, Literal
 
 import click
 
-from agentv_ci.cli.options import BASELINE_HELP, FILE, Option, option, part
+from agentv_ci.cli.options import (
+    BALANCE_HELP,
+    BASELINE_HELP,
+    FILE,
+    MAX_ERRORS_HELP,
+    REPEAT_HELP,
+    Option,
+    option,
+    part,
+)
 from agentv_ci.contracts.against_base import GateFrom, MissingCases
 
 FILE_OPTION = "--runner-file"
@@ -48,7 +57,7 @@ class PassedOn:
         help="Run every case against this target; several, one per line.",
     )
     workers: str | None = eval_input("--workers", metavar="N", help="Run N cases in parallel.")
-    repeat: str | None = eval_input("--repeat", metavar="N", help="Run N trials of every case.")
+    repeat: str | None = eval_input("--repeat", metavar="N", help=REPEAT_HELP)
     threshold: str | None = eval_input(
         "--threshold", metavar="X", help="Pass a case that scores at least X."
     )
@@ -58,7 +67,7 @@ class PassedOn:
     min_mean_score: str | None = eval_input(
         "--min-mean-score", metavar="X", help="Require this mean score."
     )
-    max_errors: str | None = eval_input("--max-errors", metavar="N", help="Allow at most N errors.")
+    max_errors: str | None = eval_input("--max-errors", metavar="N", help=MAX_ERRORS_HELP)
     max_cost: str | None = eval_input(
         "--max-cost", metavar="USD", help="Stop and fail when the run costs more."
     )
@@ -72,7 +81,7 @@ class PassedOn:
     balance: str | None = eval_input(
         "--balance",
         metavar="FILE",
-        help="Make shards take equally long, by the durations in these results.",
+        help=BALANCE_HELP,
     )
 
 

@@ -315,10 +315,11 @@ def _require_matches(
 
     The error says what they may mean.
     """
-    unmatched: list[str] = []
-    for pattern in only.eval_ids:
-        if not any(matches_id(case_id, [pattern]) for case_id in known):
-            unmatched.append(pattern)  # noqa: PERF401  # a comprehension within another
+
+    def is_known(pattern: str) -> bool:
+        return any(matches_id(case_id, [pattern]) for case_id in known)
+
+    unmatched = list(filterfalse(is_known, only.eval_ids))
     if not unmatched:
         return
     named = listed(f"{pattern}{did_you_mean(pattern, sorted(known))}" for pattern in unmatched)

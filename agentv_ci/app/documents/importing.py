@@ -182,7 +182,7 @@ class _Reads:
         if not self._is_inside(start):
             return []
         names = glob.glob(str(pattern), flags=glob.GLOBSTAR)
-        return [Path(name) for name in sorted(names)]
+        return list(map(Path, sorted(names)))
 
     def _is_inside(self, path: Path) -> bool:
         """Whether a file is of the repository of what is imported.

@@ -14,6 +14,6 @@ def every_means(environ: Mapping[str, str]) -> list[Means]:
     """Return what this machine can do for each kind of isolation, tried on a harmless command."""
 
     async def tried() -> list[Means]:
-        return [await means_of(each, environ) for each in get_args(Isolation)]
+        return [await means_of(isolation, environ) for isolation in get_args(Isolation)]
 
     return asyncio.run(tried())

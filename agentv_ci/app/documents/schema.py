@@ -35,8 +35,8 @@ def schema_with_plugins(name: SchemaName) -> tuple[str, Sequence[str]]:
     schema: dict[str, Any] = json.loads(text(name))
     del schema["$id"]  # it is not the published one
     problems: list[str] = []
-    for each in plugin_names(kind):
-        plugin = find_plugin(kind, each)
+    for plugin_name in plugin_names(kind):
+        plugin = find_plugin(kind, plugin_name)
         if not isinstance(plugin, Plugin):
             problems.append(plugin.message)
             continue
@@ -48,7 +48,7 @@ def schema_with_plugins(name: SchemaName) -> tuple[str, Sequence[str]]:
             )
             continue
         schema["$defs"] |= definitions
-        title = _definition(each)
+        title = _definition(plugin_name)
         schema["$defs"][title] = _branch(schema["$defs"][definition], own, plugin, key)
         _add(schema, plugin, f"#/$defs/{definition}", key)
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n", problems
@@ -62,7 +62,7 @@ def _model_schema(plugin: Plugin) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the schema of a plugin's settings, and the definitions that it refers to."""
     prefix = _definition(plugin.name)
     own = plugin.settings.model_json_schema(ref_template=f"#/$defs/{prefix}.{{model}}")
-    return own, {f"{prefix}.{title}": each for title, each in own.pop("$defs", {}).items()}
+    return own, {f"{prefix}.{title}": schema for title, schema in own.pop("$defs", {}).items()}
 
 
 def _branch(common: JsonObject, own: dict[str, Any], plugin: Plugin, key: str) -> JsonObject:

@@ -186,7 +186,7 @@ def _references(plan: Plan) -> Mapping[str, Neighbours]:
         answers = found.setdefault(case.suite, {})
         if (reference := reference_of(case)) is not None:
             answers.setdefault((reference.text, repr(reference.calls)), reference)
-    return {suite: _neighbours([*answers.values()]) for suite, answers in found.items()}
+    return {suite: _neighbours(list(answers.values())) for suite, answers in found.items()}
 
 
 def _neighbours(answers: Sequence[WrittenAnswer]) -> Neighbours:
@@ -208,10 +208,10 @@ async def _in_order(
     queue = iter(enumerate(cases))
 
     async def work() -> None:
-        for place, case in queue:
+        for index, case in queue:
             key = (case.suite, case.id, case.target), 1
             progress.now[key] = case.id
-            done[place] = proof = await grade(case)
+            done[index] = proof = await grade(case)
             del progress.now[key]
             progress.done += 1
             is_sound = not (proof.passing or proof.survivors or proof.reference == "fails")
@@ -225,7 +225,7 @@ async def _in_order(
                 group.create_task(work())
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
-    return [done[place] for place in range(len(cases))]
+    return list(map(done.__getitem__, range(len(cases))))
 
 
 def diagnostics_of(proof: Proof, root: Path) -> Iterator[Diagnostic]:

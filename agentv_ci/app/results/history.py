@@ -106,7 +106,8 @@ async def add_results(
     Raises UsageError for results that cannot be a run, NothingToRun for empty ones,
     LedgerUnavailable.
     """
-    return await _add([_run_of(path, run_url, environment) for path in results], place, environment)
+    runs = [_run_of(path, run_url, environment) for path in results]
+    return await _add(runs, place, environment)
 
 
 async def import_results(

@@ -141,7 +141,7 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
     planned, stored = ({key[:2]: key[1] for key in keys} for keys in (known, contents.trials))
     if unknown := [name for case, name in stored.items() if case not in planned]:
         yield f"skipped, no longer a case: {listed(unknown)}"
-    keys = {plan.key_of(case) for case in scored}
+    keys = set(map(plan.key_of, scored))
     others = (key for key in contents.trials if key not in keys and key[:2] in planned)
     if answered := dict.fromkeys(name for _, name, _ in others):
         yield f"skipped, answered by another target: {listed(answered)}"
