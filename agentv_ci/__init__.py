@@ -13,7 +13,10 @@ __all__ = ["__version__", "run", "run_async"]
 
 
 def __getattr__(name: str) -> object:
-    """Load the Python API at first use: commands need none of it, and the stages below it import this package."""
+    """Load the Python API at first use.
+
+    Commands need none of it, and the stages below it import this package.
+    """
     if name in ("run", "run_async"):
         from importlib import import_module
 

@@ -26,7 +26,10 @@ def main() -> None:
 
 
 def _end(status: int) -> None:
-    """End the process without freeing all that a run holds object by object, which takes a twentieth of a small one."""
+    """End the process without freeing all that a run holds object by object.
+
+    That would take a twentieth of a small run.
+    """
     import threading  # as click does
 
     if threading.active_count() > 1:

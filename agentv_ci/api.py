@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -149,8 +149,8 @@ async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Pat
     overrides = Overrides(options.get("repeat"), options.get("seed"), options.get("threshold"))
     variables = with_dotenv(options.get("env", os.environ), compiled.origin.dotenv_files)
     warnings = [
-        f"{each.path}:{each.line}:{each.column}: {each.message}"
-        for each in compiled.origin.warnings
+        f"{warning.path}:{warning.line}:{warning.column}: {warning.message}"
+        for warning in compiled.origin.warnings
     ]
     services = RunServices(system_environment(variables), warn=warnings.append)
     with TemporaryDirectory(prefix="agentv-run-") as scratch:
@@ -175,7 +175,7 @@ def _checked(options: RunKeywords) -> RunKeywords:
     for name in options.keys() - RunKeywords.__annotations__.keys():
         close = did_you_mean(name, RunKeywords.__annotations__)
         raise TypeError(f"run() got an unexpected option '{name}'{close}")
-    given = {name: each for name, each in options.items() if each is not None}
+    given = {name: value for name, value in options.items() if value is not None}
     for name, is_valid, expected in LIMITS:
         if name in given and not is_valid(given[name]):
             raise UsageError(f"{name}: {given[name]!r} is not {expected}")
@@ -191,9 +191,9 @@ def _is_number(value: object, most: float) -> bool:
 
 
 def _are_names(value: object) -> bool:
-    return isinstance(value, str) or (
-        isinstance(value, Sequence) and all(isinstance(each, str) for each in value)
-    )
+    if isinstance(value, str):
+        return True
+    return isinstance(value, Sequence) and all(isinstance(name, str) for name in value)
 
 
 LIMITS: Sequence[tuple[str, Callable[[object], bool], str]] = (
@@ -219,12 +219,19 @@ def _only(options: RunKeywords) -> CaseFilter:
 
 
 def _selection(evals: Sequence[Evals], options: RunKeywords) -> Selection:
+    paths: list[str] = []
+    documents: list[JsonObject] = []
+    for given in evals:
+        if isinstance(given, Mapping):
+            documents.append(_as_json(given))
+        else:
+            paths.append(str(given))
     return Selection(
-        [str(each) for each in evals if not isinstance(each, Mapping)],
+        paths,
         targets=str(options["targets"]) if "targets" in options else None,
         target_names=tuple(_items(options.get("target", ()))),
         only=_only(options),
-        documents=tuple(_as_json(each) for each in evals if isinstance(each, Mapping)),
+        documents=tuple(documents),
     )
 
 
@@ -254,15 +261,13 @@ def _results(outcome: RunOutcome, rows: Sequence[ResultRow], warnings: Sequence[
         verdict=gate.verdict,
         reasons=gate.reasons,
         exit_code=gate.exit_code,
-        cases=tuple(_case(each, trials.get(each.key, ())) for each in outcome.cases),
+        cases=tuple(_case(case, trials.get(case.key, ())) for case in outcome.cases),
         report=outcome.report,
         warnings=tuple(warnings),
     )
 
 
 def _case(outcome: CaseOutcome, rows: Sequence[ResultRow]) -> CaseResult:
-    found = tuple(f"{each.title}: {each.text or each.verdict}" for each in outcome.findings)
-    summary = (outcome.summary,) if outcome.summary else ()
     return CaseResult(
         id=outcome.case.id,
         suite=outcome.case.suite,
@@ -271,7 +276,17 @@ def _case(outcome: CaseOutcome, rows: Sequence[ResultRow]) -> CaseResult:
         target=outcome.target,
         verdict=outcome.verdict,
         score=outcome.score if outcome.verdict != "skipped" else None,
-        reasons=() if outcome.verdict == "pass" else found or summary,
+        reasons=tuple(_reasons(outcome)),
         flaky=outcome.flaky,
         rows=tuple(sorted(rows, key=lambda row: row.trial)),
     )
+
+
+def _reasons(outcome: CaseOutcome) -> Iterator[str]:
+    """Yield why a case did not pass, or why it is skipped."""
+    if outcome.verdict == "pass":
+        return
+    for finding in outcome.findings:
+        yield f"{finding.title}: {finding.text or finding.verdict}"
+    if not outcome.findings and outcome.summary:
+        yield outcome.summary

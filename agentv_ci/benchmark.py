@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -96,9 +97,9 @@ class AsyncRunner:
         self._seed = seed
 
     async def ask(self, question: str | Sequence[Message]) -> Answer:
-        """Return the answer to a text or a conversation: a text, or the dict returned by a runner function.
+        """Return the answer to a text or a conversation.
 
-        Raises ProviderError.
+        It is a text, or the dict returned by a runner function. Raises ProviderError.
         """
         try:
             answer, response = await self._ask(question, self._seed)
@@ -119,7 +120,10 @@ def register_scenario(key: str, fn: ScenarioFunction) -> None:
 def register_runner(
     key: str, fn: Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
 ) -> None:
-    """Register a runner function: `fn(messages, config)` returns a text or a dict, or an awaitable of one."""
+    """Register a runner function: `fn(messages, config)`.
+
+    It returns a text or a dict, or an awaitable of one.
+    """
     _runners[_checked_key(key, fn)] = fn
 
 
@@ -168,15 +172,14 @@ class _Benchmark:
     async def run(self) -> EngineReport:
         for spec in self._config.scenarios:
             self._require(spec)
+            eval_file = None if spec.key in _scenarios else spec.key
             for runner in self._config.runners:
-                self._engine.require_runner(
-                    _runner(runner), None if spec.key in _scenarios else spec.key
-                )
+                self._engine.require_runner(_runner(runner), eval_file)
         reports = [await self._scenario(spec) for spec in self._config.scenarios]
         return EngineReport(
             scenario_reports=reports,
-            verdict=worst_verdict([each.verdict for each in reports]),
-            reasons=_with_owners((each.scenario_key, each.reasons) for each in reports),
+            verdict=worst_verdict([report.verdict for report in reports]),
+            reasons=_with_owners([(report.scenario_key, report.reasons) for report in reports]),
             config_digest=self._digest,
             warnings=list(self._warnings),
         )
@@ -185,26 +188,27 @@ class _Benchmark:
         """Raise UsageError for an unknown scenario, before anything runs."""
         # Unlike Path.is_file, returns False for names that the system does not allow.
         if spec.key not in _scenarios and not os.path.isfile(self._engine.cwd / spec.key):  # noqa: PTH113
-            close = did_you_mean(spec.key, _scenarios)
+            unknown = f"unknown scenario '{spec.key}'{did_you_mean(spec.key, _scenarios)}"
             known = f"; registered: {listed(sorted(_scenarios))}" if _scenarios else ""
-            raise UsageError(
-                f"unknown scenario '{spec.key}'{close}: not a registered function or an eval file{known}"
-            )
+            raise UsageError(f"{unknown}: not a registered function or an eval file{known}")
 
     async def _scenario(self, spec: ScenarioSpec) -> ScenarioReport:
-        names = _names(self._config.runners)
         ran = [await self._runs(spec, runner) for runner in self._config.runners]
-        named = list(zip(names, ran, strict=True))
-        runs = [
-            run.model_copy(update={"runner_key": name}) for name, own in named for run in own.runs
-        ]
+        runs: list[RunResult] = []
+        reasons: list[tuple[str, Sequence[str]]] = []
+        for name, own in zip(_names(self._config.runners), ran, strict=True):
+            runs += (run.model_copy(update={"runner_key": name}) for run in own.runs)
+            reasons.append((name, own.reasons))
         validated = self._validated(spec, runs)
         errors = [*validator_errors(validated)]
+        verdicts = [own.verdict for own in ran]
+        if errors:
+            verdicts.append("fail")
         return ScenarioReport(
             scenario_key=spec.key,
             runs=runs,
-            verdict=worst_verdict([*(each.verdict for each in ran), "fail" if errors else "pass"]),
-            reasons=[*_with_owners((name, own.reasons) for name, own in named), *errors],
+            verdict=worst_verdict(verdicts),
+            reasons=[*_with_owners(reasons), *errors],
             aggregates=validated.aggregates.model_dump(mode="json"),
         )
 
@@ -213,29 +217,23 @@ class _Benchmark:
             return await self._cases(spec, runner)
         async with self._engine.open_runner(_runner(runner)) as ask:
             runs = [await self._trial(spec, runner, ask, seed) for seed in spec.trial_seeds]
-        failed = [each for each in runs if each.status != "success"]
-        reasons = (
-            [f"{len(failed)} of {counted(len(runs), 'run')} failed: {failed[0].error}"]
-            if failed
-            else []
-        )
-        return _Ran(runs, "error" if failed else "pass", reasons)
+        failed = [run for run in runs if run.status != "success"]
+        if not failed:
+            return _Ran(runs, "pass", [])
+        reason = f"{len(failed)} of {counted(len(runs), 'run')} failed: {failed[0].error}"
+        return _Ran(runs, "error", [reason])
 
     async def _cases(self, spec: ScenarioSpec, runner: RunnerSpec) -> _Ran:
         says_trials = bool(spec.model_fields_set & {"repetitions", "seeds"})
         seeds = spec.trial_seeds if says_trials else None
         case_runs, gate = await self._engine.run_eval_file(spec.key, _runner(runner), seeds)
-        names = {name for row, _ in case_runs for name in _scores(row)}
+        names = set(chain.from_iterable(_scores(row) for row, _ in case_runs))
         for name in self._config.metrics:
             if case_runs and name not in names:
-                self._engine.warn(
-                    f"{spec.key}: no scores of an evaluator '{name}'{did_you_mean(name, names)}"
-                )
-        return _Ran(
-            [self._case_result(spec, runner, row, run) for row, run in case_runs],
-            gate.verdict,
-            gate.reasons,
-        )
+                close = did_you_mean(name, names)
+                self._engine.warn(f"{spec.key}: no scores of an evaluator '{name}'{close}")
+        runs = [self._case_result(spec, runner, row, run) for row, run in case_runs]
+        return _Ran(runs, gate.verdict, gate.reasons)
 
     def _case_result(
         self, spec: ScenarioSpec, runner: RunnerSpec, row: ResultRow, run: JsonObject
@@ -289,9 +287,10 @@ class _Benchmark:
             for key in self._config.validators
         ]
         validated = apply_validators(uses, scenario, context)
-        for each in validated.aggregates.validations:
-            if isinstance(each, FailedValidation):
-                self._engine.warn(f"{spec.key}: validator {each.validator}: {each.error}")
+        for validation in validated.aggregates.validations:
+            if isinstance(validation, FailedValidation):
+                problem = f"validator {validation.validator}: {validation.error}"
+                self._engine.warn(f"{spec.key}: {problem}")
         return validated
 
 
@@ -313,10 +312,7 @@ async def _outcome(
                 function, Runner(asking, asyncio.get_running_loop()), payload
             )
     except (Exception, SystemExit) as error:  # noqa: BLE001  # scenarios may raise anything
-        is_timeout = isinstance(error, TimeoutError) or (
-            isinstance(error, ProviderError) and error.kind == "timeout"
-        )
-        return None, error_text(error), "timeout" if is_timeout else "error"
+        return None, error_text(error), "timeout" if _is_timeout(error) else "error"
     if inspect.iscoroutine(output):
         output.close()
         return None, "the scenario returned a coroutine; declare it with async def", "error"
@@ -325,11 +321,14 @@ async def _outcome(
     try:
         return json_copy(output), None, "success"
     except ValueError as error:
-        return (
-            None,
-            well_formed_text(f"the scenario returned a value that is not JSON: {error}"),
-            "error",
-        )
+        problem = f"the scenario returned a value that is not JSON: {error}"
+        return None, well_formed_text(problem), "error"
+
+
+def _is_timeout(error: BaseException) -> bool:
+    if isinstance(error, TimeoutError):
+        return True
+    return isinstance(error, ProviderError) and error.kind == "timeout"
 
 
 def _is_async(function: ScenarioFunction) -> bool:
@@ -340,29 +339,35 @@ def _is_async(function: ScenarioFunction) -> bool:
 
 
 def _metrics(used: Sequence[Response | Expense]) -> dict[str, Any]:
-    """Return the sums of measured metrics over answers and failed requests, without those that are unknown."""
-    usages = [each.usage for each in used if each.usage is not None]
+    """Return the sums of measured metrics over answers and failed requests.
+
+    Those that are unknown are left out.
+    """
+    usages = [expense.usage for expense in used if expense.usage is not None]
     sums: dict[str, Any] = {}
     for name in ("input_tokens", "output_tokens", "total_tokens"):
-        known = [number for usage in usages if (number := getattr(usage, name)) is not None]
+        numbers = [getattr(usage, name) for usage in usages]
+        known = [number for number in numbers if number is not None]
         if known:
             sums[name] = sum(known)
-    costs = [each.cost_usd for each in used if each.cost_usd is not None]
-    return {**sums, "cost_usd": sum(costs)} if costs else sums
+    costs = [expense.cost_usd for expense in used if expense.cost_usd is not None]
+    if costs:
+        sums["cost_usd"] = sum(costs)
+    return sums
 
 
 def _scores(row: ResultRow) -> dict[str, float]:
-    return {each.name: each.score for each in row.evaluator_results if each.status == "ok"}
+    return {result.name: result.score for result in row.evaluator_results if result.status == "ok"}
 
 
-def _with_owners(found: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+def _with_owners(owners: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Return the reasons of scenarios or runners, each with its owner if there are several."""
-    owners = list(found)
-    return [
-        f"{name}: {each}" if len(owners) > 1 else each
-        for name, reasons in owners
-        for each in reasons
-    ]
+    if len(owners) == 1:
+        return [*owners[0][1]]
+    reasons: list[str] = []
+    for name, own in owners:
+        reasons += (f"{name}: {reason}" for reason in own)
+    return reasons
 
 
 def _names(runners: Sequence[RunnerSpec]) -> list[str]:

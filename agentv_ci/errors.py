@@ -16,6 +16,7 @@ A run with a verdict ends with 0 or one of the constants below.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ class UsageError(CannotGoOn):
 
 
 class MissingVariables(UsageError):
-    """Targets require environment variables that are not set or empty, such as secrets withheld from a workflow."""
+    """Targets require environment variables that are not set or empty.
+
+    Such as secrets withheld from a workflow.
+    """
 
     def __init__(
         self,
@@ -68,20 +72,15 @@ class MissingVariables(UsageError):
         places: Places = NO_PLACES,
     ) -> None:
         """`others` are sentences on more problems; `empty` are the variables that are set."""
-        lines = []
+        lines: list[str] = []
         for target, fields in missing.items():
             place = "{}:{}: ".format(*places[target]) if target in places else ""
-            for state in ("not set", "set but empty"):
-                of_state = {
-                    name: each
-                    for name, each in fields.items()
-                    if (name in empty) == (state != "not set")
-                }
-                names = ", ".join(f"{name} ({', '.join(each)})" for name, each in of_state.items())
-                if names:
-                    lines.append(
-                        f"{place}target '{target}' needs environment variables that are {state}: {names}"
-                    )
+            unset = {name: of_name for name, of_name in fields.items() if name not in empty}
+            blank = {name: of_name for name, of_name in fields.items() if name in empty}
+            for state, of_state in (("not set", unset), ("set but empty", blank)):
+                if of_state:
+                    needs = f"{place}target '{target}' needs environment variables"
+                    lines.append(f"{needs} that are {state}: {_with_fields(of_state)}")
         super().__init__(
             "\n".join([*lines, *others]), hint="set them in the environment or in a .env file"
         )
@@ -93,15 +92,17 @@ class MissingVariables(UsageError):
     @property
     def variables(self) -> Sequence[str]:
         """One variable for each need, of several that would do."""
-        return list(
-            dict.fromkeys(
-                name.partition(" or ")[0] for fields in self.missing.values() for name in fields
-            )
-        )
+        names = chain.from_iterable(self.missing.values())
+        return list(dict.fromkeys(name.partition(" or ")[0] for name in names))
 
     def at(self, places: Places) -> MissingVariables:
         """Return the error with the places of targets."""
         return MissingVariables(self.missing, self.others, empty=self.empty, places=places)
+
+
+def _with_fields(variables: Mapping[str, Sequence[str]]) -> str:
+    """Return variables, each with the fields that need it."""
+    return ", ".join(f"{name} ({', '.join(fields)})" for name, fields in variables.items())
 
 
 class InvalidInput(CannotGoOn):
@@ -110,7 +111,7 @@ class InvalidInput(CannotGoOn):
     exit_code = INVALID
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        errors = sum(each.severity == "error" for each in diagnostics)
+        errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
         super().__init__(
             f"the documents have {errors} {'error' if errors == 1 else 'errors'}; nothing ran"
         )
@@ -118,15 +119,11 @@ class InvalidInput(CannotGoOn):
 
     def __str__(self) -> str:
         """Return the message and all diagnostics, for tracebacks."""
-        return "\n".join(
-            [
-                self.message,
-                *(
-                    f"{each.path}:{each.line}:{each.column}: {each.message}"
-                    for each in self.diagnostics
-                ),
-            ]
-        )
+        lines = [self.message]
+        for problem in self.diagnostics:
+            place = f"{problem.path}:{problem.line}:{problem.column}"
+            lines.append(f"{place}: {problem.message}")
+        return "\n".join(lines)
 
 
 class NothingToRun(CannotGoOn):

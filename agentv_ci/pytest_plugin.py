@@ -85,8 +85,8 @@ class EvalFile(pytest.File):
             compiled = self._compiled()
         except InvalidInput as error:
             lines = [
-                f"{each.path}:{each.line}:{each.column}: {each.message}"
-                for each in error.diagnostics
+                f"{problem.path}:{problem.line}:{problem.column}: {problem.message}"
+                for problem in error.diagnostics
             ]
             raise self.CollectError("\n".join(lines)) from error
         except CannotGoOn as error:
@@ -176,11 +176,12 @@ class EvalItem(pytest.Item):
 def _explained(result: CaseResult) -> Iterator[str]:
     from agentv_ci.base.text import shortened
 
-    yield f"{result.path}:{result.line}: {result.id} {result.verdict} {result.score or 0:.3f} (target {result.target})"
-    yield from (f"  {reason}" for reason in result.reasons)
+    case = f"{result.path}:{result.line}: {result.id} {result.verdict}"
+    yield f"{case} {result.score or 0:.3f} (target {result.target})"
+    for reason in result.reasons:
+        yield f"  {reason}"
     worst = min(result.rows, key=lambda row: row.score or 0.0, default=None)
     if worst is not None and worst.candidate_answer:
         yield "answer:"
-        yield from (
-            f"  {line}" for line in shortened(worst.candidate_answer, MAX_ANSWER).splitlines()
-        )
+        for line in shortened(worst.candidate_answer, MAX_ANSWER).splitlines():
+            yield f"  {line}"

@@ -1,4 +1,7 @@
-"""Decide whether a run passes: the printed verdict, the reports and the exit code all come from here."""
+"""Decide whether a run passes.
+
+The printed verdict, the reports and the exit code all come from here.
+"""
 
 from __future__ import annotations
 

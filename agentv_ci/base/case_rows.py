@@ -1,6 +1,7 @@
-"""Make cases from rows of data: fill the texts of a case, its template, with the values of each row.
+"""Make cases from rows of data.
 
-Only `{{ name }}` is a variable. Values are filled in once: braces in them are text.
+The texts of a case, its template, are filled with the values of each row. Only `{{ name }}` is a
+variable. Values are filled in once: braces in them are text.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -71,15 +73,20 @@ def is_template(case: JsonValue) -> bool:
 def ids_of_rows(template: str) -> str:
     """Return a glob of the ids of the cases that a template with this id makes."""
     ids = VARIABLE.sub("*", template)
-    return ids if ids != template else f"{template}-*"
+    if ids == template:
+        return f"{template}-*"
+    return ids
 
 
 def problem_diagnostic(problem: DataProblem) -> Diagnostic:
     """Return the diagnostic of a mistake in rows."""
     point = problem.line - 1, problem.column - 1
-    message, hint = (shortened(text, LONGEST) for text in (problem.message, problem.hint or ""))
     return diagnostic_at(
-        Mark(point, point, None), problem.rule, message, problem.path, hint=hint or None
+        Mark(point, point, None),
+        problem.rule,
+        shortened(problem.message, LONGEST),
+        problem.path,
+        hint=shortened(problem.hint or "", LONGEST) or None,
     )
 
 
@@ -88,7 +95,10 @@ class _Missing(LookupError):
 
 
 class _Ambiguous(ValueError):
-    """The value of a variable has variables, and is for a prompt, where the judge's would be replaced."""
+    """The value of a variable has variables, and is for a prompt.
+
+    There, the judge's would be replaced.
+    """
 
 
 def filled_cases(
@@ -97,19 +107,19 @@ def filled_cases(
     """Yield a case for each row of a template at `pointer`, or what is wrong with the row."""
     written = found_at(source.data, *pointer)[0]
     assert isinstance(written, dict)
-    rows = (
-        _inline_rows(case, pointer, source)
-        if case.cases_from is None
-        else _rows_from(case.cases_from, source, read_rows)
-    )
     line = locate(source.mark, pointer).start[0] + 1
-    place = f"{source.path.name}:{line}"
-    template = _Template(
-        {key: value for key, value in written.items() if key not in ROW_FIELDS}, place
-    )
-    constants = (case.cases_from and case.cases_from.vars) or {}
+    texts = {key: value for key, value in written.items() if key not in ROW_FIELDS}
+    template = _Template(texts, f"{source.path.name}:{line}")
+    rows: Iterable[DataRow | DataProblem] = _inline_rows(case, pointer, source)
+    constants: JsonObject = {}
+    if case.cases_from is not None:
+        rows = _rows_from(case.cases_from, source, read_rows)
+        constants = case.cases_from.vars or {}
     for row in rows:
-        yield template.filled(row, constants) if isinstance(row, DataRow) else row
+        if isinstance(row, DataRow):
+            yield template.filled(row, constants)
+        else:
+            yield row
 
 
 def _inline_rows(case: EvalCase, pointer: Pointer, source: Source) -> Iterator[DataRow]:
@@ -131,7 +141,9 @@ def _rows_from(
     def order(numbered: tuple[int, DataRow | DataProblem]) -> str:
         # A row keeps its place in the order when others come and go; problems come first.
         row = numbered[1]
-        return digest_of(f"{seed} {exact(row.values)}") if isinstance(row, DataRow) else ""
+        if not isinstance(row, DataRow):
+            return ""
+        return digest_of(f"{seed} {exact(row.values)}")
 
     chosen = heapq.nsmallest(setting.sample.n, enumerate(rows), key=order)
     return [row for _, row in sorted(chosen, key=lambda numbered: numbered[0])]
@@ -156,12 +168,10 @@ class _Template:
         except _Missing:
             return self._problem(row, values)
         except _Ambiguous as error:
-            message = (
-                f"the value of '{error}' has {{{{ … }}}}, which a judge's prompt would replace"
-            )
+            variables = f"the value of '{error}' has {{{{ … }}}}"
             return DataProblem(
                 "AV332",
-                message,
+                f"{variables}, which a judge's prompt would replace",
                 row.path,
                 row.line,
                 row.column,
@@ -173,62 +183,60 @@ class _Template:
         return FilledCase(data, row)
 
     def _problem(self, row: DataRow, values: JsonObject) -> DataProblem:
-        names = dict.fromkeys(
-            name
-            for name, is_text in self._variables
-            if not _is_there(values, name, is_text=is_text)
-        )
-        absent = listed(
-            f"'{name}'{did_you_mean(name, values)}" for name in names if name not in values
-        )
-        null = listed(f"'{name}'" for name in names if name in values)
-        lacks = "the header has no column" if row.header else "the row has no value for"
-        parts = [
-            f"{lacks} {absent}" if absent else "",
-            f"the value of {null} is null, not a text" if null else "",
-        ]
+        names: dict[str, None] = {}
+        for name, is_text in self._variables:
+            if not _is_there(values, name, is_text=is_text):
+                names[name] = None
+        absent = [f"'{name}'{did_you_mean(name, values)}" for name in names if name not in values]
+        null = [f"'{name}'" for name in names if name in values]
+        parts: list[str] = []
+        if absent:
+            lacks = "the header has no column" if row.header else "the row has no value for"
+            parts.append(f"{lacks} {listed(absent)}")
+        if null:
+            parts.append(f"the value of {listed(null)} is null, not a text")
         used = listed(f"'{{{{ {name} }}}}'" for name in names)
-        hint = f"the case '{self._data.get('id')}' ({self._place}) has {used}; available: {listed(values)}"
+        case = f"the case '{self._data.get('id')}' ({self._place})"
         return DataProblem(
             "AV332",
-            "; ".join(filter(None, parts)),
+            "; ".join(parts),
             row.path,
             row.header or row.line,
             row.column,
-            hint,
+            f"{case} has {used}; available: {listed(values)}",
         )
 
     def _filler(self, value: JsonValue, way: Pointer) -> Filler | None:
         """Return what fills a part of the template; None if it has no variables."""
-        match value:
-            case str():
-                return self._text_filler(value, way)
-            case dict():
-                parts = {
-                    key: found
-                    for key, item in value.items()
-                    if (found := self._filler(item, (*way, key)))
-                }
-                return (
-                    (lambda row: value | {key: fill(row) for key, fill in parts.items()})
-                    if parts
-                    else None
-                )
-            case list():
-                items = [self._filler(item, (*way, index)) for index, item in enumerate(value)]
-                if not any(items):
-                    return None
-                both = tuple(zip(items, value, strict=True))
-                return lambda row: [fill(row) if fill else item for fill, item in both]
-            case _:
-                return None
+        if isinstance(value, str):
+            return self._text_filler(value, way)
+        if isinstance(value, dict):
+            return self._object_filler(value, way)
+        if isinstance(value, list):
+            return self._list_filler(value, way)
+        return None
+
+    def _object_filler(self, value: JsonObject, way: Pointer) -> Filler | None:
+        fillers: dict[str, Filler] = {}
+        for key, item in value.items():
+            if fill := self._filler(item, (*way, key)):
+                fillers[key] = fill
+        if not fillers:
+            return None
+        return lambda row: value | {key: fill(row) for key, fill in fillers.items()}
+
+    def _list_filler(self, value: list[JsonValue], way: Pointer) -> Filler | None:
+        fillers = [self._filler(item, (*way, index)) for index, item in enumerate(value)]
+        if not any(fillers):
+            return None
+        both = tuple(zip(fillers, value, strict=True))
+        return lambda row: [fill(row) if fill else item for fill, item in both]
 
     def _text_filler(self, text: str, way: Pointer) -> Filler | None:
         is_prompt = way[-1] in PROMPTS and "evaluators" in way and "config" not in way
         kept = OF_JUDGES if is_prompt else frozenset[str]()
-        names = [
-            name for found in VARIABLE.finditer(text) if (name := found[1].strip()) not in kept
-        ]
+        used = (variable[1].strip() for variable in VARIABLE.finditer(text))
+        names = [name for name in used if name not in kept]
         if not names:
             return None
         if VARIABLE.fullmatch(text) and not FREE.isdisjoint(way) and self._takes_numbers(way):
@@ -236,16 +244,16 @@ class _Template:
             return lambda row: _value(row, names[0])
         self._variables += ((name, True) for name in names)
 
-        def replaced(row: JsonObject, found: re.Match[str]) -> str:
-            name = found[1].strip()
+        def replaced(row: JsonObject, variable: re.Match[str]) -> str:
+            name = variable[1].strip()
             if name in kept:
-                return found[0]
+                return variable[0]
             value = _text(row, name)
             if kept and VARIABLE.search(value):
                 raise _Ambiguous(name)
             return value
 
-        return lambda row: VARIABLE.sub(lambda found: replaced(row, found), text)
+        return lambda row: VARIABLE.sub(partial(replaced, row), text)
 
     def _takes_numbers(self, way: Pointer) -> bool:
         """Whether the value there may have any type, so that the row's value keeps its own."""
@@ -263,33 +271,36 @@ def _replaced(value: JsonValue, way: Pointer, new: JsonValue) -> JsonValue:
         case dict(), str() as key:
             return value | {key: _replaced(value[key], way[1:], new)}
         case list(), int() as index:
-            return [
-                _replaced(item, way[1:], new) if at == index else item
-                for at, item in enumerate(value)
-            ]
+            return [*value[:index], _replaced(value[index], way[1:], new), *value[index + 1 :]]
         case _:
             raise AssertionError(way)
 
 
 def _value(row: JsonObject, name: str) -> JsonValue:
     """Return a value by its name, or by a path such as `user.name`; raises _Missing."""
-    found = _found(row, name)
-    if not found:
+    values = _found(row, name)
+    if not values:
         raise _Missing(name)
-    return found[0]
+    return values[0]
 
 
 def _found(row: JsonObject, name: str) -> tuple[JsonValue, ...]:
-    return (row[name],) if name in row else found_at(row, *name.split("."))
+    if name in row:
+        return (row[name],)
+    return found_at(row, *name.split("."))
 
 
 def _is_there(row: JsonObject, name: str, *, is_text: bool) -> bool:
-    found = _found(row, name)
-    return found != () and not (is_text and found == (None,))
+    values = _found(row, name)
+    if not values:
+        return False
+    return not is_text or values[0] is not None
 
 
 def _text(row: JsonObject, name: str) -> str:
     value = _value(row, name)
     if value is None:
         raise _Missing(name)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)

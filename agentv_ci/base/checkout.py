@@ -1,4 +1,7 @@
-"""What a git checkout is of: its commit, where it was fetched from, and the credentials that it keeps."""
+"""What a git checkout is of.
+
+Its commit, where it was fetched from, and the credentials that it keeps.
+"""
 
 from __future__ import annotations
 
@@ -49,15 +52,21 @@ async def source_of(folder: Path, environ: Mapping[str, str]) -> str:
 
     Empty if it is unknown.
     """
-    found = await checkout_of(folder, environ)
-    return found.source if found is not None and found.origin else ""
+    checkout = await checkout_of(folder, environ)
+    if checkout is None or not checkout.origin:
+        return ""
+    return checkout.source
 
 
 async def tracked_files(folder: Path, path: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
     """Return the files below a path that a checkout tracks, each with the id of its content."""
-    listed = await _git(folder, environ, "ls-files", "--stage", "-z", "--", str(path)) or ""
-    entries = (each.partition("\t") for each in listed.split("\0") if each)
-    return {name: head.split(" ")[1] for head, _, name in entries}
+    entries = await _git(folder, environ, "ls-files", "--stage", "-z", "--", str(path)) or ""
+    files: dict[str, str] = {}
+    for entry in entries.split("\0"):
+        if entry:
+            head, _, name = entry.partition("\t")
+            files[name] = head.split(" ")[1]
+    return files
 
 
 async def commit_of(folder: Path, environ: Mapping[str, str]) -> str | None:
@@ -88,30 +97,28 @@ async def credentials(folder: Path, environ: Mapping[str, str]) -> set[str]:
     """
     if environ.get("GITHUB_ACTIONS") != "true":
         return set()
-    found: set[str] = set()
-    for line in (
-        await _git(folder, environ, "config", "--get-regexp", EXTRA_HEADER) or ""
-    ).splitlines():
-        encoded = line.split()[-1]
-        found.add(encoded)
+    headers = await _git(folder, environ, "config", "--get-regexp", EXTRA_HEADER) or ""
+    tokens: set[str] = set()
+    for header in headers.splitlines():
+        encoded = header.split()[-1]
+        tokens.add(encoded)
         with suppress(ValueError):
-            found.add(b64decode(encoded, validate=True).decode().rpartition(":")[2])
-    return {each for each in found if len(each) >= MIN_LENGTH}
+            tokens.add(b64decode(encoded, validate=True).decode().rpartition(":")[2])
+    return {token for token in tokens if len(token) >= MIN_LENGTH}
 
 
 async def _git(folder: Path, environ: Mapping[str, str], *words: str) -> str | None:
     # A program on PATH could be an agent's, in the step that has the token.
+    # A program on PATH could be an agent's, in the step that has the token.
     known = child_environment(environ)
     path = {"PATH": f"{os.defpath}:{known.get('PATH', '')}"}
-    env = (
-        with_credentials(
-            {name: value for name, value in known.items() if not name.startswith("GIT_")}
-        )
-        | path
-    )
+    others = {name: value for name, value in known.items() if not name.startswith("GIT_")}
+    env = with_credentials(others) | path
     command = git_command("-C", str(folder), *words)
     try:
         done = await run(command, cwd=folder, env=env, timeout_s=GIT_TIMEOUT_S)
     except (ProcessFailed, OSError):
         return None
-    return done.stdout.strip() if done.status == 0 else None
+    if done.status != 0:
+        return None
+    return done.stdout.strip()

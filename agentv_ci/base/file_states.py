@@ -19,22 +19,28 @@ State = tuple[int, int, int]
 def file_states(
     roots: Iterable[Path], *, without: frozenset[str] = frozenset()
 ) -> dict[str, State]:
-    """Return the state of files and of everything in folders, but for those directly below with these names."""
+    """Return the state of files and of everything in folders.
+
+    What is directly below them with one of the names `without` is left out.
+    """
     states: dict[str, State] = {}
     for root in roots:
-        for folder, folders, files in (
-            os.walk(root) if root.is_dir() else [(str(root.parent), [], [root.name])]
-        ):
+        for folder, folders, files in _walked(root):
             if folder == str(root):
                 folders[:] = [name for name in folders if name not in without]
             for name in (*files, *folders):
                 path = os.path.join(folder, name)  # noqa: PTH118  # for thousands of files
                 with suppress(OSError):
                     state = os.lstat(path)
-                    is_folder = name not in files
-                    states[path] = (
-                        state.st_mode,
-                        0 if is_folder else state.st_ino,
-                        0 if is_folder else state.st_ctime_ns,
-                    )
+                    if name in files:
+                        states[path] = (state.st_mode, state.st_ino, state.st_ctime_ns)
+                    else:
+                        states[path] = (state.st_mode, 0, 0)
     return states
+
+
+def _walked(root: Path) -> Iterable[tuple[str, list[str], list[str]]]:
+    """Return what `os.walk` does of a folder; a file is alone in its own."""
+    if root.is_dir():
+        return os.walk(root)
+    return [(str(root.parent), [], [root.name])]

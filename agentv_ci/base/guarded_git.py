@@ -1,7 +1,8 @@
-"""How Git is run on trees and repositories that others have made, such that nothing in them is executed.
+"""How Git is run on trees and repositories that others have made.
 
-Git executes what a repository's configuration names: hooks, filters, monitors, helpers (git-config(1)). It finds one in
-any folder that looks like a bare repository, and takes any protocol for an address (gitremote-helpers(7)).
+Nothing in them is executed. Git executes what a repository's configuration names: hooks, filters,
+monitors, helpers (git-config(1)). It finds one in any folder that looks like a bare repository, and
+takes any protocol for an address (gitremote-helpers(7)).
 """
 
 from __future__ import annotations
@@ -46,15 +47,17 @@ NO_REPOSITORY = {"GIT_DIR": "/dev/null"}
 
 def git_command(*words: str, settings: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return a command of Git that executes nothing of a repository."""
-    return (
-        "git",
-        *(word for setting in (*SETTINGS, *settings) for word in ("-c", setting)),
-        *words,
-    )
+    options: list[str] = []
+    for setting in (*SETTINGS, *settings):
+        options += ("-c", setting)
+    return ("git", *options, *words)
 
 
 def with_credentials(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a command that reaches remotes as the user does, with the user's settings."""
+    """Return the environment of a command that reaches remotes as the user does.
+
+    It has the user's settings.
+    """
     return {name: value for name, value in environ.items() if name not in ELSEWHERE} | ALWAYS
 
 

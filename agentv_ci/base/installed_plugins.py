@@ -75,47 +75,47 @@ def find_plugin(kind: PluginKind, name: str, version: str | None = None) -> Plug
 
     With `version`, only that version of its package.
     """
-    found = _loaded(kind, name)
-    if isinstance(found, Plugin) and version not in (None, found.version):
+    plugin = _loaded(kind, name)
+    if isinstance(plugin, Plugin) and version not in (None, plugin.version):
+        needed = f"{kind} '{name}' is needed in version {version}"
         return UnusablePlugin(
-            f"{kind} '{name}' is needed in version {version}, and {found.package} {found.version} is installed",
+            f"{needed}, and {plugin.package} {plugin.version} is installed",
             "install that version, or compile the plan again",
         )
-    return found
+    return plugin
 
 
 def installed_version(kind: PluginKind, name: str) -> str | None:
     """Return the version of a plugin's package; None if it cannot be used."""
-    found = find_plugin(kind, name)
-    return found.version if isinstance(found, Plugin) else None
+    plugin = find_plugin(kind, name)
+    if isinstance(plugin, UnusablePlugin):
+        return None
+    return plugin.version
 
 
 @cache
 def _entry_points(kind: PluginKind) -> Mapping[str, list[EntryPoint]]:
     from importlib.metadata import entry_points  # slow to import
 
-    found: dict[str, list[EntryPoint]] = {}
-    for each in entry_points(group=f"agentv_ci.{kind}s"):
-        if is_plugin(each.name):
-            found.setdefault(each.name, []).append(each)
-    return found
+    by_name: dict[str, list[EntryPoint]] = {}
+    for entry_point in entry_points(group=f"agentv_ci.{kind}s"):
+        if is_plugin(entry_point.name):
+            by_name.setdefault(entry_point.name, []).append(entry_point)
+    return by_name
 
 
 @cache
 def _loaded(kind: PluginKind, name: str) -> Plugin | UnusablePlugin:
     known = _entry_points(kind)
     if name not in known:
-        others = (
-            f"installed: {listed(sorted(known))}"
-            if known
-            else f"no package with {kind}s is installed"
-        )
-        return UnusablePlugin(
-            f"{kind} '{name}' is not installed{did_you_mean(name, known)}; {others}", HINT
-        )
-    packages = [_package(each) for each in known[name]]
+        others = f"no package with {kind}s is installed"
+        if known:
+            others = f"installed: {listed(sorted(known))}"
+        missing = f"{kind} '{name}' is not installed{did_you_mean(name, known)}"
+        return UnusablePlugin(f"{missing}; {others}", HINT)
+    packages = list(map(_package, known[name]))
     if len(packages) > 1:
-        named = listed(sorted(" ".join(each) for each in packages))
+        named = listed(sorted(map(" ".join, packages)))
         return UnusablePlugin(
             f"{kind} '{name}' is provided by several packages: {named}", "uninstall all but one"
         )
@@ -126,12 +126,16 @@ def _loaded(kind: PluginKind, name: str) -> Plugin | UnusablePlugin:
         problem = _misfit(plugin)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # the import of a package may raise anything
         problem = f"cannot be loaded: {error_line(error)}"
-    return plugin if problem is None else UnusablePlugin(f"{plugin.label} {problem}")
+    if problem is not None:
+        return UnusablePlugin(f"{plugin.label} {problem}")
+    return plugin
 
 
 def _package(entry_point: EntryPoint) -> tuple[str, str]:
-    found = entry_point.dist
-    return (found.name, found.version) if found is not None else ("an unknown package", "0")
+    package = entry_point.dist
+    if package is None:
+        return "an unknown package", "0"
+    return package.name, package.version
 
 
 def _misfit(plugin: Plugin) -> str | None:
@@ -144,7 +148,9 @@ def _misfit(plugin: Plugin) -> str | None:
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         return "has no 'settings' that is a pydantic model"
     taken = sorted(COMMON[plugin.kind] & {*known_settings(plugin)})
-    return f"has settings with the names of common fields: {listed(taken)}" if taken else None
+    if not taken:
+        return None
+    return f"has settings with the names of common fields: {listed(taken)}"
 
 
 def error_line(error: BaseException) -> str:
@@ -154,7 +160,9 @@ def error_line(error: BaseException) -> str:
         text = well_formed_text(str(error))
     except Exception:  # noqa: BLE001  # `__str__` may raise anything
         return name
-    return shortened(" ".join(f"{name}: {text}".split()), LONGEST_ERROR) if text.strip() else name
+    if not text.strip():
+        return name
+    return shortened(" ".join(f"{name}: {text}".split()), LONGEST_ERROR)
 
 
 def refused_settings(plugin: Plugin, settings: Mapping[str, JsonValue]) -> Iterator[Refusal]:
@@ -166,11 +174,8 @@ def refused_settings(plugin: Plugin, settings: Mapping[str, JsonValue]) -> Itera
     `broken` for a model that fails.
     """
     known = known_settings(plugin)
-    unknown = (
-        []
-        if plugin.settings.model_config.get("extra") == "allow"
-        else [key for key in settings if key not in known]
-    )
+    accepts_all = plugin.settings.model_config.get("extra") == "allow"
+    unknown = [] if accepts_all else [key for key in settings if key not in known]
     for key in unknown:
         yield Refusal((key,), f"unknown field '{key}'{did_you_mean(key, known)}", "unknown")
     for place in dict.fromkeys(_literal_secrets(plugin.settings, dict(settings), ())):
@@ -181,16 +186,17 @@ def refused_settings(plugin: Plugin, settings: Mapping[str, JsonValue]) -> Itera
         )
     except ValidationError as error:
         references = [*_references(dict(settings), ())]
-        for each in refusals(error):
-            length = len(each.place)
-            if not any(
-                each.place == way[:length] or each.place[: len(way)] == way for way in references
-            ):
-                yield each
+        for refusal in refusals(error):
+            if not any(_is_on_the_way(refusal.place, way) for way in references):
+                yield refusal
     except Exception as error:  # noqa: BLE001  # validators of a package may raise anything
-        yield Refusal(
-            (), f"{plugin.label} cannot check its settings: {error_line(error)}", "broken"
-        )
+        problem = f"{plugin.label} cannot check its settings: {error_line(error)}"
+        yield Refusal((), problem, "broken")
+
+
+def _is_on_the_way(place: Pointer, other: Pointer) -> bool:
+    """Whether one of two places is the other, or above it."""
+    return place == other[: len(place)] or place[: len(other)] == other
 
 
 def known_settings(plugin: Plugin) -> list[str]:
@@ -214,21 +220,23 @@ def _literal_secrets(annotation: object, value: JsonValue, way: Pointer) -> Iter
             for step, item in _children(value):
                 if step in (name, info.alias):
                     yield from _literal_secrets(info.annotation, item, (*way, step))
-    for each in get_args(annotation):
-        yield from _literal_secrets(each, value, way)
+    for argument in get_args(annotation):
+        yield from _literal_secrets(argument, value, way)
         for step, item in _children(value):
-            yield from _literal_secrets(each, item, (*way, step))
+            yield from _literal_secrets(argument, item, (*way, step))
 
 
 def _references(value: JsonValue, way: Pointer) -> Iterator[Pointer]:
     """Yield the places of environment references."""
     if variable_of(value) is not None:
         yield way
-    for step, each in _children(value):
-        yield from _references(each, (*way, step))
+    for step, item in _children(value):
+        yield from _references(item, (*way, step))
 
 
 def _children(value: JsonValue) -> Iterable[tuple[str | int, JsonValue]]:
     if isinstance(value, dict):
         return value.items()
-    return enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return enumerate(value)
+    return ()

@@ -34,16 +34,18 @@ def read_json(text: str, *, strict: bool = False, names_constants: bool = False)
     """
     if text.startswith("\ufeff"):
         raise ValueError("it begins with a byte order mark")
-    lenient = _NAMING if names_constants else _LENIENT
+    decoder = _NAMING if names_constants else _LENIENT
+    if strict:
+        decoder = _STRICT
     try:
-        value: JsonValue = (_STRICT if strict else lenient).decode(text)
+        value: JsonValue = decoder.decode(text)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     is_flat = text.count("[") + text.count("{") < MAX_DEPTH
-    is_well_formed = (text.isascii() and "\\u" not in text) or _MAY_BE_ILL_FORMED.search(
-        text
-    ) is None
-    return value if is_flat and is_well_formed else well_formed(value)
+    is_plain = text.isascii() and "\\u" not in text
+    if is_flat and (is_plain or _MAY_BE_ILL_FORMED.search(text) is None):
+        return value
+    return well_formed(value)
 
 
 def require_text(content: bytes) -> bytes:
@@ -74,7 +76,9 @@ def object_at_position(text: str, start: int) -> tuple[JsonObject, int] | None:
         value = well_formed(value)
     except (ValueError, RecursionError):
         return None
-    return (value, end) if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    return value, end
 
 
 def refuse_constant(constant: str) -> None:
@@ -91,10 +95,10 @@ def finite_number(number: str) -> float:
 
 
 def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    by_key = dict(pairs)
+    if len(by_key) < len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return by_key
 
 
 def _finite_or_none(number: str) -> float | None:
@@ -120,11 +124,9 @@ def read_answer(text: str) -> JsonValue:
     try:
         return read_json(unfenced(text), strict=True)
     except ValueError as error:
-        around = (
-            "; there is text around the code fence"
-            if "```" in text and unfenced(text) == text
-            else ""
-        )
+        around = ""
+        if "```" in text and unfenced(text) == text:
+            around = "; there is text around the code fence"
         raise ValueError(f"{error}{around}") from error
 
 
@@ -187,32 +189,29 @@ def found_at(value: JsonValue, *path: str | int) -> tuple[JsonValue, ...]:
 
 def text_at(value: JsonValue, *path: str | int) -> str | None:
     """Return the string at a path, or None."""
-    found = value_at(value, *path)
-    return found if isinstance(found, str) else None
+    text = value_at(value, *path)
+    return text if isinstance(text, str) else None
 
 
 def count_at(value: JsonValue, *path: str | int) -> int | None:
     """Return the integer at a path, or None; it must not be negative or beyond 64 bits."""
-    found = value_at(value, *path)
-    return (
-        found
-        if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63
-        else None
-    )
+    count = value_at(value, *path)
+    if not isinstance(count, int) or isinstance(count, bool):
+        return None
+    return count if 0 <= count < 2**63 else None
 
 
 def amount_at(value: JsonValue, *path: str | int) -> float | None:
     """Return the finite number at a path, or None; it must not be negative."""
-    found = value_at(value, *path)
-    is_amount = (
-        isinstance(found, (int, float))
-        and not isinstance(found, bool)
-        and 0 <= found <= float_info.max
-    )
-    return float(found) if is_amount else None  # type: ignore[arg-type]  # it is a number
+    amount = value_at(value, *path)
+    if not isinstance(amount, (int, float)) or isinstance(amount, bool):
+        return None
+    return float(amount) if 0 <= amount <= float_info.max else None
 
 
 def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:
     """Return the objects in the list at a path."""
-    found = value_at(value, *path)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    items = value_at(value, *path)
+    if not isinstance(items, list):
+        return []
+    return [item for item in items if isinstance(item, dict)]

@@ -49,7 +49,9 @@ def number_of(value: JsonValue) -> Decimal | None:
         number = Decimal(str(value).replace("_", "?"))
     except InvalidOperation:
         return None
-    return number if number.is_finite() and abs(number.adjusted()) <= MAX_EXPONENT else None
+    if not number.is_finite() or abs(number.adjusted()) > MAX_EXPONENT:
+        return None
+    return number
 
 
 def moment_of(value: JsonValue) -> date | datetime | None:
@@ -68,5 +70,8 @@ def is_same_moment(one: date | datetime, other: date | datetime) -> bool:
         if (one.tzinfo is None) != (other.tzinfo is None):
             return one.replace(tzinfo=None) == other.replace(tzinfo=None)
         return one == other
-    days = [each.date() if isinstance(each, datetime) else each for each in (one, other)]
-    return days[0] == days[1]
+    return _day(one) == _day(other)
+
+
+def _day(moment: date | datetime) -> date:
+    return moment.date() if isinstance(moment, datetime) else moment

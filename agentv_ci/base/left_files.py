@@ -1,4 +1,7 @@
-"""Read files that an agent, or a grader with its code, has left: through no link, without waiting, and not too much."""
+"""Read files that an agent, or a grader with its code, has left.
+
+They are read through no link, without waiting, and not too much.
+"""
 
 from __future__ import annotations
 

@@ -23,16 +23,18 @@ class Refusal(NamedTuple):
 
 def refusals(error: ValidationError) -> list[Refusal]:
     """Return all errors in order, without the values."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [Refusal(each["loc"], each["msg"], each["type"]) for each in found]
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    return [Refusal(details["loc"], details["msg"], details["type"]) for details in errors]
 
 
 def sentence(error: ValidationError, most: int = MAX_NAMED) -> str:
     """Return the first errors with their places, and the number of the rest."""
-    found = refusals(error)
-    texts = [
-        f"{'.'.join(map(str, each.place))}: {each.message}" if each.place else each.message
-        for each in found
-    ]
+    texts = list(map(_text, refusals(error)))
     more = f"; and {len(texts) - most} more" if len(texts) > most else ""
     return "; ".join(texts[:most]) + more
+
+
+def _text(refusal: Refusal) -> str:
+    if not refusal.place:
+        return refusal.message
+    return f"{'.'.join(map(str, refusal.place))}: {refusal.message}"

@@ -33,8 +33,9 @@ def compiled(pattern: str, *, ignore_case: bool = False) -> Pattern[str]:
     """Return a pattern in Python's syntax; raises InvalidPattern."""
     import regex
 
+    flags = regex.IGNORECASE if ignore_case else 0
     try:
-        return regex.compile(_as_python_reads_it(pattern), regex.IGNORECASE if ignore_case else 0)
+        return regex.compile(_as_python_reads_it(pattern), flags)
     except (regex.error, RecursionError) as error:
         raise InvalidPattern(str(error)) from error
 
@@ -58,5 +59,11 @@ def _translated(token: re.Match[str]) -> str:
     if token["brace"]:
         return "\\{"
     if token["set"]:
-        return _IN_A_SET.sub(lambda inner: "\\[" if inner[0] == "[" else inner[0], token[0])
-    return "" if token.groupdict().get("remark") else token[0]
+        return _IN_A_SET.sub(_literal, token[0])
+    if token.groupdict().get("remark"):
+        return ""
+    return token[0]
+
+
+def _literal(inner: re.Match[str]) -> str:
+    return "\\[" if inner[0] == "[" else inner[0]

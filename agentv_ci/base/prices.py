@@ -1,4 +1,7 @@
-"""The cost of answers: the author's prices, else those of a table of public prices (`make prices`)."""
+"""The cost of answers.
+
+It is by the author's prices, else by those of a table of public prices (`make prices`).
+"""
 
 from __future__ import annotations
 
@@ -35,16 +38,11 @@ def names_of(model: str) -> tuple[str, ...]:
 
 def price_of(model: str, authored: Mapping[str, Price]) -> Price | None:
     """Return a model's price; None when neither the author nor the table knows it."""
-    names = names_of(model)
-    return next(
-        (
-            price
-            for look in (authored.get, _price)
-            for name in names
-            if (price := look(name)) is not None
-        ),
-        None,
-    )
+    for prices_of in (authored.get, _price):
+        for name in names_of(model):
+            if (price := prices_of(name)) is not None:
+                return price
+    return None
 
 
 def prices_as_of() -> str:
@@ -73,7 +71,10 @@ def cost_of_response(
 def priced(
     expenses: Iterable[Expense], target: Target, prices: Mapping[str, Price]
 ) -> tuple[Expense, ...]:
-    """Return the expenses of a target with their costs: the provider's figures, else tokens times price."""
+    """Return the expenses of a target with their costs.
+
+    These are the provider's figures, else tokens times price.
+    """
 
     def with_cost(expense: Expense) -> Expense:
         if expense.cost_usd is not None:
@@ -87,13 +88,11 @@ def priced(
 def _cost_of_tokens(
     usage: Usage, target: Target, model: str | None, prices: Mapping[str, Price]
 ) -> float | None:
-    names = [name for name in (model_name(target), model) if name]
-    price = next((price for name in names if (price := price_of(name, prices)) is not None), None)
-    return (
-        None
-        if price is None
-        else cost_of(usage, price, is_one_request=isinstance(target, HttpTarget))
-    )
+    for name in (model_name(target), model):
+        price = price_of(name, prices) if name else None
+        if price is not None:
+            return cost_of(usage, price, is_one_request=isinstance(target, HttpTarget))
+    return None
 
 
 def cost_of(usage: Usage, price: Price, *, is_one_request: bool = True) -> float | None:
@@ -122,11 +121,9 @@ def cost_of(usage: Usage, price: Price, *, is_one_request: bool = True) -> float
 def rates_of(price: Price, input_tokens: float) -> Rates:
     """Return the prices of a request with so many input tokens."""
     long_context = price.long_context
-    return (
-        long_context
-        if long_context is not None and input_tokens > long_context.above_tokens
-        else price
-    )
+    if long_context is not None and input_tokens > long_context.above_tokens:
+        return long_context
+    return price
 
 
 def _rate(given: float | None, default: float) -> float:
@@ -136,10 +133,9 @@ def _rate(given: float | None, default: float) -> float:
 def unpriced_name(target: Target, model: str | None, usage: Usage | None) -> str:
     """Return the name of a model without a known cost, for messages."""
     name = model_name(target) or model or target.name
-    is_counted = (
-        usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
-    )
-    return name if is_counted else f"{name} (does not report tokens)"
+    if usage is None or usage.input_tokens is None or usage.output_tokens is None:
+        return f"{name} (does not report tokens)"
+    return name
 
 
 @cache
@@ -154,4 +150,6 @@ def _document() -> Mapping[str, object]:
 def _price(name: str) -> Price | None:
     models = _document()["models"]
     assert isinstance(models, dict)
-    return Price(**models[name]) if name in models else None
+    if name not in models:
+        return None
+    return Price(**models[name])

@@ -12,6 +12,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +71,10 @@ def child_environment(
 
 
 def without_runner(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the runner's variables: tokens, and paths of its command files."""
+    """Return an environment without the runner's variables.
+
+    These are tokens, and paths of its command files.
+    """
     return {
         name: value
         for name, value in environ.items()
@@ -202,10 +206,13 @@ class _Output(asyncio.SubprocessProtocol):
         _settle(self.closed)
 
     async def answered(self, *others: asyncio.Future[Any] | None) -> None:
-        """Wait until the process has ended, and a moment longer for its last output, or until one of `others` ends."""
+        """Wait until the process has ended, or until one of `others` ends.
+
+        After the end of the process, wait a moment longer for its last output.
+        """
         # Not `await self.ended`: a timeout would cancel the future, and the end would not be
         # noticed.
-        any_of = [self.ended, *(each for each in others if each is not None)]
+        any_of = [self.ended, *(other for other in others if other is not None)]
         await asyncio.wait(any_of, return_when=asyncio.FIRST_COMPLETED)
         if self.ended.done() and not self.is_flooded:
             await asyncio.wait((self.drained,), timeout=DRAIN_S)
@@ -424,11 +431,12 @@ def _processes() -> list[_Process]:
 def _below(ancestors: Iterable[int], processes: Iterable[_Process]) -> list[_Process]:
     """Return all descendants of processes."""
     children: dict[int, list[_Process]] = {}
-    for each in processes:
-        children.setdefault(each.parent, []).append(each)
+    for process in processes:
+        children.setdefault(process.parent, []).append(process)
     descendants: list[_Process] = []
-    generation = [child for pid in ancestors for child in children.get(pid, ())]
+    generation = list(ancestors)
     while generation:
-        descendants += generation
-        generation = [child for parent in generation for child in children.get(parent.pid, ())]
+        born = list(chain.from_iterable(children.get(pid, ()) for pid in generation))
+        descendants += born
+        generation = [child.pid for child in born]
     return descendants

@@ -26,13 +26,17 @@ def proxy_for(url: httpx.URL) -> str | None:
     proxy = proxies.get(url.scheme) or proxies.get("all")
     if not proxy or is_this_machine(url.host) or is_exempt(url, proxies.get("no", "")):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    if "://" in proxy:
+        return proxy
+    return f"http://{proxy}"
 
 
 def is_this_machine(host: str) -> bool:
     """Whether a host is the machine itself."""
     address = _address(host)
-    return address.is_loopback if address is not None else host == "localhost"
+    if address is None:
+        return host == "localhost"
+    return address.is_loopback
 
 
 def is_exempt(url: httpx.URL, no_proxy: str) -> bool:
@@ -75,16 +79,17 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         address = ip_address(host)
     except ValueError:
         return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
+    if isinstance(address, IPv6Address):
+        return address.ipv4_mapped or address
+    return address
 
 
 def _network(text: str) -> IPv4Network | IPv6Network | None:
     bracketed = re.fullmatch(r"\[(.+)\](/[0-9]+)?", text)
+    if bracketed:
+        text = f"{bracketed[1]}{bracketed[2] or ''}"
     try:
-        return ip_network(
-            f"{bracketed[1]}{bracketed[2] or ''}" if bracketed else text, strict=False
-        )
+        return ip_network(text, strict=False)
     except ValueError:
         return None
 

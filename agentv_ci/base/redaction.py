@@ -12,10 +12,12 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
 from msgspec.structs import replace
+from pydantic import BaseModel
 
 from agentv_ci.base.secret_values import (
     could_be_secret,
@@ -39,6 +41,8 @@ from agentv_ci.contracts.results import (
     ToolCall,
 )
 from agentv_ci.contracts.targets import Target
+
+Part = TypeVar("Part", bound=BaseModel)
 
 MASK = "***"
 MAX_DETAIL = 1_000
@@ -67,36 +71,47 @@ def secrets_of(
 
     Targets that are not asked, and so not resolved, count too: scripts see the environment.
     """
-    found = {value.strip() for name, value in environ.items() if is_secret(name, value.strip())}
+    secrets = {value.strip() for name, value in environ.items() if is_secret(name, value.strip())}
     for key, target in targets.items():
         used = resolved.get(key, target)
-        used = used if isinstance(used, type(target)) else target
+        if not isinstance(used, type(target)):
+            used = target
         for field in target.secrets:
             written, value = getattr(target, field), getattr(used, field)
             if field in PARTLY_SECRET:
-                found |= set(
-                    _secret_references(written, value, environ, is_of_plugin=field == "settings")
+                is_of_plugin = field == "settings"
+                secrets |= set(
+                    _secret_references(written, value, environ, is_of_plugin=is_of_plugin)
                 )
             else:
-                found |= set(_secret_values(written, value, environ))
-    return {value for value in map(str.strip, found) if worth_hiding(value)}
+                secrets |= set(_secret_values(written, value, environ))
+    return set(filter(worth_hiding, map(str.strip, secrets)))
 
 
 def _looked_up(value: str, environ: Mapping[str, str]) -> str:
     variable = variable_of(value)
-    return value if variable is None else environ.get(variable, "")
+    if variable is None:
+        return value
+    return environ.get(variable, "")
 
 
 def _lines(secret: str) -> Iterator[str]:
     """Return the lines of a secret without markers such as `-----BEGIN PRIVATE KEY-----`."""
-    return (line.strip() for line in secret.splitlines() if not line.startswith("-----"))
+    for line in secret.splitlines():
+        if not line.startswith("-----"):
+            yield line.strip()
 
 
 def _secret_values(written: object, used: object, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield a secret field, or the values of a map of headers, except words that the author wrote out."""
+    """Yield a secret field, or the values of a map of headers.
+
+    Words that the author wrote out are left out.
+    """
     if isinstance(used, str):
         yield _looked_up(used, environ)
-    for name, value in used.items() if isinstance(used, dict) else ():
+    if not isinstance(used, dict):
+        return
+    for name, value in used.items():
         text = _looked_up(str(value), environ)
         is_reference = isinstance(written, dict) and variable_of(written.get(name)) is not None
         if is_reference or names_secret(name) or not is_plain(text):
@@ -108,10 +123,11 @@ def _secret_values(written: object, used: object, environ: Mapping[str, str]) ->
 def _secret_references(
     written: object, used: object, environ: Mapping[str, str], *, is_of_plugin: bool, name: str = ""
 ) -> Iterator[str]:
-    """Yield the values of environment references that are secrets, by the name of the field or of the variable.
+    """Yield the values of environment references that are secrets.
 
-    Fields of plugins may have any name: there, all values but words and identifiers are secret, and below a field
-    such as `auth` or `key` all values that could be.
+    The name of the field or of the variable says so. Fields of plugins may have any name: there,
+    all values but words and identifiers are secret, and below a field such as `auth` or `key` all
+    values that could be.
     """
     if (variable := variable_of(written)) is not None:
         value = _looked_up(str(used), environ).strip()
@@ -137,23 +153,26 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         # Each line too: logs are written line by line, and a message may quote one line of a key.
-        parts = {
-            part for secret in secrets for part in (secret, *filter(worth_hiding, _lines(secret)))
-        }
-        encoded = {form for part in parts for form in _in_base64(part)}
-        forms = {form for part in parts for form in _forms(part)} | encoded
+        parts: set[str] = set()
+        for secret in secrets:
+            # Each line too: logs are written line by line, and a message may quote one line of a
+            # key.
+            parts.update((secret, *filter(worth_hiding, _lines(secret))))
+        encoded = set(chain.from_iterable(map(_in_base64, parts)))
+        forms = encoded.union(*map(_forms, parts))
         # Longest first: a secret that contains another one is masked as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
-        patterns = (
-            WRAPPED.join(map(re.escape, form)) if form in encoded else _matching(form)
-            for form in ordered
-        )
-        self._pattern = re.compile("|".join(patterns)) if ordered else None
-        self._in_any_case = (
-            re.compile(self._pattern.pattern, re.IGNORECASE) if self._pattern is not None else None
-        )
+        self._pattern: re.Pattern[str] | None = None
+        self._in_any_case: re.Pattern[str] | None = None
+        self._longest = 0
+        if ordered:
+            pattern = "|".join(
+                _wrapped(form) if form in encoded else _matching(form) for form in ordered
+            )
+            self._pattern = re.compile(pattern)
+            self._in_any_case = re.compile(pattern, re.IGNORECASE)
+            self._longest = 2 * len(ordered[0])
         self._secrets = sorted(parts)
-        self._longest = 2 * len(ordered[0]) if ordered else 0
 
     def text(self, text: str) -> str:
         """Return a text without secrets; removes escape sequences if they split a secret."""
@@ -165,7 +184,10 @@ class Redactor:
         return masked
 
     def hides(self, text: str) -> bool:
-        """Return whether a text has a secret in any case, so that no answer can be compared with it."""
+        """Return whether a text has a secret in any case.
+
+        Then no answer can be compared with it.
+        """
         return self._in_any_case is not None and self._in_any_case.search(text) is not None
 
     def hides_match(self, matches: Callable[[str], bool]) -> bool:
@@ -199,16 +221,15 @@ class Redactor:
         return replace(response, masked=True, **clean)
 
     def stored(self, response: Response) -> Response:
-        """Return a redacted response as it is stored: also without the secrets in files that the agent has changed.
+        """Return a redacted response as it is stored.
 
-        Graders of the run itself get these files as they are: a mask could break them.
+        It is also without the secrets in files that the agent has changed. Graders of the run
+        itself get these files as they are: a mask could break them.
         """
         changes = tuple(map(self._change, response.changes or ()))
-        return (
-            response
-            if changes == (response.changes or ())
-            else replace(response, changes=changes, masked=True)
-        )
+        if changes == (response.changes or ()):
+            return response
+        return replace(response, changes=changes, masked=True)
 
     def _change(self, change: Change) -> Change:
         update: dict[str, str | None] = {
@@ -222,37 +243,28 @@ class Redactor:
                 update["base64"] = base64.b64encode(
                     masked.encode("utf-8", "surrogateescape")
                 ).decode()
-        is_same = all(getattr(change, key) == value for key, value in update.items())
-        return change if is_same else change.model_copy(update=update)
+        return _updated(change, update)
 
     def result(self, result: EvaluatorResult) -> tuple[EvaluatorResult, bool]:
         """Return an evaluator's result without secrets, and whether it had any.
 
         Its members' results are redacted already. Printed output is shortened afterwards.
         """
-        reasoning, raw, stderr = (
-            self.text(result.reasoning),
-            self._text(result.raw_response),
-            self._text(result.stderr),
-        )
+        reasoning, raw = self.text(result.reasoning), self._text(result.raw_response)
+        stderr, settings = self._text(result.stderr), self._text(result.settings)
         hits, misses = tuple(map(self.text, result.hits)), tuple(map(self.text, result.misses))
         before = (result.hits, result.misses, result.reasoning, result.raw_response, result.stderr)
+        longest = MAX_DETAIL if result.status == "error" else MAX_PRINTED
         update = {
             "hits": hits,
             "misses": misses,
-            "reasoning": shortened(
-                reasoning, MAX_DETAIL if result.status == "error" else MAX_PRINTED
-            ),
-            "settings": None
-            if result.settings is None
-            else shortened(self.text(result.settings), MAX_SETTINGS),
+            "reasoning": shortened(reasoning, longest),
+            "settings": settings and shortened(settings, MAX_SETTINGS),
             "judge_prompt": self._printed(self._text(result.judge_prompt)),
             "raw_response": self._printed(raw),
             "stderr": self._printed(stderr),
         }
-        is_same = all(getattr(result, name) == value for name, value in update.items())
-        clean = result if is_same else result.model_copy(update=update)
-        return clean, (hits, misses, reasoning, raw, stderr) != before
+        return _updated(result, update), (hits, misses, reasoning, raw, stderr) != before
 
     def _printed(self, masked: str | None) -> str | None:
         """Return masked output in printable form; of a long one only the beginning and the end."""
@@ -260,7 +272,9 @@ class Redactor:
             return None
         if len(masked) <= 2 * MAX_CLEANED:
             shown = printable(masked)
-            return shortened(masked if shown == masked else self.text(shown), MAX_PRINTED)
+            if shown != masked:
+                shown = self.text(shown)
+            return shortened(shown, MAX_PRINTED)
         # The cut may split a secret that escape sequences hid until now.
         head = self.text(printable(masked[:MAX_CLEANED]))[: -self._longest or None]
         tail = self.text(printable(masked[-MAX_CLEANED:]))[self._longest :]
@@ -275,12 +289,15 @@ class Redactor:
         return ResultRow.model_validate({**row.model_dump(mode="json"), **clean, "masked": True})
 
     def _text(self, text: str | None) -> str | None:
-        return None if text is None else self.text(text)
+        if text is None:
+            return None
+        return self.text(text)
 
     def clean(self, error: ProviderError) -> None:
-        """Remove the secrets from an error, then shorten it: shortening first could leave half a secret.
+        """Remove the secrets from an error, then shorten it.
 
-        Escape sequences are removed before that: they could split a secret.
+        Shortening first could leave half a secret. Escape sequences are removed before that: they
+        could split a secret.
         """
         detail = printable(error.detail)
         error.masked = self.text(detail) != detail
@@ -295,8 +312,7 @@ class Redactor:
             )
 
     def _expense(self, expense: Expense) -> Expense:
-        model = self._text(expense.model)
-        return expense if model == expense.model else expense.model_copy(update={"model": model})
+        return _updated(expense, {"model": self._text(expense.model)})
 
     def _message(self, message: OutputMessage) -> OutputMessage:
         calls = tuple(
@@ -317,6 +333,18 @@ NO_SECRETS = Redactor(())
 """Returns everything unchanged."""
 
 
+def _updated(part: Part, update: Mapping[str, object]) -> Part:
+    """Return a model with these values; the same object when it has them already."""
+    if all(getattr(part, name) == value for name, value in update.items()):
+        return part
+    return part.model_copy(update=update)
+
+
+def _wrapped(form: str) -> str:
+    """Return a pattern for a form in base64, which may be wrapped in lines."""
+    return WRAPPED.join(map(re.escape, form))
+
+
 def _matching(form: str) -> str:
     """Return a pattern for a form; percent-encoding is matched in upper and lower case."""
     return re.sub(r"%[0-9A-F]{2}", lambda match: f"(?i:{match[0]})", re.escape(form))
@@ -327,9 +355,10 @@ WRAPPED = r"[\r\n]{0,2}"
 
 
 def _in_base64(secret: str) -> Iterator[str]:
-    """Yield what a secret is in base64 at any place of what is encoded, as in `user:secret` of a Basic header.
+    """Yield what a secret is in base64, as in `user:secret` of a Basic header.
 
-    The first and the last character hold bits of what is beside it, unless it is at the beginning or the end.
+    It may be at any place of what is encoded. The first and the last character hold bits of what
+    is beside it, unless it is at the beginning or the end.
     """
     raw = secret.encode("utf-8", "replace")
     for before, shared in ((0, 0), (1, 2), (2, 3)):
@@ -341,5 +370,5 @@ def _in_base64(secret: str) -> Iterator[str]:
 
 def _forms(secret: str) -> set[str]:
     escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-    escaped |= {each.replace("/", "\\/") for each in escaped}
+    escaped |= {form.replace("/", "\\/") for form in escaped}
     return {secret, *escaped, quote(secret, safe=""), quote(secret), quote_plus(secret)}

@@ -186,9 +186,10 @@ def _left_s(limit: asyncio.Timeout) -> float:
 
 
 def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date.
+    """Return the seconds a server asks to wait.
 
-    Invalid, negative and infinite values are ignored. Header names are lower case.
+    It does with `retry-after-ms`, or with `retry-after` in seconds or as an HTTP date. Invalid,
+    negative and infinite values are ignored. Header names are lower case.
     """
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
@@ -202,12 +203,16 @@ def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def _until(date: str, now: datetime) -> float:
-    """Return the seconds until an HTTP date, in any of its three forms (RFC 9110, section 5.6.7), all in UTC."""
+    """Return the seconds until an HTTP date.
+
+    It has any of its three forms (RFC 9110, section 5.6.7), all in UTC.
+    """
     from email.utils import parsedate_to_datetime  # slow to import, and rarely needed
 
     try:
         moment = parsedate_to_datetime(date)
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
         return max(0.0, (moment - now).total_seconds())
     except (ValueError, TypeError, OverflowError):
         return math.nan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from itertools import chain
 
 MIN_LENGTH = 8
 MAX_WORD = 20
@@ -81,7 +82,10 @@ def worth_hiding(text: str) -> bool:
 
 
 def names_secret(name: str) -> bool:
-    """Return whether a name ends like that of a secret, such as `API_KEY`, `apiKey` or `TOKEN_2`."""
+    """Return whether a name ends like that of a secret.
+
+    Such as `API_KEY`, `apiKey` or `TOKEN_2`.
+    """
     words = _words(name)
     return bool(words) and words[-1] in _ALL_WORDS
 
@@ -101,7 +105,10 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def could_be_secret(value: str) -> bool:
-    """Return whether a value of a field for secrets is more than one word, a region, a model or a column."""
+    """Return whether a value of a field for secrets could be one.
+
+    One word, a region, a model and a column could not.
+    """
     return not _is_setting(value) and _COLUMN.fullmatch(value) is None
 
 
@@ -119,24 +126,29 @@ def looks_secret(value: str) -> bool:
 
 
 def is_plain(value: str) -> bool:
-    """Return whether a value consists of words and short numbers: a region, a model, a column, a path, a date."""
+    """Return whether a value consists of words and short numbers.
+
+    Such as a region, a model, a column, a path and a date.
+    """
     parts = [part for part in _SEPARATOR.split(value) if part]
     words = [part for part in parts if part.isalpha()]
     digits = "".join(part for part in parts if part.isdigit())
     mixed = [part for part in parts if not part.isalpha() and not part.isdigit()]
     if _SECRET_SHAPE.match(value) or len(words) > MAX_PARTS or len(mixed) > min(2, len(words)):
         return False
-    if len(digits) > (12 if words else 8) or not all(
-        len(part) <= 4 and part.isalnum() for part in mixed
-    ):
+    if len(digits) > (12 if words else 8):
         return False
-    return all(_is_word(hump) for word in words for hump in _humps(word))
+    if not all(len(part) <= 4 and part.isalnum() for part in mixed):
+        return False
+    return all(map(_is_word, chain.from_iterable(map(_humps, words))))
 
 
 def _humps(word: str) -> list[str]:
     """Return the words of a name such as createdAt."""
-    humps = _HUMP.findall(word)
-    return humps if len("".join(humps)) == len(word) else [word]
+    humps: list[str] = _HUMP.findall(word)
+    if len("".join(humps)) < len(word):
+        return [word]
+    return humps
 
 
 def _words(name: str) -> list[str]:
@@ -144,7 +156,10 @@ def _words(name: str) -> list[str]:
 
 
 def _is_word(text: str) -> bool:
-    """Whether a text could be a word of a language: random letters have more consonants in a row."""
+    """Whether a text could be a word of a language.
+
+    Random letters have more consonants in a row.
+    """
     if not text.isalpha() or len(text) > MAX_WORD:
         return False
     has_one_case = text[1:] == text[1:].lower() or text == text.upper()

@@ -1,4 +1,7 @@
-"""Files of an agent's own code: a plan has the SHA-256 of each, so that answers of older code are not reused."""
+"""Files of an agent's own code.
+
+A plan has the SHA-256 of each, so that answers of older code are not reused.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,18 @@ def fingerprint(path: Path, name: str) -> str:
 
 def names_of(fingerprints: Iterable[str]) -> dict[str, str]:
     """Return name → SHA-256 of fingerprints."""
-    return {name: digest for digest, _, name in (each.partition("  ") for each in fingerprints)}
+    names: dict[str, str] = {}
+    for line in fingerprints:
+        digest, _, name = line.partition("  ")
+        names[name] = digest
+    return names
 
 
 def changed_files(fingerprints: Sequence[str], root: Path) -> Iterator[str]:
     """Yield the names of files whose content is another one, or that are gone."""
-    for each, name in zip(fingerprints, names_of(fingerprints), strict=True):
+    for line, name in zip(fingerprints, names_of(fingerprints), strict=True):
         try:
-            if fingerprint(root / name, name) != each:
+            if fingerprint(root / name, name) != line:
                 yield name
         except OSError:
             yield name

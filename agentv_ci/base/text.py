@@ -26,22 +26,27 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word nearest to a misspelled one, never its opposite."""
     import difflib  # most documents have no mistake
 
-    by_lower = {
-        each.lower(): each for each in known if not _are_opposites(word.lower(), each.lower())
-    }
-    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
+    lower = word.lower()
+    by_lower: dict[str, str] = {}
+    for candidate in known:
+        if not _are_opposites(lower, candidate.lower()):
+            by_lower[candidate.lower()] = candidate
+    for close in difflib.get_close_matches(lower, by_lower, n=1, cutoff=0.7):
+        return by_lower[close]
     # In a short word, two swapped letters are most of it.
-    swapped = (each for each in by_lower if sorted(each) == sorted(word.lower()))
-    found = next(iter(close), None) or next(swapped, None)
-    return None if found is None else by_lower[found]
+    for swapped, candidate in by_lower.items():
+        if sorted(swapped) == sorted(lower):
+            return candidate
+    return None
 
 
 def _are_opposites(one: str, other: str) -> bool:
-    return any(
-        first in x and first not in y and second in y
-        for first, second in OPPOSITES
-        for x, y in ((one, other), (other, one))
-    )
+    for first, second in OPPOSITES:
+        if first in one and first not in other and second in other:
+            return True
+        if first in other and first not in one and second in one:
+            return True
+    return False
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -52,32 +57,41 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def listed(words: Iterable[object]) -> str:
     """Return words separated by commas."""
-    return ", ".join(str(word) for word in words)
+    return ", ".join(map(str, words))
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: `1 error`, `2 errors`."""
-    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+    if number == 1:
+        return f"{number} {noun}"
+    return f"{number} {plural or f'{noun}s'}"
 
 
 def dollars(amount: float) -> str:
-    """Return an amount in dollars, with more than four decimal places if it is too small for them."""
+    """Return an amount in dollars.
+
+    It has more than four decimal places if it is too small for them.
+    """
     if amount == 0:
         return "$0"
-    decimals = max(4, 1 - math.floor(math.log10(abs(amount)))) if abs(amount) < SMALL_USD else 4
+    decimals = 4
+    if abs(amount) < SMALL_USD:
+        decimals = max(decimals, 1 - math.floor(math.log10(abs(amount))))
     return f"${amount:.{decimals}f}"
 
 
 def unfenced(text: str) -> str:
     """Return the content of a text that is one code block; other texts unchanged."""
     fenced = FENCE.match(text)
-    return fenced["inside"] if fenced else text
+    if fenced is None:
+        return text
+    return fenced["inside"]
 
 
 def printable(text: str) -> str:
-    """Return a text that cannot command a terminal: no escape sequences, no control or direction characters.
+    """Return a text that cannot command a terminal.
 
-    Line breaks and tabs stay.
+    It has no escape sequences, and no control or direction characters. Line breaks and tabs stay.
     """
     if _is_printable(text):
         return text
@@ -105,7 +119,10 @@ def without_commands(text: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters: its start and more of its end, where errors usually are."""
+    """Return a text of at most `limit` characters.
+
+    These are its start and more of its end, where errors usually are.
+    """
     if len(text) <= limit:
         return text
     head = limit * 2 // 5
@@ -114,14 +131,14 @@ def shortened(text: str, limit: int) -> str:
 
 def well_formed_text(text: str) -> str:
     """Return a text with U+FFFD in place of lone surrogates."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def first_few(names: Sequence[str]) -> str:
     """Return the first few names, and the number of the others."""
     shown = ", ".join(names[:MAX_NAMED])
-    return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown
+    if len(names) <= MAX_NAMED:
+        return shown
+    return f"{shown} and {len(names) - MAX_NAMED} more"

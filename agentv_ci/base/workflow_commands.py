@@ -21,25 +21,24 @@ def workflow_command(name: str, message: str, properties: Mapping[str, str | int
         for key, value in properties.items()
         if value not in (None, "")
     )
-    return f"::{name}{' ' if given else ''}{given}::{_escaped(message, _IN_MESSAGES)}"
+    if given:
+        name = f"{name} {given}"
+    return f"::{name}::{_escaped(message, _IN_MESSAGES)}"
 
 
 def annotation_command(annotation: Annotation) -> str:
     """Return the line that makes the runner show an annotation; its texts cannot be commands."""
+    properties: dict[str, str | int | None] = {
+        "file": without_commands(annotation.path or ""),
+        "line": annotation.line,
+        "endLine": annotation.end_line,
+    }
     # The runner drops the columns of annotations that span several lines.
-    one_line = annotation.end_line in (None, annotation.line)
-    return workflow_command(
-        annotation.level,
-        without_commands(annotation.message),
-        {
-            "file": without_commands(annotation.path or ""),
-            "line": annotation.line,
-            "endLine": annotation.end_line,
-            "col": annotation.column if one_line else None,
-            "endColumn": annotation.end_column if one_line else None,
-            "title": without_commands(annotation.title),
-        },
-    )
+    if annotation.end_line in (None, annotation.line):
+        properties |= {"col": annotation.column, "endColumn": annotation.end_column}
+    properties["title"] = without_commands(annotation.title)
+    message = without_commands(annotation.message)
+    return workflow_command(annotation.level, message, properties)
 
 
 def _escaped(text: str, escapes: tuple[tuple[str, str], ...]) -> str:

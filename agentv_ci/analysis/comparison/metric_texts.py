@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def metric_text(change: MetricChange) -> str:
-    """Return a metric with its values on both sides, how sure the change is, and what would decide it."""
+    """Return a metric with its values on both sides.
+
+    Also how sure the change is, and what would decide it.
+    """
     separator = ": " if change.verdict == "not compared" else " "
     return f"{metric_name(change)}{separator}{values_text(change)}"
 
@@ -39,28 +42,23 @@ def verdict_text(change: MetricChange) -> str:
 
     One without a limit is not undecided, it just shows no change.
     """
-    return (
-        "no change shown"
-        if change.verdict == "undecided" and change.allowed is None
-        else change.verdict
-    )
+    if change.verdict == "undecided" and change.allowed is None:
+        return "no change shown"
+    return change.verdict
 
 
 def _pass_rate(change: MetricChange) -> str:
-    trials = _trials(change)
+    values = f"{_before_and_now(change)} ({_trials(change)})"
     if change.verdict in ("worse", "better"):
         what = "drop" if change.verdict == "worse" else "rise"
-        how_sure = (
-            f"chance alone explains such a {what} in {_percent(change.p_value)} of comparisons"
-        )
-        return f"{_before_and_now(change)} ({trials}); {how_sure}"
-    values = _before_and_now(change)
+        share = _percent(change.p_value)
+        return f"{values}; chance alone explains such a {what} in {share} of comparisons"
     if change.reason:
-        return f"{values} ({trials}); {change.reason}"
+        return f"{values}; {change.reason}"
     if change.base == 0:
-        return f"{values} ({trials}); none passed before, so none can be lost"
+        return f"{values}; none passed before, so none can be lost"
     largest = f"{-100 * change.low:.0f}" if change.low is not None else "100"
-    return f"{values} ({trials}); the real change may be a drop of up to {largest} points"
+    return f"{values}; the real change may be a drop of up to {largest} points"
 
 
 def _trials(change: MetricChange) -> str:
@@ -68,18 +66,14 @@ def _trials(change: MetricChange) -> str:
 
     Cases, where they weigh otherwise than their trials.
     """
-    before, now = (
-        (change.base_passed or 0, change.base_trials or 1),
-        (change.head_passed or 0, change.head_trials or 1),
-    )
-    if (round(before[0] / before[1], PRECISION), round(now[0] / now[1], PRECISION)) != (
-        change.base,
-        change.head,
-    ):
+    before, of_before = change.base_passed or 0, change.base_trials or 1
+    now, of_now = change.head_passed or 0, change.head_trials or 1
+    rates = round(before / of_before, PRECISION), round(now / of_now, PRECISION)
+    if rates != (change.base, change.head):
         return f"mean of {counted(change.cases, 'case')}"
-    if before[1] == now[1]:
-        return f"{before[0]} → {now[0]} of {counted(now[1], 'trial')}"
-    return f"{before[0]} of {before[1]} → {now[0]} of {counted(now[1], 'trial')}"
+    if of_before == of_now:
+        return f"{before} → {now} of {counted(of_now, 'trial')}"
+    return f"{before} of {of_before} → {now} of {counted(of_now, 'trial')}"
 
 
 def _percent(share: float | None) -> str:
@@ -90,7 +84,9 @@ def _percent(share: float | None) -> str:
 
 def _before_and_now(change: MetricChange) -> str:
     before, now = _value(change.metric, change.base), _value(change.metric, change.head)
-    return f"{before} before and now" if before == now else f"{before} → {now}"
+    if before == now:
+        return f"{before} before and now"
+    return f"{before} → {now}"
 
 
 def _value(metric: MetricName, value: float | None) -> str:
@@ -102,7 +98,9 @@ def _value(metric: MetricName, value: float | None) -> str:
         case "mean score":
             return f"{value:.3f}"
         case "cost":
-            return f"${value:.4g}" if value >= SMALL_USD else dollars(value)
+            if value < SMALL_USD:
+                return dollars(value)
+            return f"${value:.4g}"
         case "tokens":
             return f"{value:,.0f}"
         case _:
@@ -123,9 +121,11 @@ def _range(change: MetricChange) -> str:
     if change.metric == "mean score":
         return f"range of the change {change.low:+.3f} to {change.high:+.3f} ({level})"
     # Adding 0 makes -0.0 positive.
-    low, high = (round(bound, 3) + 0.0 for bound in (change.low, change.high))
+    low, high = round(change.low, 3) + 0.0, round(change.high, 3) + 0.0
     return f"{total}, range per case {low:+.1%} to {high:+.1%} ({level})"
 
 
 def _allowed(change: MetricChange) -> str:
-    return f"at most {100 * change.allowed:g}% allowed" if change.allowed is not None else ""
+    if change.allowed is None:
+        return ""
+    return f"at most {100 * change.allowed:g}% allowed"

@@ -258,7 +258,10 @@ class _Judge:
         ]
 
     def _with_figures(self, effect: MetricEffect, among: Counted) -> MetricEffect:
-        """Return an effect with the means that it is the change of, and with what a judge prefers."""
+        """Return an effect with the means that it is the change of.
+
+        It also has what a judge prefers.
+        """
         document = self._plan.document
         compared = effect.metric, document.base_name, effect.arm, among
         figures: dict[str, object] = {}

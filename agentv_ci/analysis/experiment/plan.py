@@ -1,4 +1,7 @@
-"""What the plan of an experiment says about its comparison: the cases in their order, and what differs in them."""
+"""What the plan of an experiment says about its comparison.
+
+It has the cases in their order, and what differs in them.
+"""
 
 from __future__ import annotations
 
@@ -57,31 +60,32 @@ class ExperimentPlan(Struct, frozen=True):
     @property
     def trials(self) -> int:
         """The trials of all arms."""
-        return sum(each.trials for each in self.cases) * len(self.document.arms)
+        return sum(case.trials for case in self.cases) * len(self.document.arms)
 
 
 def experiment_plan(document: ExperimentDocument, name: str, plan: Plan) -> ExperimentPlan:
     """Return what a plan says about the comparison of its arms; skipped cases are not compared."""
     by_case: dict[CaseName, list[PlanCase]] = {}
+    models: dict[tuple[str, str], str | None] = {}
     for case in plan.cases:
         if case.skip is None:
             by_case.setdefault((case.suite, case.id), []).append(case)
-    models = {
-        (case.arm or "", plan.targets[case.target].name): _model(plan.targets[case.target])
-        for cases in by_case.values()
-        for case in cases
-    }
-    compared = [
-        ComparedCase(
-            name=key,
-            cluster=cluster_of(document.cluster_by, key, cases[0].tags or (), cases[0].metadata),
-            trials=cases[0].trials,
-            digests={case.arm or "": case.digest for case in cases},
-        )
-        for key, cases in by_case.items()
-    ]
+            target = plan.targets[case.target]
+            models[case.arm or "", target.name] = _model(target)
+    compared = [_compared(key, cases, document.cluster_by) for key, cases in by_case.items()]
     differences = [*_differing(by_case, plan)]
     return ExperimentPlan(document, name, plan.digest, compared, models, differences)
+
+
+def _compared(key: CaseName, cases: Sequence[PlanCase], cluster_by: str) -> ComparedCase:
+    """Return the case that these cases of all arms are."""
+    first = cases[0]
+    return ComparedCase(
+        name=key,
+        cluster=cluster_of(cluster_by, key, first.tags or (), first.metadata),
+        trials=first.trials,
+        digests={case.arm or "": case.digest for case in cases},
+    )
 
 
 def _model(target: Target) -> str | None:
@@ -89,22 +93,22 @@ def _model(target: Target) -> str | None:
 
     None if it is not known: a deployment, an agent and an alias have others.
     """
-    model = (
-        model_name(target)
-        if isinstance(target, HttpTarget) and not isinstance(target, AzureOpenAITarget)
-        else None
-    )
-    return None if model is None or LATEST in model else model
+    if not isinstance(target, HttpTarget) or isinstance(target, AzureOpenAITarget):
+        return None
+    model = model_name(target)
+    if model is None or LATEST in model:
+        return None
+    return model
 
 
 def _differing(cases: Mapping[CaseName, Sequence[PlanCase]], plan: Plan) -> Iterator[str]:
     """Yield what else than the arms differs: how answers are scored, and what is expected."""
     for what, scoring in (("judges or evaluators", _scoring), ("expectations", _expectations)):
-        names = [
-            shortened(key[1], MAX_NAME)
-            for key, of_case in cases.items()
-            if any(scoring(each, plan) != scoring(of_case[0], plan) for each in of_case[1:])
-        ]
+        names: list[str] = []
+        for (_, name), of_case in cases.items():
+            first, *others = (scoring(case, plan) for case in of_case)
+            if any(other != first for other in others):
+                names.append(shortened(name, MAX_NAME))
         if names:
             more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
             where = f"{listed(names[:MAX_NAMED])}{more}"
@@ -112,14 +116,12 @@ def _differing(cases: Mapping[CaseName, Sequence[PlanCase]], plan: Plan) -> Iter
 
 
 def _scoring(case: PlanCase, plan: Plan) -> object:
-    evaluators = [each.model_dump(mode="json") for each in case.evaluators]
-    return [
-        evaluators,
-        [
-            plan.targets[key].model_dump(mode="json", exclude={"name"}, exclude_none=True)
-            for key in case.judges
-        ],
+    evaluators = [evaluator.model_dump(mode="json") for evaluator in case.evaluators]
+    judges = (plan.targets[key] for key in case.judges)
+    settings = [
+        judge.model_dump(mode="json", exclude={"name"}, exclude_none=True) for judge in judges
     ]
+    return [evaluators, settings]
 
 
 def _expectations(case: PlanCase, _: Plan) -> object:

@@ -50,7 +50,10 @@ class Design(Struct, frozen=True):
 
 
 def spread_of_pass_rate(rate: float) -> Spread:
-    """Return the spread of pass or fail, where each trial of both arms passes at about this rate."""
+    """Return the spread of pass or fail.
+
+    Each trial of both arms passes at about this rate.
+    """
     return Spread(within=2 * rate * (1 - rate))
 
 

@@ -21,6 +21,10 @@ MetricVerdict = Literal["worse", "undecided", "not worse", "equivalent", "better
 """`not worse`: not worse by the margin or more; it may be better."""
 
 
+NOTHING = -1.0
+"""A p-value that nothing reaches."""
+
+
 class Claim(Struct, frozen=True):
     """What a comparison says about a metric, with all of its metrics in mind."""
 
@@ -45,14 +49,15 @@ def claims(effects: Sequence[Effect], alpha: float) -> tuple[Claim, ...]:
     levels = [level] * len(effects)
     while not all(settled):
         level = alpha / settled.count(False)
-        levels = [old if done else level for old, done in zip(levels, settled, strict=True)]
-        now = [
-            done or _is_settled(each, level) for each, done in zip(effects, settled, strict=True)
-        ]
+        now = [*settled]
+        for index, effect in enumerate(effects):
+            if not settled[index]:
+                levels[index] = level
+                now[index] = _is_settled(effect, level)
         if now == settled:
             break
         settled = now
-    return tuple(claim(each, 1 - own) for each, own in zip(effects, levels, strict=True))
+    return tuple(claim(effect, 1 - own) for effect, own in zip(effects, levels, strict=True))
 
 
 def claim(effect: Effect, confidence: float) -> Claim:
@@ -77,24 +82,28 @@ def verdict_of(effect: Effect, low: float, high: float) -> MetricVerdict:
         return "worse"
     if worst > 0:
         return "better"
-    return "not worse" if margin is not None and worst > -margin else "undecided"
+    if margin is not None and worst > -margin:
+        return "not worse"
+    return "undecided"
 
 
 def _is_settled(effect: Effect, level: float) -> bool:
-    """Whether nothing is left to claim about a metric, so that the others need not share their level with it."""
+    """Whether nothing is left to claim about a metric.
+
+    Then the others need not share their level with it.
+    """
     return effect.p_value <= level and (effect.p_equivalent is None or effect.p_equivalent <= level)
 
 
 def discoveries(p_values: Sequence[float], rate: float) -> tuple[bool, ...]:
-    """Return which hypotheses are rejected so that on average at most this share of the rejected ones is true.
+    """Return, for each hypothesis, whether it is rejected.
 
-    Y. Benjamini and Y. Hochberg (1995), Controlling the false discovery rate, JRSS B 57. Cases are judged by trials of
-    their own, so their p-values are independent given the arms, which the procedure needs.
+    On average at most the share `rate` of the rejected ones is true: Y. Benjamini and Y. Hochberg
+    (1995), Controlling the false discovery rate, JRSS B 57. Cases are judged by trials of their
+    own, so their p-values are independent given the arms, which the procedure needs.
     """
-    ranked = sorted(p_values)
-    count = len(ranked)
-    last = max(
-        (rank for rank, p_value in enumerate(ranked, 1) if p_value <= rate * rank / count),
-        default=0,
-    )
-    return tuple(bool(last) and each <= ranked[last - 1] for each in p_values)
+    largest = NOTHING
+    for rank, p_value in enumerate(sorted(p_values), 1):
+        if p_value <= rate * rank / len(p_values):
+            largest = p_value
+    return tuple(p_value <= largest for p_value in p_values)

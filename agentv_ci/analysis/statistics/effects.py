@@ -231,7 +231,10 @@ _Cases = Mapping[str, Sequence[Pair]]
 
 
 def _counted(metric: Metric, pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the pairs that have a change on the scale, in an order that depends on nothing else."""
+    """Return the pairs that have a change on the scale.
+
+    Their order depends on nothing else.
+    """
     has_change = [pair for pair in pairs if metric.change(pair) is not None]
     return sorted(has_change, key=attrgetter("cluster", "case", "trial"))
 
@@ -295,10 +298,10 @@ def _mean(clusters: Sequence[Sequence[float]]) -> tuple[float, float, float]:
 def _unseen(metric: Metric, cases: Sequence[Sequence[float]], clusters: int) -> float:
     """Return what one more pair adds to the variance.
 
-    Half of this pair is the largest change up, half of it down. Without it, a few pairs that agree would prove that no pair ever differs. A. Agresti and Y. Min
-    (2005), Simple improved confidence intervals for comparing matched proportions, Statistics in
-    Medicine 24. Where all that changes is pass or fail, the largest change is 1, also before the
-    first is seen.
+    Half of this pair is the largest change up, half of it down. Without it, a few pairs that agree
+    would prove that no pair ever differs. A. Agresti and Y. Min (2005), Simple improved confidence
+    intervals for comparing matched proportions, Statistics in Medicine 24. Where all that changes
+    is pass or fail, the largest change is 1, also before the first is seen.
     """
     changes = list(chain.from_iterable(cases))
     largest = max(map(abs, changes))

@@ -26,7 +26,10 @@ close to normal.
 
 
 class Margins(NamedTuple):
-    """Trials of a case on both sides, and how many of them pass on both together: what chance leaves as it is."""
+    """Trials of a case on both sides, and how many of them pass on both together.
+
+    This is what chance leaves as it is.
+    """
 
     base: int
     head: int
@@ -63,15 +66,19 @@ class Trials(NamedTuple):
 
 
 def fisher(trials: Trials) -> float:
-    """Return the probability that chance lets the head of a case pass at most as often as it does."""
+    """Return the probability of at most as many passes of the head by chance.
+
+    It is that of one case.
+    """
     return attainable(trials.margins)[trials.head_passed - trials.margins.fewest]
 
 
 def cochran_mantel_haenszel(cases: Sequence[Trials]) -> float:
-    """Return the probability that chance lets the head pass at most as often in all cases together as it does.
+    """Return the probability of at most as many passes of the head by chance.
 
-    It never grows when a trial of the head that passes fails instead. Beyond a variance of EXACT_UP_TO, it is the
-    normal approximation with a continuity correction.
+    It is that of all cases together. It never grows when a trial of the head that passes fails
+    instead. Beyond a variance of EXACT_UP_TO, it is the normal approximation with a continuity
+    correction.
     """
     uncertain = [case for case in cases if case.margins.can_differ]
     passed = sum(case.head_passed for case in uncertain)
@@ -85,7 +92,7 @@ def cochran_mantel_haenszel(cases: Sequence[Trials]) -> float:
     for case in uncertain:
         chances = _convolved(chances, _probabilities(case.margins))
         fewest += case.margins.fewest
-        skipped = next(place for place, chance in enumerate(chances) if chance > NEGLIGIBLE)
+        skipped = next(index for index, chance in enumerate(chances) if chance > NEGLIGIBLE)
         fewest += skipped
         chances = chances[skipped:]
     return min(1.0, math.fsum(chances[: max(0, passed - fewest + 1)]))
@@ -126,10 +133,10 @@ def _convolved(chances: Sequence[float], more: Sequence[float]) -> list[float]:
 
     The largest values that are practically impossible are left out.
     """
-    found = [0.0] * (len(chances) + len(more) - 1)
+    sums = [0.0] * (len(chances) + len(more) - 1)
     for number, chance in enumerate(more):
-        for place, other in enumerate(chances, number):
-            found[place] += chance * other
-    while found[-1] <= NEGLIGIBLE:
-        found.pop()
-    return found
+        for index, other in enumerate(chances, number):
+            sums[index] += chance * other
+    while sums[-1] <= NEGLIGIBLE:
+        sums.pop()
+    return sums

@@ -26,7 +26,10 @@ normal.
 
 
 def quantile(confidence: float) -> float:
-    """Return how many standard deviations around the mean cover this share of a normal distribution."""
+    """Return how many standard deviations around the mean cover this share.
+
+    The distribution is normal.
+    """
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
@@ -47,13 +50,13 @@ def rate_interval(passed: float, trials: float, confidence: float) -> tuple[floa
 def change_interval(
     base: Sequence[bool], head: Sequence[bool], confidence: float, *, paired: bool
 ) -> tuple[float, float]:
-    """Return the interval of the change of a rate, head − base, from trials on both sides (Newcombe).
+    """Return the interval of the change of a rate, head − base (Newcombe).
 
-    `paired`: the n-th trials of both sides belong together, so that variation they share does not widen the interval.
+    It is from trials on both sides. `paired`: the n-th trials of both sides belong together, so
+    that variation they share does not widen the interval.
     """
-    (low_0, high_0), (low_1, high_1) = (
-        rate_interval(sum(each), len(each), confidence) for each in (base, head)
-    )
+    low_0, high_0 = rate_interval(sum(base), len(base), confidence)
+    low_1, high_1 = rate_interval(sum(head), len(head), confidence)
     rate_0, rate_1 = sum(base) / len(base), sum(head) / len(head)
     phi = _correlation(base, head) if paired else 0.0
 
@@ -67,9 +70,10 @@ def change_interval(
 
 
 def mean_rate_change_interval(cases: Sequence[Trials], confidence: float) -> tuple[float, float]:
-    """Return the interval of the change of the mean rate of these cases, within what can change (Newcombe).
+    """Return the interval of the change of the mean rate of these cases (Newcombe).
 
-    Each case weighs the same. Cases that differ only make the interval wider than needed.
+    It is within what can change. Each case weighs the same. Cases that differ only make the
+    interval wider than needed.
     """
     passed_0, trials_0 = _mean_rate([(case.base_passed, case.base) for case in cases])
     passed_1, trials_1 = _mean_rate([(case.head_passed, case.head) for case in cases])
@@ -82,7 +86,10 @@ def mean_rate_change_interval(cases: Sequence[Trials], confidence: float) -> tup
 
 
 def _mean_rate(cases: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """Return the passes and trials of one case whose rate is as precise as the mean rate of these."""
+    """Return the passes and trials of one case with the mean rate of these.
+
+    Its rate is as precise as that mean.
+    """
     trials = len(cases) ** 2 / math.fsum(1 / number for _, number in cases)
     return trials * math.fsum(passed / number for passed, number in cases) / len(cases), trials
 
@@ -90,9 +97,8 @@ def _mean_rate(cases: Sequence[tuple[int, int]]) -> tuple[float, float]:
 def _correlation(base: Sequence[bool], head: Sequence[bool]) -> float:
     """Return Newcombe's estimate of the correlation of pairs, with its continuity correction."""
     pairs = list(zip(base, head, strict=True))
-    both, first, second, neither = (
-        pairs.count(each) for each in ((True, True), (True, False), (False, True), (False, False))
-    )
+    both, neither = pairs.count((True, True)), pairs.count((False, False))
+    first, second = pairs.count((True, False)), pairs.count((False, True))
     margins = (both + first) * (second + neither) * (both + second) * (first + neither)
     if not margins:
         return 0.0
@@ -122,24 +128,25 @@ def smallest_loss(better: int, most: int, alpha: float) -> int | None:
     None: more than `most`.
     """
     candidates = range(better + 1, most + 1)
-    place = bisect_left(candidates, True, key=lambda worse: mcnemar(worse, better) <= alpha)
-    return candidates[place] if place < len(candidates) else None
+    index = bisect_left(candidates, True, key=lambda worse: mcnemar(worse, better) <= alpha)
+    return candidates[index] if index < len(candidates) else None
 
 
 def wilcoxon(differences: Sequence[float]) -> tuple[float, bool]:
-    """Return the two-sided p-value of Wilcoxon's signed-rank test, and whether the ranks point down.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test, and whether the ranks fall.
 
-    The mean may point up: one large rise among many small drops. Differences of zero are ignored. The p-value is exact,
-    also with ties, up to EXACT_UP_TO differences; with more, it is the normal approximation with a correction for ties.
+    The mean may rise though they fall: one large rise among many small drops. Differences of zero
+    are ignored. The p-value is exact, also with ties, up to EXACT_UP_TO differences. With more, it
+    is the normal approximation with a correction for ties.
     """
-    changed = [each for each in differences if each]
+    changed = [difference for difference in differences if difference]
     if not changed:
         return 1.0, False
-    ranks = _doubled_ranks([abs(each) for each in changed])
-    up = sum(rank for rank, each in zip(ranks, changed, strict=True) if each > 0)
+    ranks = _doubled_ranks(list(map(abs, changed)))
+    up = sum(rank for rank, difference in zip(ranks, changed, strict=True) if difference > 0)
     least = min(up, sum(ranks) - up)
-    p_value = _exact_tail(ranks, least) if len(ranks) <= EXACT_UP_TO else _normal_tail(ranks, least)
-    return min(1.0, round(2 * p_value, PRECISION)), 2 * up < sum(ranks)
+    tail = _exact_tail if len(ranks) <= EXACT_UP_TO else _normal_tail
+    return min(1.0, round(2 * tail(ranks, least), PRECISION)), 2 * up < sum(ranks)
 
 
 def _doubled_ranks(sizes: Sequence[float]) -> list[int]:
@@ -168,7 +175,10 @@ def _normal_tail(ranks: Sequence[int], least: int) -> float:
 def detectable_mean_drop(
     differences: Sequence[float], confidence: float, power: float
 ) -> float | None:
-    """Return the smallest drop of the mean that a sample with this spread detects with this power."""
+    """Return the smallest drop of the mean that a sample detects with this power.
+
+    The sample has the spread of these differences.
+    """
     if len(differences) < 2:
         return None
     mean = math.fsum(differences) / len(differences)

@@ -44,7 +44,10 @@ def boundary(alpha: float, drift: float) -> float:
         low, high = high, high * 2
     while high - low > CLOSE * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if p_value(middle, drift) > alpha else (low, middle)
+        if p_value(middle, drift) > alpha:
+            low = middle
+        else:
+            high = middle
     return high
 
 
@@ -54,7 +57,10 @@ def alpha_at(alpha: float, drift: float) -> float:
 
 
 def normal_z(p_two_sided: float) -> float:
-    """Return how many standard deviations from the mean have this probability in a normal distribution."""
+    """Return how many standard deviations from the mean have this probability.
+
+    The distribution is normal.
+    """
     return -NormalDist().inv_cdf(max(p_two_sided, LEAST_P) / 2)
 
 

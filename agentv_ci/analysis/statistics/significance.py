@@ -25,15 +25,19 @@ def pass_rate_change(passes: Sequence[tuple[bool, bool]]) -> Figure | None:
     if not passes:
         return None
     worse, better = passes.count((True, False)), passes.count((False, True))
-    before, now = (sum(each) / len(passes) for each in zip(*passes, strict=True))
-    loss = smallest_loss(better, sum(one for one, _ in passes), ALPHA)
+    passed_before = sum(before for before, _ in passes)
+    passed_now = sum(now for _, now in passes)
+    loss = smallest_loss(better, passed_before, ALPHA)
+    detectable = None
+    if loss is not None:
+        detectable = round((loss - better) / len(passes), PRECISION)
     p_value = mcnemar(worse, better)
     return Figure(
-        base=round(before, PRECISION),
-        head=round(now, PRECISION),
+        base=round(passed_before / len(passes), PRECISION),
+        head=round(passed_now / len(passes), PRECISION),
         p_value=p_value,
         falls=worse > better and p_value <= ALPHA,
-        detectable=round((loss - better) / len(passes), PRECISION) if loss is not None else None,
+        detectable=detectable,
     )
 
 
@@ -42,11 +46,13 @@ def mean_score_change(scores: Sequence[tuple[float, float]]) -> Figure | None:
     if not scores:
         return None
     differences = [round(now - before, PRECISION) for before, now in scores]
-    before, now = (math.fsum(each) / len(scores) for each in zip(*scores, strict=True))
+    before = math.fsum(before for before, _ in scores) / len(scores)
+    now = math.fsum(now for _, now in scores) / len(scores)
     p_value, points_down = wilcoxon(differences)
+    drop = None
     # With fewer differences, no pattern of signs is significant.
-    is_enough = 2 * 0.5 ** sum(each != 0 for each in differences) <= ALPHA
-    drop = detectable_mean_drop(differences, 1 - ALPHA, POWER) if is_enough else None
+    if 2 * 0.5 ** sum(difference != 0 for difference in differences) <= ALPHA:
+        drop = detectable_mean_drop(differences, 1 - ALPHA, POWER)
     return Figure(
         base=round(before, PRECISION),
         head=round(now, PRECISION),

@@ -39,7 +39,10 @@ def critical(alpha: float, degrees: float) -> float:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if two_sided_p(middle, degrees) > alpha else (low, middle)
+        if two_sided_p(middle, degrees) > alpha:
+            low = middle
+        else:
+            high = middle
     return high
 
 
