@@ -57,7 +57,7 @@ def report(
         ending.quarantine,
     )
     if ending.experiment is not None:
-        outcomes = _in_order(outcomes, [each.name for each in ending.experiment.arms])
+        outcomes = _in_order(outcomes, [arm.name for arm in ending.experiment.arms])
     settings, comparison = gate_settings(plan), None
     if against is not None and not ending.dry_run:
         from agentv_ci.analysis.comparison.comparison import compare  # few runs are compared
@@ -78,18 +78,13 @@ def report(
 
 def _in_order(outcomes: Iterable[CaseOutcome], arms: Sequence[str]) -> tuple[CaseOutcome, ...]:
     """Return the outcomes of an experiment, which runs in random order, in that of its files."""
-    places = {name: place for place, name in enumerate(arms)}
-    return tuple(
-        sorted(
-            outcomes,
-            key=lambda it: (
-                it.case.suite,
-                it.case.source.line,
-                it.case.id,
-                places.get(it.target, 0),
-            ),
-        )
-    )
+    ranks = {name: rank for rank, name in enumerate(arms)}
+
+    def place(outcome: CaseOutcome) -> tuple[str, int, str, int]:
+        case = outcome.case
+        return case.suite, case.source.line, case.id, ranks.get(outcome.target, 0)
+
+    return tuple(sorted(outcomes, key=place))
 
 
 def run_report_of(
@@ -109,7 +104,7 @@ def run_report_of(
         outcomes,
         rows=tally.rows,
         cached=tally.cached,
-        cases=sum(each.cases for each in settings),
+        cases=sum(suite.cases for suite in settings),
         leaves_cases=ending.leaves_cases,
     )
     return RunReport(
@@ -130,7 +125,7 @@ def run_report_of(
         targets=_groups("target", tally, outcomes),
         tags=figures_by_tag(outcomes),
         evaluators=tally.evaluators.figures(),
-        repeated=tuple(repeated(each) for each in outcomes if each.ran > 1),
+        repeated=tuple(repeated(outcome) for outcome in outcomes if outcome.ran > 1),
         quarantine=ending.quarantine,
         comparison=comparison,
         against_base=ending.against_base,
@@ -152,11 +147,10 @@ def run_report_of(
 
 
 def _guidelines(plan: Plan) -> list[GuidelineText]:
-    texts = {
-        each.path: plan.files[each.sha256].text
-        for case in heads_of(plan)
-        for each in case.guidelines
-    }
+    texts: dict[str, str] = {}
+    for case in heads_of(plan):
+        for guideline in case.guidelines:
+            texts[guideline.path] = plan.files[guideline.sha256].text
     return [GuidelineText(path=path, text=texts[path]) for path in sorted(texts)]
 
 
@@ -164,8 +158,9 @@ def _groups(
     what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]
 ) -> tuple[Group, ...]:
     by_name: dict[str, list[CaseOutcome]] = {}
-    for each in outcomes:
-        by_name.setdefault(each.suite if what == "suite" else each.target, []).append(each)
+    for outcome in outcomes:
+        name = outcome.suite if what == "suite" else outcome.target
+        by_name.setdefault(name, []).append(outcome)
     spending = tally.spending_by(what)
     # Targets are shown side by side in the order of the author.
     names = sorted(by_name) if what == "suite" else by_name

@@ -44,9 +44,16 @@ def count(
     `leaves_cases`: whether those without an outcome did not run.
     """
     unknown = max(0, cases - len(outcomes))
-    not_run = sum(outcome.not_run for outcome in outcomes) + (unknown if leaves_cases else 0)
+    not_run = sum(outcome.not_run for outcome in outcomes)
+    if leaves_cases:
+        not_run += unknown
     counting = gating(outcomes)
-    verdicts = Counter(outcome.verdict for outcome in counting)
+    verdicts: Counter[str] = Counter()
+    flaky = crashed = 0
+    for outcome in counting:
+        verdicts[outcome.verdict] += 1
+        flaky += outcome.flaky
+        crashed += outcome.crashed
     return Counts(
         cases=len(outcomes) + unknown,
         passed=verdicts["pass"],
@@ -55,9 +62,9 @@ def count(
         not_run=not_run,
         skipped=verdicts["skipped"],
         quarantined=len(outcomes) - len(counting),
-        flaky=sum(outcome.flaky for outcome in counting),
+        flaky=flaky,
         rows=rows,
-        crashed=sum(outcome.crashed for outcome in counting),
+        crashed=crashed,
         cached=cached,
     )
 
@@ -88,7 +95,9 @@ def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
 def mean_score(outcomes: Sequence[CaseOutcome]) -> float | None:
     """Return the mean score of graded cases that gate; None without any."""
     scores = _scores(outcomes)
-    return round(math.fsum(scores) / len(scores), PRECISION) if scores else None
+    if not scores:
+        return None
+    return round(math.fsum(scores) / len(scores), PRECISION)
 
 
 def _scores(outcomes: Sequence[CaseOutcome]) -> list[float]:
@@ -105,7 +114,9 @@ def cost_per_pass(cost_usd: float | None, passed: int) -> float | None:
 
     None without a cost or a passed case.
     """
-    return round(cost_usd / passed, PRECISION) if cost_usd and passed else None
+    if not cost_usd or not passed:
+        return None
+    return round(cost_usd / passed, PRECISION)
 
 
 def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
@@ -119,7 +130,7 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
         judge_usage=recorded(spent.judge_usage),
         cost_usd=dollars(spent.answers),
         judge_cost_usd=dollars(spent.judges),
-        duration_s=min(sum(each.total_ms for each in outcomes), MOST_MS) / 1000,
+        duration_s=min(sum(outcome.total_ms for outcome in outcomes), MOST_MS) / 1000,
     )
 
 
@@ -180,4 +191,6 @@ def apart(reached: float, threshold: float, form: str, *, least: int) -> tuple[s
 
 def p_text(value: float) -> str:
     """Format a p-value; smaller ones than 0.001 are not distinguished."""
-    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
+    if value < 0.001:
+        return "p < 0.001"
+    return f"p = {value:.2g}"

@@ -109,7 +109,9 @@ class FullOutcome(Struct, frozen=True, gc=False):
         if self.verdict == "skipped":
             return 0
         left = max(self.case.trials - len(self.trials), 0)
-        return 0 if left and self.case.stop_when is not None and self._is_settled else left
+        if left and self.case.stop_when is not None and self._is_settled:
+            return 0
+        return left
 
     @property
     def is_open(self) -> bool:
@@ -134,15 +136,19 @@ class FullOutcome(Struct, frozen=True, gc=False):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Why it did not pass, by evaluator."""
-        return self.worst.findings if self.worst is not None else ()
+        if self.worst is None:
+            return ()
+        return self.worst.findings
 
     @property
     def worst(self) -> TrialOutcome | None:
         """The trial that explains why it did not pass."""
-        worst = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
-        return next(
-            (trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None
-        )
+        worst_first = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
+        for verdict in worst_first:
+            for trial in self.trials:
+                if trial.verdict == verdict:
+                    return trial
+        return None
 
 
 class SharedHead(Struct, frozen=True, gc=False):
@@ -164,13 +170,17 @@ _TRIAL = packing.Struct("<HdIId?")
 """Number, score, duration in ms, tokens + 1 (0: unknown), cost (-1: unknown), and whether the
 answer is cached.
 """
+UNKNOWN_COST = -1.0
 _Record = tuple[int, float, int, int, float, bool]
 _DIGITS = 2 * 32
 """Of a digest."""
 
 
 class PassedOutcome(Struct, frozen=True, gc=False):
-    """The outcome of a case whose trials all passed: most of a large run, in a third of the memory or less."""
+    """The outcome of a case whose trials all passed.
+
+    Most of a large run is made of these, in a third of the memory or less.
+    """
 
     id: str
     shared: SharedHead
@@ -202,17 +212,18 @@ class PassedOutcome(Struct, frozen=True, gc=False):
         tokens = row.usage.total_tokens
         if row.verdict != "pass" or (tokens is not None and tokens < 0):
             return None
-        cost_usd = -1.0 if row.cost_usd is None or row.cached else row.cost_usd
+        cost_usd = UNKNOWN_COST if row.cost_usd is None or row.cached else row.cost_usd
         score = same_score(row.score or 0.0)
         try:
             sha256 = bytes.fromhex(row.digest)
             head = _HEAD.pack(sha256, row.source.line)
-            tokens = 0 if tokens is None else tokens + 1
-            trial = _TRIAL.pack(row.trial, score, row.duration_ms, tokens, cost_usd, row.cached)
+            counted = 0 if tokens is None else tokens + 1
+            trial = _TRIAL.pack(row.trial, score, row.duration_ms, counted, cost_usd, row.cached)
         except (ValueError, packing.error):
             return None
-        is_whole = len(row.digest) == _DIGITS and sha256.hex() == row.digest
-        return cls(row.eval_id, shared, score, head + trial) if is_whole else None
+        if len(row.digest) != _DIGITS or sha256.hex() != row.digest:
+            return None
+        return cls(row.eval_id, shared, score, head + trial)
 
     def plus(self, other: PassedOutcome) -> PassedOutcome | None:
         """Return the outcome of the trials of both; None if they describe the case differently."""
@@ -295,10 +306,16 @@ class PassedOutcome(Struct, frozen=True, gc=False):
 
 
 def _unpacked(record: _Record) -> TrialOutcome:
-    number, score, duration_ms, tokens, cost_usd, is_cached = record
-    known = None if cost_usd < 0 else cost_usd, tokens - 1 if tokens else None
+    number, score, duration_ms, counted, cost_usd, is_cached = record
     return TrialOutcome(
-        number, "pass", same_score(score), "", duration_ms, (), "", *known, is_cached
+        number,
+        "pass",
+        same_score(score),
+        "",
+        duration_ms,
+        cost_usd=None if cost_usd < 0 else cost_usd,
+        tokens=counted - 1 if counted else None,
+        is_cached=is_cached,
     )
 
 
@@ -308,5 +325,6 @@ CaseOutcome = FullOutcome | PassedOutcome
 
 def in_matrix_of(outcomes: Sequence[CaseOutcome]) -> AbstractSet[tuple[str, str]]:
     """Return suite and id of the cases that several targets answer."""
-    is_one = len({each.target for each in outcomes}) < 2
-    return frozenset() if is_one else in_matrix(each.key for each in outcomes)
+    if len({outcome.target for outcome in outcomes}) < 2:
+        return frozenset()
+    return in_matrix(outcome.key for outcome in outcomes)

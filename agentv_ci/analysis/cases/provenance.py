@@ -1,4 +1,7 @@
-"""What the results of a case come from, as far as its rows say: the task, the models that answered, and the judges."""
+"""What the results of a case come from, as far as its rows say.
+
+These are the task, the models that answered, and the judges.
+"""
 
 from __future__ import annotations
 
@@ -40,18 +43,20 @@ NO_MAKEUP = Makeup()
 def makeup_of(row: AnyRow) -> Makeup:
     """Return the makeup of a trial that is graded."""
     judges = tuple(sorted({*_judges(row.evaluator_results)}))
-    return Makeup(_task(row), (row.model,) if row.model is not None else (), judges)
+    models = (row.model,) if row.model is not None else ()
+    return Makeup(_task(row), models, judges)
 
 
 def _judges(results: Sequence[AnyResult]) -> Iterator[str]:
-    for each in results:
-        if each.judge is not None and not each.compares_arms:
-            yield each.judge
-        yield from _judges(each.evaluator_results or ())
+    for result in results:
+        if result.judge is not None and not result.compares_arms:
+            yield result.judge
+        yield from _judges(result.evaluator_results or ())
 
 
 def _task(row: AnyRow) -> str:
-    question = [[each.role, each.name, each.content] for each in row.input_messages or ()]
+    messages = row.input_messages or ()
+    question = [[message.role, message.name, message.content] for message in messages]
     task = [
         question,
         row.expected_outcome,
@@ -63,14 +68,13 @@ def _task(row: AnyRow) -> str:
 
 
 def _scoring(result: AnyResult) -> JsonValue:
-    members = [_scoring(each) for each in result.evaluator_results or ()]
     return [
         result.name,
         result.type,
         result.weight,
         result.required,
         _without_judge(result.settings),
-        members,
+        list(map(_scoring, result.evaluator_results or ())),
     ]
 
 
@@ -79,24 +83,26 @@ def _without_judge(settings: str | None) -> JsonValue:
 
     Long ones are shortened, and stay a text.
     """
+    if settings is None:
+        return None
     try:
-        given = json.loads(settings) if settings is not None else None
+        given = json.loads(settings)
     except ValueError:
         return settings
     if not isinstance(given, dict):
         return settings
-    parts = (each for each in (given, given.get("aggregator")) if isinstance(each, dict))
-    for each in parts:
-        each.pop("target", None)
+    for part in (given, given.get("aggregator")):
+        if isinstance(part, dict):
+            part.pop("target", None)
     return _without_files(given)
 
 
 def _without_files(value: JsonValue) -> JsonValue:
     """Return settings without references to files, whose names and texts may change."""
     if isinstance(value, list):
-        return [_without_files(each) for each in value if not _is_file(each)]
+        return [_without_files(item) for item in value if not _is_file(item)]
     if isinstance(value, dict):
-        return {name: _without_files(each) for name, each in value.items() if not _is_file(each)}
+        return {name: _without_files(item) for name, item in value.items() if not _is_file(item)}
     return value
 
 

@@ -17,7 +17,7 @@ def in_quarantine(
     """Return outcomes with a mark on those that do not gate; a case that did not run needs none."""
     if not entries:
         return tuple(outcomes)
-    return tuple(_marked(each, entries) for each in outcomes)
+    return tuple(_marked(outcome, entries) for outcome in outcomes)
 
 
 def _marked(outcome: CaseOutcome, entries: tuple[Quarantine, ...]) -> CaseOutcome:
@@ -29,7 +29,7 @@ def _marked(outcome: CaseOutcome, entries: tuple[Quarantine, ...]) -> CaseOutcom
 
 def gating(outcomes: Iterable[CaseOutcome]) -> list[CaseOutcome]:
     """Return the outcomes that are not in quarantine."""
-    return [each for each in outcomes if each.quarantine is None]
+    return [outcome for outcome in outcomes if outcome.quarantine is None]
 
 
 def quarantine_in(reports: Iterable[RunReport]) -> tuple[Quarantine, ...]:
@@ -37,7 +37,8 @@ def quarantine_in(reports: Iterable[RunReport]) -> tuple[Quarantine, ...]:
 
     Of the same entry on several days, that of the first run.
     """
-    found: dict[str, Quarantine] = {}
-    for each in (each for report in reports for each in report.quarantine):
-        found.setdefault(each.model_dump_json(exclude={"state"}), each)
-    return tuple(found.values())
+    entries: dict[str, Quarantine] = {}
+    for report in reports:
+        for entry in report.quarantine:
+            entries.setdefault(entry.model_dump_json(exclude={"state"}), entry)
+    return tuple(entries.values())

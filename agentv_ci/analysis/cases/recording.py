@@ -1,4 +1,7 @@
-"""Turn the rows of a run into the lines of a ledger: no answers, no reasons, nothing of what was asked."""
+"""Turn the rows of a run into the lines of a ledger.
+
+They have no answers, no reasons, and nothing of what was asked.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from agentv_ci.base.json_access import read_answer
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.results import ResultRow
 
 
@@ -14,12 +15,14 @@ def scenario_report(suite: str, rows: Iterable[tuple[ResultRow, str | None]]) ->
 
     The order of the runs does not depend on the order of the rows.
     """
-    ordered = sorted(
-        rows,
-        key=lambda each: (each[0].source.line, each[0].eval_id, each[0].case_key, each[0].trial),
-    )
+    ordered = sorted(rows, key=_place)
     runs: list[JsonValue] = [run_of(row, digest) for row, digest in ordered]
     return {"scenario_key": suite, "runs": runs, "aggregates": {}}
+
+
+def _place(planned: tuple[ResultRow, str | None]) -> tuple[int, str, CaseKey, int]:
+    row, _ = planned
+    return row.source.line, row.eval_id, row.case_key, row.trial
 
 
 def run_of(row: ResultRow, config_digest: str | None) -> JsonObject:
@@ -41,7 +44,9 @@ def _status(row: ResultRow) -> str:
     """Return the status of a run: `success` when it has an answer, whatever its score."""
     if row.status == "ok":
         return "success"
-    return "timeout" if row.error_kind == "timeout" else "error"
+    if row.error_kind == "timeout":
+        return "timeout"
+    return "error"
 
 
 def _metrics(row: ResultRow) -> JsonObject:
@@ -57,4 +62,6 @@ def _output(answer: str) -> JsonObject:
         value = read_answer(answer)
     except ValueError:
         return {"text": answer}
-    return value if isinstance(value, dict) else {"text": answer}
+    if not isinstance(value, dict):
+        return {"text": answer}
+    return value

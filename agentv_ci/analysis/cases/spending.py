@@ -61,10 +61,11 @@ class Spending(Struct):
 def lacks_cost(row: AnyRow) -> bool:
     """Whether the cost of an answer, a judge or a failed request of a row is unknown."""
     has_answer = row.verdict != "skipped" and row.error_kind in (None, "evaluator")
-    is_unknown = (has_answer and row.cost_usd is None) or (
-        row.judge_usage is not None and row.judge_cost_usd is None
-    )
-    return is_unknown or any(expense.cost_usd is None for expense in row.expenses or ())
+    if has_answer and row.cost_usd is None:
+        return True
+    if row.judge_usage is not None and row.judge_cost_usd is None:
+        return True
+    return any(expense.cost_usd is None for expense in row.expenses or ())
 
 
 def plus(one: StoredUsage, two: AnyUsage) -> StoredUsage:
@@ -87,8 +88,8 @@ def recorded(usage: StoredUsage) -> Usage:
 def sum_of(spent: Iterable[Spending]) -> Spending:
     """Return the total of several spendings."""
     total = Spending()
-    for each in spent:
-        total.add(each)
+    for spending in spent:
+        total.add(spending)
     return total
 
 
@@ -119,17 +120,17 @@ class EvaluatorTally:
         Members of composites are not counted.
         """
         is_masked = False
-        for each in results:
-            is_masked |= each.compared_masked
-            self.broken_contracts += each.breaks_contract
-            if each.compares_arms:
+        for result in results:
+            is_masked |= result.compared_masked
+            self.broken_contracts += result.breaks_contract
+            if result.compares_arms:
                 continue
-            known = self._scores[each.name, each.type]
-            match each.status:
+            known = self._scores[result.name, result.type]
+            match result.status:
                 case "ok":
                     known.scored += 1
-                    known.passed += each.verdict == "pass"
-                    known.total += parts(each.score) or 0
+                    known.passed += result.verdict == "pass"
+                    known.total += parts(result.score) or 0
                 case "error":
                     known.errors += 1
                 case "skipped":
@@ -154,9 +155,13 @@ class EvaluatorTally:
 
 def parts(amount: float | None) -> int | None:
     """Return an amount as integer parts."""
-    return None if amount is None else round(amount * PARTS)
+    if amount is None:
+        return None
+    return round(amount * PARTS)
 
 
 def dollars(sum_of_parts: int | None) -> float | None:
     """Return a sum of parts as an amount."""
-    return None if sum_of_parts is None else sum_of_parts / PARTS
+    if sum_of_parts is None:
+        return None
+    return sum_of_parts / PARTS

@@ -56,7 +56,7 @@ class _Tallied(Struct, gc=False):
     @property
     def numbers(self) -> Sequence[int]:
         """The numbers of the trials."""
-        return [each.number for each in self.trials]
+        return [trial.number for trial in self.trials]
 
 
 class _Cases(Struct):
@@ -114,7 +114,9 @@ class Tally:
         """Return the numbers of a case's trials so far."""
         suite, case_id, target = key
         known = self._cases[suite, target].known.get(case_id)
-        return known.numbers if known is not None else ()
+        if known is None:
+            return ()
+        return known.numbers
 
     def add(self, row: AnyRow) -> None:
         """Add a row; without a plan, it also describes its case."""
@@ -185,12 +187,12 @@ class Tally:
         insort(self._detailed, (rank, len(trials) - 1))
         self._findings += len(trials[-1].findings) + 1
         while self._findings > MAX_FINDINGS:
-            (_, _, key, _), place = self._detailed.pop()
+            (_, _, key, _), index = self._detailed.pop()
             tallied = self._tallied(key)
             trials = tallied.trials
-            self._findings -= len(trials[place].findings) + 1
-            brief = replace(trials[place], findings=(), answer="")
-            tallied.trials = (*trials[:place], brief, *trials[place + 1 :])
+            self._findings -= len(trials[index].findings) + 1
+            brief = replace(trials[index], findings=(), answer="")
+            tallied.trials = (*trials[:index], brief, *trials[index + 1 :])
 
     def _tallied(self, key: CaseKey) -> _Tallied:
         suite, case_id, target = key
@@ -199,7 +201,7 @@ class Tally:
     @property
     def spending(self) -> Spending:
         """Spending on answers and judges."""
-        return sum_of(each.spending for each in self._cases.values())
+        return sum_of(cases.spending for cases in self._cases.values())
 
     def spending_by(self, what: Literal["suite", "target"]) -> dict[str, Spending]:
         """Return the spending of each suite, or of each target that answers."""
@@ -227,7 +229,9 @@ class Tally:
     def _in_order(self) -> Iterator[PassedOutcome | _Tallied]:
         line = attrgetter("line")
         for _, keys in groupby(sorted(self._cases), itemgetter(0)):
-            known = [each for key in keys for each in self._cases[key].known.values()]
+            known: list[PassedOutcome | _Tallied] = []
+            for key in keys:
+                known += self._cases[key].known.values()
             # A key with all that decides would take more memory than the cases themselves.
             known.sort(key=line)
             for _, same in groupby(known, line):
@@ -244,7 +248,9 @@ def _with_passed(
     if isinstance(known, _Tallied):
         return None
     passed = PassedOutcome.of(row, shared)
-    return passed if known is None or passed is None else known.plus(passed)
+    if known is None or passed is None:
+        return passed
+    return known.plus(passed)
 
 
 def _outcome(
@@ -254,7 +260,7 @@ def _outcome(
         return known
     trials = known.trials
     if len(trials) > 1:
-        trials = tuple(sorted(trials, key=lambda each: each.number))
+        trials = tuple(sorted(trials, key=attrgetter("number")))
     planned = len(trials) if is_decided and trials else known.case.trials
     verdict, score = verdict_of_trials(trials, planned, known.case.require)
     score = same_score(score)

@@ -26,7 +26,9 @@ class Finding(Struct, frozen=True, gc=False):
     @property
     def title(self) -> str:
         """Its name, marked when it is required."""
-        return f"{self.name} (required)" if self.required else self.name
+        if self.required:
+            return f"{self.name} (required)"
+        return self.name
 
 
 class TrialOutcome(Struct, frozen=True, gc=False):
@@ -58,7 +60,10 @@ class TrialOutcome(Struct, frozen=True, gc=False):
 
 
 def same_score(score: float) -> float:
-    """Return the same object for the scores of most trials: one of its own for each takes 24 bytes."""
+    """Return the same object for the scores of most trials.
+
+    One of its own for each takes 24 bytes.
+    """
     if score == 1.0:
         return 1.0
     return 0.0 if score == 0.0 else score
@@ -98,5 +103,7 @@ def _summary(row: AnyRow) -> str:
     if row.verdict == "skipped":
         return row.skip or "no reason is given"
     if row.error is not None:
-        return row.error if row.error_kind == "evaluator" else f"{row.error_kind}: {row.error}"
+        if row.error_kind == "evaluator":
+            return row.error
+        return f"{row.error_kind}: {row.error}"
     return "; ".join(row.misses) or row.reasoning
