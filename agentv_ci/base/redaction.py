@@ -329,10 +329,6 @@ class Redactor:
         return OutputMessage(role=role, content=content, tool_calls=calls)
 
 
-NO_SECRETS = Redactor(())
-"""Returns everything unchanged."""
-
-
 def _updated(part: Part, update: Mapping[str, object]) -> Part:
     """Return a model with these values; the same object when it has them already."""
     if all(getattr(part, name) == value for name, value in update.items()):
@@ -372,3 +368,7 @@ def _forms(secret: str) -> set[str]:
     escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     escaped |= {form.replace("/", "\\/") for form in escaped}
     return {secret, *escaped, quote(secret, safe=""), quote(secret), quote_plus(secret)}
+
+
+NO_SECRETS = Redactor(())
+"""Returns everything unchanged."""

@@ -9,6 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from operator import itemgetter
 from statistics import fmean
 
 from msgspec import Struct, field
@@ -67,9 +68,11 @@ class Recording:
 
     def lines(self) -> list[CaseLine]:
         """Return a line for each case that ran to its end, by suite and position."""
-        outcomes = self._tally.outcomes()
-        ended = (each for each in outcomes if each.verdict != "skipped" and not each.missing)
-        return [_line(each, self._seen[each.key]) for each in ended]
+        return [
+            _line(outcome, self._seen[outcome.key])
+            for outcome in self._tally.outcomes()
+            if outcome.verdict != "skipped" and not outcome.missing
+        ]
 
 
 def _moment(timestamp: str) -> tuple[bool, float | str]:
@@ -83,7 +86,9 @@ def _moment(timestamp: str) -> tuple[bool, float | str]:
         time = datetime.fromisoformat(timestamp)
     except ValueError:
         return True, timestamp
-    return (False, time.timestamp()) if time.tzinfo is not None else (True, timestamp)
+    if time.tzinfo is None:
+        return True, timestamp
+    return False, time.timestamp()
 
 
 def _judged(results: Iterable[AnyResult]) -> Iterator[float]:
@@ -91,22 +96,20 @@ def _judged(results: Iterable[AnyResult]) -> Iterator[float]:
 
     That of a composite which a judge aggregates counts for its members.
     """
-    for each in results:
-        members = each.evaluator_results or ()
-        is_aggregated = bool(members) and each.raw_response is not None
-        if each.status == "ok" and (each.type in ASKS_A_JUDGE or is_aggregated):
-            yield each.score
+    for result in results:
+        members = result.evaluator_results or ()
+        is_aggregated = bool(members) and result.raw_response is not None
+        if result.status == "ok" and (result.type in ASKS_A_JUDGE or is_aggregated):
+            yield result.score
         else:
             yield from _judged(members)
 
 
 def _line(outcome: CaseOutcome, seen: _Seen) -> CaseLine:
     suite, case_id, target = map(well_formed_text, outcome.key)
-    cost = (
-        None
-        if seen.is_cached or seen.cost_usd is None
-        else float(f"{seen.cost_usd:.{DOLLAR_DIGITS}g}")
-    )
+    cost = None
+    if not seen.is_cached and seen.cost_usd is not None:
+        cost = float(f"{seen.cost_usd:.{DOLLAR_DIGITS}g}")
     assert outcome.verdict != "skipped", "skipped cases have no line"
     return CaseLine(
         suite,
@@ -123,5 +126,5 @@ def _line(outcome: CaseOutcome, seen: _Seen) -> CaseLine:
         score=round(outcome.score, DECIMALS) if outcome.graded else None,
         cost_usd=cost,
         duration_ms=round(fmean(seen.durations)) if seen.durations else None,
-        judged=tuple(judged for _, judged in sorted(seen.judged, key=lambda each: each[0])),
+        judged=tuple(judged for _, judged in sorted(seen.judged, key=itemgetter(0))),
     )

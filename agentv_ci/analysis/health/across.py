@@ -1,4 +1,7 @@
-"""What shows only across the cases of a target: redundant, slow and expensive ones, and another model."""
+"""What shows only across the cases of a target.
+
+These are redundant, slow and expensive cases, and another model.
+"""
 
 from __future__ import annotations
 
@@ -32,28 +35,30 @@ TIMES = 3.0
 def by_target(histories: Sequence[CaseHistory]) -> dict[str, list[CaseHistory]]:
     """Return the histories of each target."""
     grouped: defaultdict[str, list[CaseHistory]] = defaultdict(list)
-    for each in histories:
-        grouped[each.key[2]].append(each)
+    for history in histories:
+        grouped[history.key[2]].append(history)
     return grouped
 
 
 def redundant(histories: Sequence[CaseHistory]) -> Iterator[HealthFinding]:
     """Yield the cases of one target whose verdicts change together, each with the others."""
-    verdicts = {each.key: _verdicts(each) for each in histories}
-    changing = [each for each in histories if verdicts[each.key].changes_often]
+    verdicts = {history.key: _verdicts(history) for history in histories}
+    changing = [history for history in histories if verdicts[history.key].changes_often]
     same: defaultdict[CaseKey, list[CaseKey]] = defaultdict(list)
     for one, other in combinations(changing, 2):
         if verdicts[one.key].agrees(verdicts[other.key]):
             same[one.key].append(other.key)
             same[other.key].append(one.key)
-    for each in (case for case in changing if case.key in same):
-        ids = [case_id for _, case_id, _ in same[each.key]]
+    for history in changing:
+        if history.key not in same:
+            continue
+        ids = [case_id for _, case_id, _ in same[history.key]]
         named = listed(f"'{name}'" for name in ids[:3])
-        begins, stops = verdicts[each.key].changes
+        begins, stops = verdicts[history.key].changes
         times = f"begins to pass {counted(begins, 'time')} and stops {counted(stops, 'time')}"
         message = f"has the verdicts of {named} in every run; each {times}"
         action = "drop all but one of them, or see that they do not ask for the same"
-        yield finding(each, "redundant", message, action, same_as=tuple(ids))
+        yield finding(history, "redundant", message, action, same_as=tuple(ids))
 
 
 class _Verdicts(Struct, frozen=True):
@@ -68,15 +73,18 @@ class _Verdicts(Struct, frozen=True):
 
     def agrees(self, other: _Verdicts) -> bool:
         """Whether both change together, in enough runs that have both."""
-        theirs = other.passed
-        if any(theirs.get(run, passed) != passed for run, passed in self.passed.items()):
-            return False
-        shared = [passed for run, passed in self.passed.items() if run in theirs]
+        shared: list[bool] = []
+        for run, passed in self.passed.items():
+            if run not in other.passed:
+                continue
+            if other.passed[run] != passed:
+                return False
+            shared.append(passed)
         return len(shared) >= MIN_RUNS and min(_changes(shared)) >= MIN_CHANGES
 
 
 def _verdicts(history: CaseHistory) -> _Verdicts:
-    passed = {each.run.run: each.case.verdict == "pass" for each in history.graded}
+    passed = {run.run.run: run.case.verdict == "pass" for run in history.graded}
     return _Verdicts(passed, _changes([*passed.values()]))
 
 
@@ -99,48 +107,62 @@ def outliers(histories: Sequence[CaseHistory]) -> Iterator[HealthFinding]:
 def _far(
     histories: Sequence[CaseHistory], measure: Callable[[CaseLine], float | None]
 ) -> Iterator[tuple[CaseHistory, float, float]]:
-    """Yield cases whose usual value is an outlier above, with that value and the median of all cases."""
+    """Yield cases whose usual value is an outlier above.
+
+    With each, yield that value and the median of all cases.
+    """
     usual: list[tuple[CaseHistory, float]] = []
-    for each in histories:
-        values = [value for run in each.runs if (value := measure(run.case))]
+    for history in histories:
+        values = [value for run in history.runs if (value := measure(run.case))]
         if len(values) >= MIN_RUNS:
-            usual.append((each, statistics.median(values)))
+            usual.append((history, statistics.median(values)))
     if len(usual) < MIN_CASES:
         return
     # Durations and costs differ by factors.
     logs = [math.log(value) for _, value in usual]
     middle = statistics.median(logs)
-    spread = SCALE * statistics.median([abs(each - middle) for each in logs])
+    spread = SCALE * statistics.median(abs(log - middle) for log in logs)
     limit = math.exp(middle + max(DEVIATIONS * spread, math.log(TIMES)))
-    yield from ((each, value, math.exp(middle)) for each, value in usual if value > limit)
+    for history, value in usual:
+        if value > limit:
+            yield history, value, math.exp(middle)
 
 
 def other_model(histories: Sequence[CaseHistory]) -> HealthFinding | None:
-    """Return that the provider of a target reports another model than before, for the same cases."""
+    """Return that the provider of a target reports another model than before.
+
+    It does so for the same cases.
+    """
     changes: defaultdict[tuple[str, str], list[tuple[CaseRun, CaseHistory]]] = defaultdict(list)
-    for each in histories:
-        if (change := _other_model(each)) is not None:
+    for history in histories:
+        if (change := _other_model(history)) is not None:
             before, run = change
-            changes[before, run.case.model or ""].append((run, each))
+            changes[before, run.case.model or ""].append((run, history))
     if not changes:
         return None
-    (before, after), cases = max(
-        changes.items(), key=lambda change: max(run.run.time for run, _ in change[1])
-    )
-    first, history = min(cases, key=lambda each: each[0].run.time)
+    (before, after), cases = max(changes.items(), key=lambda change: max(map(_time, change[1])))
+    first, history = min(cases, key=_time)
     message = f"the provider reports '{after}' since {first.run.time[:10]}, and '{before}' before"
     action = "name the version of the model in the target, if results are to be compared"
     models = {"model_before": before, "model_after": after}
-    found = finding(history, "model-changed", message, action, **begin_of(first), **models)
-    return found.model_copy(update={"suite": None, "id": None})
+    changed = finding(history, "model-changed", message, action, **begin_of(first), **models)
+    return changed.model_copy(update={"suite": None, "id": None})
+
+
+def _time(change: tuple[CaseRun, CaseHistory]) -> str:
+    run, _ = change
+    return run.run.time
 
 
 def _other_model(history: CaseHistory) -> tuple[str, CaseRun] | None:
-    """Return the model before and the run with which it changed last, unless the first model is back."""
-    named = [each for each in history.graded if each.case.model is not None]
-    latest = named[-1].case.model if named else None
-    if not named or named[0].case.model == latest:
+    """Return the model before, and the run with which it changed last.
+
+    None if the first model is back.
+    """
+    named = [run for run in history.graded if run.case.model is not None]
+    if not named or named[0].case.model == named[-1].case.model:
         return None
+    latest = named[-1].case.model
     for before, after in zip(reversed(named[:-1]), reversed(named), strict=False):
         if before.case.model is not None and before.case.model != latest:
             return before.case.model, after

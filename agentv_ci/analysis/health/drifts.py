@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import compress, pairwise
 from statistics import fmean
 
 from msgspec import Struct
@@ -60,24 +60,33 @@ class Shifts(Struct, frozen=True):
 def series_of(history: CaseHistory) -> Series:
     """Return the series of a case."""
     runs = history.graded
-    scored = [(each, judged) for each in history.runs for judged in _judged(each)]
-    answers = Counter(answer for _, (answer, _) in scored)
-    again = [(run, judged) for run, judged in scored if answers[judged[0]] > 1]
+    judged_runs: list[CaseRun] = []
+    judged: list[Observation] = []
+    for run in history.runs:
+        for observation in _judged(run):
+            judged_runs.append(run)
+            judged.append(observation)
+    answers = Counter(answer for answer, _ in judged)
+    is_again = [answers[answer] > 1 for answer, _ in judged]
     return Series(
         runs,
-        tuple(("", each.case.score or 0.0) for each in runs),
-        tuple(("", each.case.passed / each.case.graded) for each in runs),
-        tuple(judged for _, judged in again),
-        tuple(run for run, _ in again),
+        tuple(("", run.case.score or 0.0) for run in runs),
+        tuple(("", run.case.passed / run.case.graded) for run in runs),
+        tuple(compress(judged, is_again)),
+        tuple(compress(judged_runs, is_again)),
     )
 
 
 def _judged(run: CaseRun) -> Iterator[tuple[str, float]]:
-    """Yield each answer that judges scored, with the mean of its scores: those of one run have more in common."""
+    """Yield each answer that judges scored, with the mean of its scores.
+
+    The scores of one run have more in common than those of several.
+    """
     scores: defaultdict[str, list[float]] = defaultdict(list)
-    for each in run.case.judged:
-        scores[each.answer].append(each.score)
-    yield from ((answer, fmean(each)) for answer, each in scores.items())
+    for judged in run.case.judged:
+        scores[judged.answer].append(judged.score)
+    for answer, own in scores.items():
+        yield answer, fmean(own)
 
 
 def shifts_of(series: Series, level: float) -> Shifts:
@@ -85,27 +94,32 @@ def shifts_of(series: Series, level: float) -> Shifts:
 
     `level` is the probability of a false alarm for each test of drifts.
     """
-    onset = latest_shift(
-        series.pass_rates, ONSETS_BY_CHANCE / max(1, number_of_tests(len(series.pass_rates)))
-    )
-    scores, judged = (
-        latest_shift(each, level, LEAST_SHIFT) for each in (series.scores, series.judged)
-    )
-    return Shifts(scores, _fell_from(series, level) if scores is not None else None, onset, judged)
+    by_chance = ONSETS_BY_CHANCE / max(1, number_of_tests(len(series.pass_rates)))
+    onset = latest_shift(series.pass_rates, by_chance)
+    scores = latest_shift(series.scores, level, LEAST_SHIFT)
+    judged = latest_shift(series.judged, level, LEAST_SHIFT)
+    fell_from = _fell_from(series, level) if scores is not None else None
+    return Shifts(scores, fell_from, onset, judged)
 
 
 def _fell_from(series: Series, level: float) -> float | None:
     """Return the mean score before the first fall; None if it is back there."""
     means = levels(series.scores, level)
-    first = next((one for one, other in pairwise(means) if one - other >= LEAST_SHIFT), None)
-    return first if first is not None and first - means[-1] >= LEAST_SHIFT else None
+    for before, after in pairwise(means):
+        if before - after >= LEAST_SHIFT:
+            return before if before - means[-1] >= LEAST_SHIFT else None
+    return None
 
 
 def drifting_judge(history: CaseHistory, series: Series, shift: Shift) -> HealthFinding:
     """Return that judges give the same answers other scores than before."""
     began = series.judged_runs[shift.start]
-    message = f"judges score the same answers {shift.after:.2f} since {began.run.time[:10]}; {shift.before:.2f} before"
-    action = "name the version of the judge's model, and measure it against labels with `agentv-ci judge-check`"
+    since = f"{shift.after:.2f} since {began.run.time[:10]}"
+    message = f"judges score the same answers {since}; {shift.before:.2f} before"
+    action = (
+        "name the version of the judge's model, "
+        "and measure it against labels with `agentv-ci judge-check`"
+    )
     return finding(history, "drifting-judge", message, action, **begin_of(began), **_levels(shift))
 
 
@@ -122,15 +136,11 @@ def drifting_provider(
     if None is not before.case.model != began.case.model is not None:
         models = {"model_before": before.case.model, "model_after": began.case.model}
         reported = f"; the provider reports '{began.case.model}', and '{before.case.model}' before"
-    first = (
-        f" and {fell_from:.2f} at first"
-        if fell_from is not None and fell_from - shift.before >= LEAST_SHIFT
-        else ""
-    )
-    message = (
-        f"mean score {shift.after:.2f} since {began.run.time[:10]}, {shift.before:.2f} before{first}, "
-        f"though case and target have the same digest{_commits(before, began)}{reported}"
-    )
+    first = ""
+    if fell_from is not None and fell_from - shift.before >= LEAST_SHIFT:
+        first = f" and {fell_from:.2f} at first"
+    since = f"{shift.after:.2f} since {began.run.time[:10]}, {shift.before:.2f} before{first}"
+    same = f"though case and target have the same digest{_commits(before, began)}"
     action = (
         "name the version of the model in the target; see whether what the target runs was changed"
     )
@@ -138,7 +148,7 @@ def drifting_provider(
     return finding(
         history,
         "drifting-provider",
-        message,
+        f"mean score {since}, {same}{reported}",
         action,
         **begin_of(began),
         **_levels(shift),
@@ -148,26 +158,28 @@ def drifting_provider(
 
 
 def _commits(before: CaseRun, began: CaseRun) -> str:
-    """Say between which commits it was: a digest covers of what a target runs only its `sources`."""
-    one, other = before.run.commit, began.run.commit
-    if one is None or other is None or one == other:
+    """Say between which commits it was.
+
+    A digest covers of what a target runs only its `sources`.
+    """
+    last, first = before.run.commit, began.run.commit
+    if last is None or first is None or last == first:
         return ""
-    return f"; it began between commits {one[:COMMIT_DIGITS]} and {other[:COMMIT_DIGITS]}"
+    return f"; it began between commits {last[:COMMIT_DIGITS]} and {first[:COMMIT_DIGITS]}"
 
 
 def is_flakiness(series: Series, onset: Shift | None, level: float) -> bool:
-    """Whether a case that was steady still passes mostly, with the scores of before, since its pass rate changed."""
+    """Whether a case that was steady still passes mostly, with the scores of before.
+
+    It does so since its pass rate changed.
+    """
     if onset is None:
         return False
     before, after = series.runs[: onset.start], series.runs[onset.start :]
     if is_unsteady(before) or not is_unsteady(after) or not passes_mostly(after):
         return False
-    passing = [
-        score
-        for run, score in zip(series.runs, series.scores, strict=True)
-        if run.case.verdict == "pass"
-    ]
-    return latest_shift(passing, level) is None
+    has_passed = [run.case.verdict == "pass" for run in series.runs]
+    return latest_shift(list(compress(series.scores, has_passed)), level) is None
 
 
 def _levels(shift: Shift) -> dict[str, float]:

@@ -33,7 +33,7 @@ class CaseHistory(Struct, frozen=True):
     @property
     def graded(self) -> tuple[CaseRun, ...]:
         """Runs with a score of a new answer; a recorded one says nothing of who answers."""
-        return tuple(each for each in self.runs if each.case.graded and not each.case.cached)
+        return tuple(run for run in self.runs if run.case.graded and not run.case.cached)
 
 
 def histories(runs: Sequence[LedgerRun]) -> list[CaseHistory]:
@@ -49,7 +49,7 @@ def histories(runs: Sequence[LedgerRun]) -> list[CaseHistory]:
             known.append(CaseRun(run.head, case))
     oldest = datetime.fromisoformat(runs[-1].head.time) - timedelta(days=GONE_AFTER_DAYS)
     return [
-        CaseHistory(key, tuple(each))
-        for key, each in sorted(seen.items())
-        if datetime.fromisoformat(each[-1].run.time) >= oldest
+        CaseHistory(key, tuple(own))
+        for key, own in sorted(seen.items())
+        if datetime.fromisoformat(own[-1].run.time) >= oldest
     ]

@@ -17,6 +17,7 @@ from agentv_ci.analysis.health.drifts import (
 )
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, histories
 from agentv_ci.analysis.health.verdicts import Proofs, broken, dead, flaky, is_unsteady, saturated
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.command_output import HealthFinding, HealthKind, HealthReport
 from agentv_ci.contracts.ledger import Ledger
 from agentv_ci.contracts.proof import Proof
@@ -33,31 +34,36 @@ def health_of(ledger: Ledger, proof: Proof | None = None) -> HealthReport:
     With a proof, also whether saturated ones would notice anything.
     """
     cases = histories(ledger.runs)
-    found = _findings(
-        cases, {(each.suite, each.id): each for each in proof.cases} if proof is not None else None
-    )
+    proofs = None
+    if proof is not None:
+        proofs = {(case.suite, case.id): case for case in proof.cases}
+    findings = sorted(_findings(cases, proofs), key=lambda found: KINDS.index(found.kind))
+    times = [run.head.time for run in ledger.runs]
     return HealthReport(
         schema_=schema_id("health-v1"),
         source=ledger.source,
-        runs=len(ledger.runs),
-        first=ledger.runs[0].head.time if ledger.runs else None,
-        last=ledger.runs[-1].head.time if ledger.runs else None,
+        runs=len(times),
+        first=times[0] if times else None,
+        last=times[-1] if times else None,
         cases=len(cases),
-        unjudged=sum(len(each.runs) < MIN_RUNS for each in cases),
+        unjudged=sum(len(case.runs) < MIN_RUNS for case in cases),
         false_alarms=FALSE_ALARMS,
         trial_correlation=trial_correlation(cases),
-        findings=tuple(sorted(found, key=lambda each: KINDS.index(each.kind))),
-        damaged=tuple(f"{each.place}: {each.reason}" for each in ledger.damaged),
+        findings=tuple(findings),
+        damaged=tuple(f"{line.place}: {line.reason}" for line in ledger.damaged),
     )
 
 
 def _findings(cases: Sequence[CaseHistory], proofs: Proofs | None) -> Iterator[HealthFinding]:
-    series = [(each, series_of(each)) for each in cases if len(each.runs) >= MIN_RUNS]
-    level = FALSE_ALARMS / max(1, sum(each.tests for _, each in series))
-    defects = {case.key: found for case in cases if (found := broken(case)) is not None}
-    yield from defects.values()
-    for case, each in series:
-        yield from _of_case(case, each, level, proofs, is_broken=case.key in defects)
+    series = [(case, series_of(case)) for case in cases if len(case.runs) >= MIN_RUNS]
+    level = FALSE_ALARMS / max(1, sum(own.tests for _, own in series))
+    defects: set[CaseKey] = set()
+    for case in cases:
+        if (defect := broken(case)) is not None:
+            defects.add(case.key)
+            yield defect
+    for case, own in series:
+        yield from _of_case(case, own, level, proofs, is_broken=case.key in defects)
     for of_target in by_target(cases).values():
         yield from redundant(of_target)
         yield from outliers(of_target)

@@ -182,7 +182,9 @@ def detectable_mean_drop(
     if len(differences) < 2:
         return None
     mean = math.fsum(differences) / len(differences)
-    variance = math.fsum((each - mean) ** 2 for each in differences) / (len(differences) - 1)
+    variance = math.fsum((difference - mean) ** 2 for difference in differences) / (
+        len(differences) - 1
+    )
     factor = quantile(confidence) + NormalDist().inv_cdf(power)
     return round(factor * math.sqrt(variance / len(differences)), PRECISION)
 
