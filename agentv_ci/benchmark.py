@@ -187,7 +187,8 @@ class _Benchmark:
     def _require(self, spec: ScenarioSpec) -> None:
         """Raise UsageError for an unknown scenario, before anything runs."""
         # Unlike Path.is_file, returns False for names that the system does not allow.
-        if spec.key not in _scenarios and not os.path.isfile(self._engine.cwd / spec.key):  # noqa: PTH113
+        is_file = os.path.isfile(self._engine.cwd / spec.key)  # noqa: PTH113
+        if spec.key not in _scenarios and not is_file:
             unknown = f"unknown scenario '{spec.key}'{did_you_mean(spec.key, _scenarios)}"
             known = f"; registered: {listed(sorted(_scenarios))}" if _scenarios else ""
             raise UsageError(f"{unknown}: not a registered function or an eval file{known}")

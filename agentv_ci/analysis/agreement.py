@@ -8,8 +8,7 @@ counts, also repeated ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
@@ -112,44 +111,48 @@ def measure(
     for row in sorted(rows, key=attrgetter("trial")):
         by_case[row.eval_id].append(row)
         broken_contracts += bool(row.evaluator_results) and row.evaluator_results[0].breaks_contract
+    items = tuple(_item(case, labels[case.id], by_case[case.id]) for case in cases)
 
     pairs: list[tuple[bool, bool]] = []
     distances: list[float] = []
-    items = tuple(_item(case, labels[case.id], by_case[case.id]) for case in cases)
     for item in items:
         pairs += ((item.passes, judgement.passes) for judgement in item.judgements)
-        if item.expected_score is not None:
-            distances += map(partial(_distance, item.expected_score), item.judgements)
+        distances += _distances(item)
+    agreeing = pairs.count((True, True)) + pairs.count((False, False))
     repeated = [item for item in items if len(item.judgements) > 1]
     return Agreement(
         items=items,
         judgements=len(pairs),
         errors=sum(len(item.errors) for item in items),
-        agreement=_mean([float(label == judgement) for label, judgement in pairs]),
+        agreement=_share(agreeing, len(pairs)),
         kappa=kappa(pairs),
         false_passes=pairs.count((False, True)),
         false_fails=pairs.count((True, False)),
         mean_absolute_error=_mean(distances),
-        flip_rate=_mean([float(item.flips) for item in repeated]),
+        flip_rate=_share(sum(item.flips for item in repeated), len(repeated)),
         broken_contracts=broken_contracts,
         write_error=write_error,
     )
 
 
-def _distance(expected: float, judgement: Judgement) -> float:
-    return abs(judgement.score - expected)
+def _distances(item: JudgedItem) -> Iterator[float]:
+    """Yield how far each score of the judge is from the label, where that is a score."""
+    if item.expected_score is not None:
+        for judgement in item.judgements:
+            yield abs(judgement.score - item.expected_score)
 
 
 def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
     """Return Cohen's kappa of two raters; None when chance alone would always agree."""
     if not pairs:
         return None
-    passed_first = sum(first for first, _ in pairs) / len(pairs)
-    passed_second = sum(second for _, second in pairs) / len(pairs)
+    both, neither = pairs.count((True, True)), pairs.count((False, False))
+    passed_first = (both + pairs.count((True, False))) / len(pairs)
+    passed_second = (both + pairs.count((False, True))) / len(pairs)
     by_chance = passed_first * passed_second + (1 - passed_first) * (1 - passed_second)
     if by_chance == 1:
         return None
-    observed = sum(first == second for first, second in pairs) / len(pairs)
+    observed = (both + neither) / len(pairs)
     return round((observed - by_chance) / (1 - by_chance), PRECISION)
 
 
@@ -195,6 +198,12 @@ def _mean(values: Sequence[float]) -> float | None:
     if not values:
         return None
     return round(math.fsum(values) / len(values), PRECISION)
+
+
+def _share(part: int, whole: int) -> float | None:
+    if not whole:
+        return None
+    return round(part / whole, PRECISION)
 
 
 def _missed(name: str, reached: float | None, limit: float | None, *, is_least: bool) -> list[str]:

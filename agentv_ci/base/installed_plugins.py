@@ -124,7 +124,7 @@ def _loaded(kind: PluginKind, name: str) -> Plugin | UnusablePlugin:
         loaded = known[name][0].load()
         plugin = Plugin(kind, name, *packages[0], loaded() if isinstance(loaded, type) else loaded)
         problem = _misfit(plugin)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # the import of a package may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # an import may raise anything
         problem = f"cannot be loaded: {error_line(error)}"
     if problem is not None:
         return UnusablePlugin(f"{plugin.label} {problem}")

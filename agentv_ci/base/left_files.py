@@ -30,8 +30,8 @@ def open_left(root: Path, name: str) -> BufferedReader:
     folder = os.open(root, FLAGS | os.O_DIRECTORY)
     try:
         *folders, last = name.split("/")
-        for each in folders:
-            inner = os.open(each, FLAGS | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+        for inner_name in folders:
+            inner = os.open(inner_name, FLAGS | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
         return _regular(_opened(last, folder))

@@ -128,9 +128,9 @@ async def run(  # noqa: PLR0913  # all that a process may be given
             output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)
             await asyncio.wait((output.ended,), timeout=GRACE_S)
     finally:
-        for each in (watching, settling):
-            if each is not None:
-                each.cancel()
+        for task in (watching, settling):
+            if task is not None:
+                task.cancel()
         await _end(
             transport,
             output,
@@ -194,7 +194,11 @@ class _Output(asyncio.SubprocessProtocol):
             if self._listener is not None:
                 self._listener(fd, data)
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
+    def pipe_connection_lost(
+        self,
+        fd: int,
+        exc: Exception | None,  # noqa: ARG002  # the protocol's
+    ) -> None:
         self._open.discard(fd)
         if not self._open:
             _settle(self.drained)
@@ -330,6 +334,11 @@ class _Process(NamedTuple):
     pages: int
     """Resident memory."""
 
+    @property
+    def id(self) -> ProcessId:
+        """What distinguishes it from a later process with the same number."""
+        return self.pid, self.started
+
 
 def signal_group(leader: int, number: signal.Signals) -> None:
     """Signal a process group."""
@@ -347,13 +356,8 @@ def signal_tree(
     """
     # List them first: once a parent has ended, its children cannot be found.
     processes = _processes()
-    session = [
-        each for each in processes if each.session == leader or (each.pid, each.started) in known
-    ]
-    tree = {
-        (each.pid, each.started)
-        for each in (*session, *_below([each.pid for each in session], processes))
-    }
+    session = [process for process in processes if process.session == leader or process.id in known]
+    tree = {process.id for process in _with_descendants(session, processes)}
     signal_group(leader, number)
     for pid, _ in tree:
         _signal(pid, number)
@@ -374,14 +378,23 @@ def usage_of(leader: int) -> Usage:
     Zeros where there is no /proc.
     """
     processes = _processes()
-    session = [each for each in processes if leader in (each.session, each.pid)]
-    tree = {
-        each.pid: each for each in (*session, *_below([each.pid for each in session], processes))
-    }.values()
-    ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
-    return Usage(
-        len(tree), sum(each.ticks for each in tree) / ticks, sum(each.pages for each in tree) * page
-    )
+    session = [process for process in processes if leader in (process.session, process.pid)]
+    tree: set[int] = set()
+    ticks = pages = 0
+    for process in _with_descendants(session, processes):
+        if process.pid not in tree:
+            tree.add(process.pid)
+            ticks += process.ticks
+            pages += process.pages
+    cpu_s = ticks / os.sysconf("SC_CLK_TCK")
+    return Usage(len(tree), cpu_s, pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _with_descendants(
+    ancestors: Sequence[_Process], processes: Sequence[_Process]
+) -> list[_Process]:
+    """Return processes with all of their descendants, some of them twice."""
+    return [*ancestors, *_below([process.pid for process in ancestors], processes)]
 
 
 def kill_marked(mark: str) -> int:

@@ -201,7 +201,7 @@ class Redactor:
         if isinstance(value, dict):
             return {self.text(key): self.value(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.value(item) for item in value]
+            return list(map(self.value, value))
         return value
 
     def response(self, response: Response) -> Response:

@@ -57,7 +57,8 @@ _WORDS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET_SHAPE = re.compile(
     r"(?:sk|pk|rk|ghp|gho|ghs|ghu|ghr|hf|npm|glpat|pypi|shpat|xox[abeprs]|github_pat)[-_]\S"
     r"|(?:AKIA|ASIA)[A-Z0-9]{12}|AIza\S|eyJ\S|ya29\.|SG\.|-----BEGIN |(?:Bearer|Basic|Token) \S"
-    r"|\S{0,40}://[^\s/@]{1,200}:[^\s/@]{1,200}@|(?i:.{0,200}\b(?:password|pwd|accountkey|sharedaccesskey)=)"
+    r"|\S{0,40}://[^\s/@]{1,200}:[^\s/@]{1,200}@"
+    r"|(?i:.{0,200}\b(?:password|pwd|accountkey|sharedaccesskey)=)"
 )
 """Prefixes of vendors' keys, JSON Web Tokens, private keys, credentials in URLs and connection
 strings.
@@ -66,8 +67,8 @@ _REGION = re.compile(
     r"[a-z]{2,12}-?(?:[a-z]{2,12}-?){0,2}(?:north|south|east|west|central)[a-z]*-?\d{0,2}[a-z]?"
 )
 _MODEL = re.compile(
-    r"(?:[\w.-]{1,40}[/.])?(?:gpt|o\d|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|codestral|qwen|deepseek|grok"
-    r"|command|phi|nova|titan|text-embedding)[\w.:-]{0,60}",
+    r"(?:[\w.-]{1,40}[/.])?(?:gpt|o\d|chatgpt|claude|gemini|gemma|llama"
+    r"|mistral|mixtral|codestral|qwen|deepseek|grok|command|phi|nova|titan|text-embedding)[\w.:-]{0,60}",
     re.IGNORECASE,
 )
 _COLUMN = re.compile(r"[a-z]+(?:_[a-z]+){1,5}")

@@ -84,7 +84,7 @@ def _selected(
     document: EvalDocument, compiler: _CaseCompiler, context: DocumentContext
 ) -> Iterator[PlanCase | None]:
     """Yield the selected cases, and None for each that is left out."""
-    left_out = {id(case) for case in document.left_out}
+    left_out = set(map(id, document.left_out))
     for index, authored in enumerate(document.evalcases):
         for written, place in compiler.written(index, authored):
             # Compile all cases: keys of targets must not depend on the selection.

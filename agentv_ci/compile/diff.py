@@ -46,8 +46,8 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
 
     A case that only moved to another file is unchanged.
     """
-    old_keys = [old.key_of(case) for case in heads_of(old)]
-    new_keys = [new.key_of(case) for case in heads_of(new)]
+    old_keys = list(map(old.key_of, heads_of(old)))
+    new_keys = list(map(new.key_of, heads_of(new)))
     match = matching(old_keys, new_keys)
     before = {match(old.key_of(case)): case for case in old.cases}
     after = {match(new.key_of(case)): case for case in new.cases}

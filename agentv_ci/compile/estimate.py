@@ -83,14 +83,18 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     if not isfinite(sum(use.dollars + use.seconds for use in uses.values())):
         raise OverflowError
 
-    asked = [case for case in heads_of(plan) if case.skip is None]
-    trials = sum(case.trials for case in asked)
+    cases = trials = 0
+    answering: dict[str, Target] = {}
+    for head in heads_of(plan):
+        if head.skip is None:
+            cases += 1
+            trials += head.trials
+            answering[head.target] = plan.targets[head.target]
     targets = [_target(key, use) for key, use in uses.items() if use.requests]
     costs = [target.cost_usd for target in targets if target.cost_usd is not None]
-    answering = dict.fromkeys(case.target for case in asked)
-    width = cases_at_once(workers, [plan.targets[key] for key in answering])
+    width = cases_at_once(workers, list(answering.values()))
     return Estimate(
-        cases=len(asked),
+        cases=cases,
         trials=trials,
         requests=sum(use.requests for use in uses.values()),
         input_tokens=sum(target.input_tokens for target in targets),

@@ -77,7 +77,9 @@ class EvaluatorCompiler:
         self._schemas: dict[Path | int, JsonObject | bool] = {}
         """Bundled schemas by file, or, if inline, by the evaluator that cases share."""
 
-    def compile(self, evaluator: AuthoredEvaluator, judge: Judge) -> PlanEvaluator:  # noqa: C901  # a branch per kind
+    def compile(  # noqa: C901  # a branch per kind
+        self, evaluator: AuthoredEvaluator, judge: Judge
+    ) -> PlanEvaluator:
         """Return an evaluator of the plan."""
         if isinstance(evaluator, EmbeddedEvaluator):
             return evaluator

@@ -95,10 +95,7 @@ def _held_rubrics(
     old: PlanEvaluator, new: PlanEvaluator
 ) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
     before, after = _rubrics_of(old), _rubrics_of(new)
-    weights, lower = _held_weights(
-        {key: criterion.weight for key, criterion in before.items()},
-        {key: criterion.weight for key, criterion in after.items()},
-    )
+    weights, lower = _held_weights(_weights_by_key(before), _weights_by_key(after))
     weaker = [(f"rubric {key}: {text}", True) for key, text in lower]
     weaker += ((f"rubric {key} removed", False) for key in before if key not in after)
     held: list[Any] = []
@@ -112,6 +109,10 @@ def _held_rubrics(
     if not any(is_held for _, is_held in weaker):
         return {}, weaker
     return {"rubrics": tuple(held)}, weaker
+
+
+def _weights_by_key(criteria: Mapping[str, Any]) -> Weights:
+    return {key: criterion.weight for key, criterion in criteria.items()}
 
 
 def _rubrics_of(evaluator: PlanEvaluator) -> dict[str, Any]:
@@ -175,11 +176,10 @@ def _gone(old: Evaluators, new: Evaluators) -> Iterator[Weaker]:
 
     Those that have only another name are not gone.
     """
-    names = {evaluator.name for evaluator in new}
-    known = {evaluator.name for evaluator in old}
-    renamed = [_nameless(evaluator) for evaluator in new if evaluator.name not in known]
+    before, after = _weights_of(old), _weights_of(new)
+    renamed = [_nameless(evaluator) for evaluator in new if evaluator.name not in before]
     for evaluator in old:
-        if evaluator.name in names or not (evaluator.weight > 0 or evaluator.required):
+        if evaluator.name in after or not (evaluator.weight > 0 or evaluator.required):
             continue
         if _nameless(evaluator) not in renamed:
             yield Weaker("", f"evaluator {evaluator.name} ({evaluator.type}) removed")
@@ -191,10 +191,10 @@ def _nameless(evaluator: PlanEvaluator) -> PlanEvaluator:
 
 def _outweighing(old: Evaluators, new: Evaluators) -> Iterator[Weaker]:
     """Yield new evaluators that count more than any old one: the others decide less."""
-    names = {evaluator.name for evaluator in old}
-    most = max(evaluator.weight for evaluator in old)
+    before = _weights_of(old)
+    most = max(before.values())
     for evaluator in new:
-        if evaluator.name not in names and evaluator.weight > most > 0:
+        if evaluator.name not in before and evaluator.weight > most > 0:
             new_one = f"evaluator {evaluator.name} is new, and outweighs the others"
             yield Weaker(evaluator.name, f"{new_one}: weight {evaluator.weight:g}")
 

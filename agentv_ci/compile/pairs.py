@@ -30,8 +30,8 @@ class Pairs(Struct, frozen=True):
 
 def pairs_of(old: Plan, new: Plan) -> Pairs:
     """Pair the cases of two plans."""
-    old_keys = [old.key_of(case) for case in heads_of(old)]
-    new_keys = [new.key_of(case) for case in heads_of(new)]
+    old_keys = list(map(old.key_of, heads_of(old)))
+    new_keys = list(map(new.key_of, heads_of(new)))
     match = matching(old_keys, new_keys)
     before = {match(key): index for index, key in enumerate(old_keys)}
     after = {match(key): index for index, key in enumerate(new_keys)}

@@ -92,8 +92,11 @@ def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
 
 
 def _counted(state: State, lines: Sequence[CaseLine], since: str | None) -> OnBase:
-    trials = sum(line.graded for line in lines)
-    return OnBase(state, trials, sum(line.passed for line in lines), since)
+    trials = passed = 0
+    for line in lines:
+        trials += line.graded
+        passed += line.passed
+    return OnBase(state, trials, passed, since)
 
 
 def in_results(
@@ -103,14 +106,13 @@ def in_results(
 
     Those without a verdict there are left out.
     """
-    known = [outcome for outcome in base if outcome.is_graded]
-    match = matching([outcome.key for outcome in outcomes], [outcome.key for outcome in known])
-    states = {match(outcome.key): _of_outcome(outcome) for outcome in known}
-    found: dict[CaseKey, OnBase] = {}
-    for outcome in outcomes:
-        if (state := states.get(match(outcome.key))) is not None:
-            found[outcome.key] = state
-    return found
+    known = {outcome.key: outcome for outcome in base if outcome.is_graded}
+    keys = [outcome.key for outcome in outcomes]
+    match = matching(keys, known)
+    states: dict[tuple[str, ...], OnBase] = {}
+    for key, outcome in known.items():
+        states[match(key)] = _of_outcome(outcome)
+    return {key: states[match(key)] for key in keys if match(key) in states}
 
 
 def _of_outcome(outcome: CaseOutcome) -> OnBase:

@@ -48,7 +48,7 @@ def dropped(cases: Sequence[Trials], rate: float) -> tuple[bool, ...]:
     the step-up one many at once. Which of them is used depends on what the cases can show, not on
     what they do.
     """
-    p_values = [fisher(case) for case in cases]
+    p_values = list(map(fisher, cases))
     limits = [_discarding_limit(case.margins) for case in cases]
     tests = [
         _Test(p_value / limit, _kept_p_values(case.margins))

@@ -115,7 +115,7 @@ def compare(
 def _shared_with(head: Side, base: Side) -> Side:
     """Return the older side with only the cases of the newer one."""
     match = _match(base, head)
-    in_head = {match(case.key) for case in head.cases}
+    in_head = set(map(match, _keys(head)))
     return replace(base, cases=tuple(case for case in base.cases if match(case.key) in in_head))
 
 
@@ -126,12 +126,18 @@ def compare_targets(
 
     That their models differ is the point of it.
     """
-    by_base = [case for case in cases if case.target == base]
-    by_head = [case for case in cases if case.target == head]
-    shared = {case.key[:2] for case in by_base} & {case.key[:2] for case in by_head}
+    answered: dict[str, dict[tuple[str, str], CaseOutcome]] = {base: {}, head: {}}
+    for case in cases:
+        if case.target in answered:
+            answered[case.target][case.key[:2]] = case
+    shared = answered[base].keys() & answered[head].keys()
+
+    def side(target: str) -> Side:
+        return Side(target, [case for key, case in answered[target].items() if key in shared])
+
     return compare_sides(
-        Side(base, [case for case in by_base if case.key[:2] in shared]),
-        Side(head, [case for case in by_head if case.key[:2] in shared]),
+        side(base),
+        side(head),
         replace(terms, allows_changes=True),
         now=now,
         compares_digests=False,
@@ -160,8 +166,8 @@ def compare_sides(
     statement = state(shared, targets, terms, base=base.name, renamed=list(_renamed(cases)))
     unmeasured = [] if base.has_no_figures else _unmeasured(statement)
 
-    graded = [pair for pair in shared if is_graded(pair)]
-    before, now_graded = [old for old, _ in graded], [new for _, new in graded]
+    graded = list(filter(is_graded, shared))
+    before, now_graded = _sides(graded)
     changes = Counter(case.change for case in cases if not case.left_out)
     changed = [case for case in cases if case.change != "unchanged"]
     return Comparison(
@@ -196,9 +202,17 @@ def _keys(side: Side) -> list[CaseKey]:
     return [case.key for case in side.cases]
 
 
-def _passes(cases: Iterable[CaseOutcome]) -> Iterator[bool]:
-    for case in cases:
-        yield case.verdict == "pass"
+def _passes(judged: Iterable[CaseOutcome | TrialOutcome]) -> list[bool]:
+    return [outcome.verdict == "pass" for outcome in judged]
+
+
+def _sides(pairs: Iterable[CasePair]) -> tuple[list[CaseOutcome], list[CaseOutcome]]:
+    older: list[CaseOutcome] = []
+    newer: list[CaseOutcome] = []
+    for base, head in pairs:
+        older.append(base)
+        newer.append(head)
+    return older, newer
 
 
 def _targets(side: Side) -> Iterable[str]:
@@ -219,8 +233,8 @@ def _is_lost(base: CaseOutcome | None, head: CaseOutcome | None) -> bool:
 def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcome | None]]:
     """Return the cases of both sides in pairs, those of the newer side first."""
     match = _match(base, head)
-    older = {match(case.key): case for case in base.cases}
-    newer = {match(case.key): case for case in head.cases}
+    older = dict(zip(map(match, _keys(base)), base.cases, strict=True))
+    newer = dict(zip(map(match, _keys(head)), head.cases, strict=True))
     pairs: list[tuple[CaseOutcome | None, CaseOutcome | None]] = []
     for key, case in newer.items():
         pairs.append((older.get(key), case))
@@ -273,8 +287,8 @@ _Calls = Mapping[CaseKey, Change]
 
 def _called(pairs: Sequence[CasePair], confidence: float) -> _Calls:
     """Return the calls of cases with several trials; on average, few of each kind are wrong."""
-    several = [pair for pair in pairs if _has_trials(pair)]
-    trials, rate = [trials_of(pair) for pair in several], wrong_calls(confidence)
+    several = list(filter(_has_trials, pairs))
+    trials, rate = list(map(trials_of, several)), wrong_calls(confidence)
     worse, better = dropped(trials, rate), dropped([case.reversed for case in trials], rate)
     calls: dict[CaseKey, Change] = {}
     for (_, head), is_worse, is_better in zip(several, worse, better, strict=True):
@@ -334,18 +348,16 @@ def _change(
         return {"change": "not enough evidence"}
     if not _has_trials((base, head)):
         return {"change": _by_verdict(base.verdict, head.verdict), "single": True}
-    before = [trial.verdict == "pass" for trial in base.graded]
-    now = [trial.verdict == "pass" for trial in head.graded]
+    before, now = _passes(base.graded), _passes(head.graded)
     is_paired = [trial.number for trial in base.graded] == [trial.number for trial in head.graded]
     low, high = change_interval(before, now, confidence, paired=is_paired)
     return {"change": call or _without_call(base, head), "low": low, "high": high}
 
 
 def _by_verdict(base: Verdict, head: Verdict) -> Change:
-    difference = RANKS[head] - RANKS[base]
-    if difference < 0:
+    if RANKS[head] < RANKS[base]:
         return "regressed"
-    if difference > 0:
+    if RANKS[head] > RANKS[base]:
         return "improved"
     return "unchanged"
 
@@ -390,7 +402,7 @@ def _undecided(
 
 def _rerun_options(suspects: Sequence[OfCase], cases: Sequence[ComparedCase]) -> str:
     """Return the options of a run that decides about the suspects."""
-    known = {case.key: case for case in cases}
+    known = _by_key(cases)
     graded: list[int] = []
     for suspect in suspects:
         case = known[suspect.key]
@@ -431,11 +443,15 @@ def _can_be_confirmed(case: ComparedCase, more: int, rate: float) -> bool:
     return can_be_called(Margins(case.base.graded, case.head.graded + more, case.base.graded), rate)
 
 
+def _by_key(cases: Iterable[ComparedCase]) -> dict[CaseKey, ComparedCase]:
+    return {case.key: case for case in cases}
+
+
 def _with_rates(
     named: Sequence[OfCase], what: str, cases: Sequence[ComparedCase], *, by_target: bool
 ) -> str:
     """Return what became of which cases, and of the first one from where to where."""
-    known = {case.key: case for case in cases}
+    known = _by_key(cases)
     first = known[named[0].key]
     before, now = first.base, first.head
     assert before is not None, "a case of both sides"
@@ -522,7 +538,7 @@ def _is_weak(case: ComparedCase, rate: float) -> bool:
 
 
 def _ids(cases: Sequence[OfCase], *, by_target: bool) -> str:
-    names = [case_name(case.key, names_target=by_target) for case in cases]
+    names = (case_name(case.key, names_target=by_target) for case in cases)
     return first_few([shortened(name, MAX_NAME) for name in names])
 
 

@@ -118,6 +118,16 @@ class _Answer(Struct, frozen=True):
         return total
 
     @property
+    def before(self) -> float | None:
+        """What stands for all values before."""
+        return _of_side(self.question.metric, [case.base for case in self.known])
+
+    @property
+    def now(self) -> float | None:
+        """What stands for all values now."""
+        return _of_side(self.question.metric, [case.head for case in self.known])
+
+    @property
     def rising(self) -> Sequence[_Measured]:
         """Cases that rose from 0, which no ratio shows."""
         return [case for case in self.known if case.costs_nothing == (True, False)]
@@ -252,6 +262,7 @@ def _rate_change(
     elif rise <= level:
         verdict = "better"
     low, high = mean_rate_change_interval(cases, confidence)
+    total = Trials(*map(sum, zip(*cases, strict=True)))
     before = _mean([case.base_passed / case.base for case in cases])
     now = _mean([case.head_passed / case.head for case in cases])
     return MetricChange(
@@ -267,10 +278,10 @@ def _rate_change(
         p_value=min(drop, rise),
         verdict=verdict,
         reason=_too_few_trials(cases, level) if verdict == "undecided" else None,
-        base_passed=sum(case.base_passed for case in cases),
-        base_trials=sum(case.base for case in cases),
-        head_passed=sum(case.head_passed for case in cases),
-        head_trials=sum(case.head for case in cases),
+        base_passed=total.base_passed,
+        base_trials=total.base,
+        head_passed=total.head_passed,
+        head_trials=total.head,
     )
 
 
@@ -278,13 +289,12 @@ def _too_few_trials(cases: Sequence[Trials], level: float) -> str | None:
     """Return what would show a drop, if no drop of these cases is large enough to be seen."""
     if _shows_drop([case._replace(base_passed=case.base, head_passed=0) for case in cases], level):
         return None
-    most_before = max(case.base for case in cases)
-    most_now = max(case.head for case in cases)
+    most = Trials(*map(max, zip(*cases, strict=True)))
     for repeat in REPEATS:
-        if repeat <= min(most_before, most_now):
+        if repeat <= min(most.base, most.head):
             continue
         if _shows_drop([Trials(repeat, repeat, 0, repeat)] * len(cases), level):
-            both = " on both sides" if repeat <= max(most_before, most_now) else ""
+            both = " on both sides" if repeat <= max(most.base, most.head) else ""
             return f"too few trials to see any drop; use --repeat {repeat}{both}"
     return "too few trials to see any drop; use more trials"
 
@@ -301,8 +311,8 @@ def _score_change(answer: _Answer, level: float) -> MetricChange:
         metric="mean score",
         target=answer.question.target,
         cases=number,
-        base=_of_side("mean score", [case.base for case in answer.known]),
-        head=_of_side("mean score", [case.head for case in answer.known]),
+        base=answer.before,
+        head=answer.now,
         change=None,
         verdict="not compared",
         reason=f"it needs {needed} cases, there {'is' if number == 1 else 'are'} {number}",
@@ -321,7 +331,7 @@ def _verdict_of(claimed: Claim | None) -> MetricVerdict:
 
 
 def _answer(question: _Question, pairs: Sequence[CasePair]) -> _Answer:
-    concerned = [pair for pair in pairs if question.concerns(pair)]
+    concerned = list(filter(question.concerns, pairs))
     known: list[_Measured] = []
     for base, head in concerned:
         before, now = _values(question.metric, base), _values(question.metric, head)
@@ -433,8 +443,8 @@ def _limit_change(answer: _Answer, claimed: Claim | None, level: float) -> Metri
         target=question.target,
         suites=limit.suites,
         cases=len(answer.known),
-        base=_of_side(question.metric, [case.base for case in answer.known]),
-        head=_of_side(question.metric, [case.head for case in answer.known]),
+        base=answer.before,
+        head=answer.now,
         **interval,
         allowed=limit.allowed,
         verdict=verdict,

@@ -81,8 +81,8 @@ def state(
     `renamed`: the cases of the older side that may have another id now.
     """
     known = [pair for pair in pairs if terms.allows_changes or not has_other_task(pair)]
-    graded = [pair for pair in pairs if is_graded(pair)]
-    comparable = [pair for pair in known if is_graded(pair)]
+    graded = list(filter(is_graded, pairs))
+    comparable = list(filter(is_graded, known))
     withheld: list[str] = []
     if not terms.allows_changes:
         withheld += _incomparable(graded, comparable, base)
@@ -155,7 +155,7 @@ class _Judged(NamedTuple):
 def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> _Judged:
     if not pairs:
         return _Judged((), ())
-    trials = [trials_of(pair) for pair in pairs]
+    trials = list(map(trials_of, pairs))
     alpha, confidence = 1 - terms.confidence, terms.confidence
     metrics = (
         *quality_changes(pairs, targets, _of_total(trials, terms), confidence),
@@ -190,8 +190,8 @@ def _could_change(
 
     They could make the head worse or not, or a statement that passes false.
     """
-    worst = [_at_worst(pair) for pair in pairs]
-    best = [_at_best(pair) for pair in pairs]
+    worst = list(map(_at_worst, pairs))
+    best = list(map(_at_best, pairs))
     metrics = len({change.metric for change in judged.metrics if change.allowed is None})
     least = _by_trials(worst, targets, metrics, terms)
     most = _by_trials(best, targets, metrics, terms)
@@ -306,7 +306,7 @@ def _incomparable(
         cases = "1 case" if len(pairs) == 1 else f"all {len(pairs)} cases"
         yield f"the question or the evaluators of {cases} changed since {base}"
     else:
-        changed = [pair for pair in pairs if has_other_task(pair)]
+        changed = list(filter(has_other_task, pairs))
         worse = [pair[1].case.id for pair in changed if has_worse_verdict(pair)]
         if worse:
             cases = f"{counted(len(worse), 'case')} with a changed question or evaluators"

@@ -15,8 +15,8 @@ from agentv_ci.analysis.experiment.models import unplanned_models
 from agentv_ci.analysis.experiment.plan import ExperimentPlan
 from agentv_ci.analysis.experiment.preferences import preference_counts
 from agentv_ci.analysis.experiment.stopping import Planned, Stop, stop
-from agentv_ci.analysis.experiment.trials import ExperimentTrials, Filling
-from agentv_ci.analysis.statistics.claims import Claim, claims, discoveries
+from agentv_ci.analysis.experiment.trials import CaseName, ExperimentTrials, Filling
+from agentv_ci.analysis.statistics.claims import Claim, MetricVerdict, claims, discoveries
 from agentv_ci.analysis.statistics.effects import Effect, Metric, Pair, effect
 from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.experiment import DETECT
@@ -32,6 +32,8 @@ from agentv_ci.contracts.experiment_report import (
 from agentv_ci.contracts.results import PRECISION, ResultRow
 from agentv_ci.jsonschema.schemas import schema_id
 
+FROM_WORST: Sequence[MetricVerdict] = ("not worse", "equivalent", "better")
+"""Verdicts on a metric that is decided and not worse."""
 MAX_CASES = 100
 """Cases that are described."""
 
@@ -83,9 +85,13 @@ class _Judge:
         self._trials = ExperimentTrials(
             plan.document.cluster_by, plan.metrics, plan.document.preferences
         )
-        self._digests = {case.name: case.digests for case in plan.cases}
-        clusters = {case.cluster for case in plan.cases}
-        self._planned = Planned(sum(case.trials for case in plan.cases), len(clusters))
+        self._digests: dict[CaseName, Mapping[str, str]] = {}
+        trials, clusters = 0, set[str]()
+        for case in plan.cases:
+            self._digests[case.name] = case.digests
+            clusters.add(case.cluster)
+            trials += case.trials
+        self._planned = Planned(trials, len(clusters))
         self._foreign = 0
         """Rows of other cases than those of the plan."""
         self._is_dry = False
@@ -288,7 +294,27 @@ class _Judge:
 def _described(
     plan: ExperimentPlan, metric: Metric, head: str, claim: Claim | None
 ) -> MetricEffect:
-    undecided = MetricEffect(
+    if claim is None:
+        return _undecided(plan, metric, head)
+    effect = claim.effect
+    return _undecided(plan, metric, head).model_copy(
+        update={
+            "verdict": claim.verdict,
+            "estimate": _rounded(effect.natural(effect.estimate)),
+            "low": _rounded(effect.natural(claim.low)),
+            "high": _rounded(effect.natural(claim.high)),
+            "confidence": claim.confidence,
+            "p_value": _rounded(effect.p_value),
+            "clusters": effect.clusters,
+            "pairs": effect.pairs,
+            "method": effect.method,
+        }
+    )
+
+
+def _undecided(plan: ExperimentPlan, metric: Metric, head: str) -> MetricEffect:
+    """Return the effect on a metric of which too little was measured."""
+    return MetricEffect(
         arm=head,
         metric=metric.name,
         primary=metric.name == plan.document.primary_metric,
@@ -305,22 +331,6 @@ def _described(
         pairs=0,
         method="measured in both arms in fewer than two clusters",
     )
-    if claim is None:
-        return undecided
-    effect = claim.effect
-    return undecided.model_copy(
-        update={
-            "verdict": claim.verdict,
-            "estimate": _rounded(effect.natural(effect.estimate)),
-            "low": _rounded(effect.natural(claim.low)),
-            "high": _rounded(effect.natural(claim.high)),
-            "confidence": claim.confidence,
-            "p_value": _rounded(effect.p_value),
-            "clusters": effect.clusters,
-            "pairs": effect.pairs,
-            "method": effect.method,
-        }
-    )
 
 
 def _rounded(value: float) -> float | None:
@@ -335,17 +345,19 @@ def _verdict(effects: Sequence[MetricEffect]) -> tuple[ExperimentVerdict, list[s
     """
     worse = [effect for effect in effects if effect.verdict == "worse"]
     if worse:
-        return "worse", [f"{effect.metric} of '{effect.arm}' is worse" for effect in worse]
+        return "worse", list(map(_sentence, worse))
     deciding = [effect for effect in effects if effect.primary or effect.margin is not None]
     undecided = [effect for effect in deciding if effect.verdict == "undecided"]
     if undecided:
-        reasons = [f"{effect.metric} of '{effect.arm}' is undecided" for effect in undecided]
-        return "undecided", reasons
+        return "undecided", list(map(_sentence, undecided))
     primary = [effect for effect in effects if effect.primary]
-    verdicts = {effect.verdict for effect in primary}
     # Several arms: what holds of each of them.
-    verdict = next(name for name in ("not worse", "equivalent", "better") if name in verdicts)
-    return verdict, [f"{effect.metric} of '{effect.arm}' is {effect.verdict}" for effect in primary]
+    verdict = min((effect.verdict for effect in primary), key=FROM_WORST.index)
+    return verdict, list(map(_sentence, primary))
+
+
+def _sentence(effect: MetricEffect) -> str:
+    return f"{effect.metric} of '{effect.arm}' is {effect.verdict}"
 
 
 def _foreign(others: int) -> Iterator[str]:
@@ -384,7 +396,14 @@ def _arm(
     name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: Counted
 ) -> ArmFigures:
     ran = trials.among(name, among)
-    graded = sum(trial.is_graded for trial in ran)
+    targets, models = set[str](), set[str]()
+    graded = crashed = 0
+    for trial in ran:
+        targets.add(trial.target)
+        if trial.model is not None:
+            models.add(trial.model)
+        graded += trial.is_graded
+        crashed += trial.is_crash
     means: dict[str, float] = {}
     for metric in metrics:
         values = [trial.values[metric.name] for trial in ran if metric.name in trial.values]
@@ -392,11 +411,11 @@ def _arm(
             means[metric.name] = _mean(values)
     return ArmFigures(
         name=name,
-        targets=tuple(sorted({trial.target for trial in ran})),
-        models=tuple(sorted({trial.model for trial in ran if trial.model is not None})),
+        targets=tuple(sorted(targets)),
+        models=tuple(sorted(models)),
         trials=graded,
         errors=len(ran) - graded,
-        crashed=sum(trial.is_crash for trial in ran),
+        crashed=crashed,
         means=means,
     )
 
