@@ -37,7 +37,10 @@ _ESCAPE = re.compile(r"\\(\W)")
 
 
 def compares_answer(evaluator: PlanEvaluator) -> bool:
-    """Return whether an evaluator reads what the target said, and not what it took or left behind."""
+    """Return whether an evaluator reads what the target said.
+
+    Others read what the answer took, or what it left behind.
+    """
     return evaluator.measures is None and not evaluator.needs_workspace
 
 

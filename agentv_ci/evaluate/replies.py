@@ -29,7 +29,10 @@ from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.thinking import without_thinking
 
 SCORE_FORM = '{"score": float, "hits": string[], "misses": string[], "reasoning": string}'
-CHECKS_FORM = '{"checks": [{"id": string, "satisfied": boolean, "reasoning": string}], "overall_reasoning": string}'
+CHECKS_FORM = (
+    '{"checks": [{"id": string, "satisfied": boolean, "reasoning": string}], '
+    '"overall_reasoning": string}'
+)
 CHOICE_FORM = '{"better": "first" | "second" | "tie", "reasoning": string}'
 """The forms of replies, as judges are asked for them."""
 
@@ -223,7 +226,10 @@ def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Reading | N
 
 
 def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
-    """Return the id of the criterion that a judge names, with or without the brackets of the list."""
+    """Return the id of the criterion that a judge names.
+
+    The judge may write it with the brackets of the list or without.
+    """
     text = str(written)
     ids = [each.id for each in rubrics]
     near = (each for each in ids if text.strip() in (each.strip(), f"[{each}]"))

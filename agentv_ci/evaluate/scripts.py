@@ -65,7 +65,9 @@ def _command(script: PlanScript, services: EvaluatorServices) -> str | list[str]
 
 
 def _interpreter(program: Path) -> tuple[str, ...]:
-    """Return what starts a script: this Python for `.py`, else nothing, its `#!` line, or by its suffix.
+    """Return what starts a script.
+
+    That is this Python for `.py`. For others it is nothing, the `#!` line, or a program by suffix.
 
     The `#!` line is read here because copies and checkouts may lose the executable bit.
     """

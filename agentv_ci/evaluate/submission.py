@@ -36,7 +36,10 @@ from agentv_ci.workspaces.places import Work
 
 
 class OtherArms(Struct, frozen=True):
-    """The answers of other arms of an experiment to the same trial of a case that are known: at least one."""
+    """The known answers of other arms of an experiment to the same trial of a case.
+
+    There is at least one.
+    """
 
     request: str
     """What the base was asked: its text is shown to judges whatever the order in which arms answer.

@@ -33,7 +33,7 @@ class Budget:
     def add(self, cost_usd: float, suite: str) -> None:
         """Count what was spent on a suite."""
         self.spent_usd += cost_usd
-        self._spent_by_suite[suite] += cost_usd  # type: ignore[assignment]  # dollars count like anything else
+        self._spent_by_suite[suite] += cost_usd  # type: ignore[assignment]  # dollars
 
     def add_earlier(self, finished: EarlierRun) -> None:
         """Count what an earlier run has spent."""
@@ -66,7 +66,8 @@ class Budget:
         self.unpriced[model] = None
         if self._is_bounded:
             self._warn(
-                f"the cost of '{model}' is unknown, so the budget cannot be enforced; set its price in 'prices'"
+                f"the cost of '{model}' is unknown, so the budget cannot be enforced; "
+                "set its price in 'prices'"
             )
 
     def is_exhausted(self, suite: str) -> bool:

@@ -120,7 +120,10 @@ class Cluster:
         raise AssertionError("the last try ends the loop")
 
     async def _end(self, session: str) -> None:
-        """End a session; a worker that is lost or hangs changes nothing, since all rows are here."""
+        """End a session.
+
+        A worker that is lost or hangs changes nothing, since all rows are here.
+        """
         if self._client.status == "running":
             with suppress(Exception):
                 await asyncio.wait_for(self._client.unregister_worker_plugin(session), END_S)
@@ -260,9 +263,12 @@ def _local_cluster(
 
 
 def _certified() -> Security:
-    """Return certificates of this run alone: a program that connects to a worker can have it execute anything.
+    """Return certificates of this run alone.
 
-    Agents with a network reach loopback, and so do all users of the machine. Raises UsageError without `cryptography`.
+    A program that connects to a worker can have it execute anything.
+
+    Agents with a network reach loopback, and so do all users of the machine. Raises UsageError
+    without `cryptography`.
     """
     try:
         return Security.temporary()

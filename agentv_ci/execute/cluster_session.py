@@ -25,7 +25,10 @@ class Problem(Struct, frozen=True):
 
 
 class ClusterSlots:
-    """Slots of a target for a whole cluster: a semaphore of Dask, which gives back those of workers that die."""
+    """Slots of a target for a whole cluster.
+
+    They are a semaphore of Dask, which gives back those of workers that die.
+    """
 
     def __init__(self, name: str, number: int, worker: Worker) -> None:
         self._semaphore = Semaphore(number, name, scheduler_rpc=worker.scheduler, loop=worker.loop)
@@ -121,7 +124,10 @@ class Session(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped her
 
 
 class SessionEnd(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyped here
-    """Ends a session when the machine that submits the run is gone, and removes what the scheduler keeps for it."""
+    """Ends a session when the machine that submits the run is gone.
+
+    It also removes what the scheduler keeps for the session.
+    """
 
     def __init__(self, session: str, client: str, targets: Sequence[str]) -> None:
         """`targets` are those with slots."""

@@ -33,7 +33,10 @@ def never(_: ResultRow | None) -> bool:
 
 
 class Engine:
-    """Runs one plan once: every trial becomes a row, which is written to the journal as soon as it ends."""
+    """Runs one plan once.
+
+    Every trial becomes a row, which is written to the journal as soon as it ends.
+    """
 
     def __init__(
         self,
@@ -146,7 +149,10 @@ class Engine:
         row = await self._runner.run(trial)
         is_unpriced = row.status != "error" and row.cost_usd is None and trial.target.charges
         if trial.case.max_cost_usd is not None and is_unpriced and not trial.dry_run:
-            unpriced = "the cost of an answer is unknown, so max_cost_usd cannot be enforced; set its price in 'prices'"
+            unpriced = (
+                "the cost of an answer is unknown, so max_cost_usd cannot be enforced; "
+                "set its price in 'prices'"
+            )
             self._services.warn(about_case(unpriced, trial.case.id))
         return row
 

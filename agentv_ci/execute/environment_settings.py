@@ -1,4 +1,7 @@
-"""What targets take from the environment: it can change answers, and no digest of a plan covers it."""
+"""What targets take from the environment.
+
+It can change answers, and no digest of a plan covers it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class EnvironmentSettings:
 
 
 def _from_environment(target: Target, environ: Mapping[str, str]) -> tuple[JsonObject, bool]:
-    """Return the settings that the environment gives, and whether all of their variables are set."""
+    """Return settings that the environment gives, and whether all of their variables are set."""
     resolution = Resolution(target, environ)
     ignored = target.outside_digest | NEVER
     absent = {field for fields in resolution.missing.values() for field in fields} - ignored
@@ -58,7 +61,7 @@ def _from_environment(target: Target, environ: Mapping[str, str]) -> tuple[JsonO
 
 
 def _without_secrets(value: JsonValue, written: JsonValue, name: str = "") -> JsonValue:
-    """Return a value in which the values of variables and entries with a secret's name are as written."""
+    """Return a value in which variables, and entries with a secret's name, are as written."""
     if isinstance(value, dict) and isinstance(written, dict):
         return {key: _without_secrets(item, written.get(key), key) for key, item in value.items()}
     if isinstance(value, list) and isinstance(written, list):

@@ -46,9 +46,10 @@ class Materials:
         return self.locate_together([reference])[reference.path]
 
     def locate_together(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
-        """Return path → absolute path of files that belong together, such as a script and what it loads.
+        """Return path → absolute path of files that belong together: a script and what it loads.
 
-        All are the repository's own, or all are scratch copies: a script never runs beside files that differ.
+        All are the repository's own, or all are scratch copies: a script never runs beside files
+        that differ.
         """
         key = tuple((each.path, each.sha256) for each in references)
         paths, marks = self._sets.get(key, ({}, [None]))
@@ -97,5 +98,8 @@ class Materials:
 
 
 def _below(path: str) -> Path:
-    """Return a relative path that cannot leave its folder: `..` becomes `up`, and the root is dropped."""
+    """Return a relative path that cannot leave its folder.
+
+    `..` becomes `up`, and the root is dropped.
+    """
     return Path(*("up" if part == ".." else part for part in Path(path).parts if part != "/"))

@@ -24,7 +24,10 @@ from agentv_ci.execute.trials import still_asked
 from agentv_ci.results.resume import EarlierRun
 
 ADDRESSES = ("base_url", "endpoint")
-NO_PROMPT = "it has neither {PROMPT} nor {PROMPT_FILE}; set stdin: prompt, or prompt: none if it needs no prompt"
+NO_PROMPT = (
+    "it has neither {PROMPT} nor {PROMPT_FILE}; "
+    "set stdin: prompt, or prompt: none if it needs no prompt"
+)
 
 
 def resolve_plan(
@@ -206,12 +209,18 @@ class Resolution:
         """Yield warnings about where values come from."""
         for field, variable in self._ignored.items():
             if field not in self.data:
-                yield f"{field} is ignored: {variable} is {'empty' if variable in self._environ else 'not set'}"
+                yield (
+                    f"{field} is ignored: "
+                    f"{variable} is {'empty' if variable in self._environ else 'not set'}"
+                )
         address = self.data.get("base_url")
         is_own = "base_url" in self.authored or "base_url" in self.sources
         is_borrowed = "api_key" in self.sources and "api_key" not in self.authored
         if is_borrowed and not is_own and address != self._target.fallbacks.get("base_url"):
-            yield f"{self.sources['api_key']} is sent to {address}; set the target's api_key to send another key"
+            yield (
+                f"{self.sources['api_key']} is sent to {address}; "
+                "set the target's api_key to send another key"
+            )
 
 
 def _refused(error: ValidationError) -> Mapping[str, str]:

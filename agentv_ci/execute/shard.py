@@ -74,10 +74,13 @@ def split(efforts: Sequence[float], total: int) -> list[list[int]]:
 
 
 def efforts(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
-    """Return what each case takes with all its trials: in seconds, if the duration of one is known, else in questions.
+    """Return what each case takes with all its trials.
 
-    `durations_s` has the seconds of a trial by case. Cases without a duration count as the median; without any
-    durations the size of questions and the kinds of evaluators decide. A skipped case takes nothing.
+    The unit is seconds if the duration of one is known, else questions.
+
+    `durations_s` has the seconds of a trial by case. Cases without a duration count as the median;
+    without any durations the size of questions and the kinds of evaluators decide. A skipped case
+    takes nothing.
     """
     known = [durations_s[key] for key in map(plan.key_of, heads_of(plan)) if key in durations_s]
     usual = median(known) if known else None

@@ -243,7 +243,8 @@ class AnswerStores:
         ]
         if commands and self._cache is not None and not self._dry_run:
             self._warn(
-                f"--cache: changes of the code behind {listed(dict.fromkeys(commands))} go unnoticed; "
+                f"--cache: changes of the code behind {listed(dict.fromkeys(commands))} go "
+                "unnoticed; "
                 "list its files in the target's sources"
             )
 
@@ -313,7 +314,10 @@ class AnswerStores:
     def not_recorded(self, target: Target) -> str:
         """Return the message for a question without a recording."""
         assert self._replay is not None, "only a replay needs recordings"
-        return f"{target.name}: no recorded answer to this question in '{self._replay.folder}'; record it with --record"
+        return (
+            f"{target.name}: no recorded answer to this question in '{self._replay.folder}'; "
+            "record it with --record"
+        )
 
 
 def question_key(
@@ -341,7 +345,10 @@ def question_key(
 
 
 def _replaces_nothing(request: Request, target: JsonObject) -> bool:
-    """Whether `none` replaces no system prompt, as for judges: the question has its own, and the target none."""
+    """Whether `none` replaces no system prompt, as for judges.
+
+    It does not if the question has its own and the target has none.
+    """
     has_own = any(each.role == "system" and each.content.strip() for each in request.chat)
     return request.system_prompt == NO_SYSTEM_PROMPT and has_own and "system_prompt" not in target
 

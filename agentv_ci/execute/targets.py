@@ -104,12 +104,15 @@ class OpenTargets:
             and workers > target.most_workers
         ):
             self._services.warn(
-                f"{target.name}: '{target.provider}' supports {counted(target.most_workers, 'concurrent request')}; "
+                f"{target.name}: '{target.provider}' supports "
+                f"{counted(target.most_workers, 'concurrent request')}; "
                 f"workers={workers} is ignored"
             )
 
     async def ask_together(self, key: str, questions: Iterable[tuple[Trial, Request]]) -> None:
-        """Ask all questions to a target in one session, if `provider_batching` is set and the provider supports it.
+        """Ask all questions to a target in one session.
+
+        That needs `provider_batching`, and a provider that supports it.
 
         If that fails, every trial asks its own question.
         """
@@ -119,7 +122,8 @@ class OpenTargets:
         log, monotonic = self._services.log, self._services.environment.monotonic
         if not isinstance(provider, BatchProvider):
             log(
-                f"{target.name}: '{target.provider}' does not support provider_batching; asking case by case"
+                f"{target.name}: '{target.provider}' does not support provider_batching; "
+                "asking case by case"
             )
             return
         requests = {
@@ -184,7 +188,8 @@ class OpenTargets:
         if stored is not None:
             self.stores.keep(question, self._services.redactor.stored(stored))
             self._services.log(
-                f"{question.target.name}: {question.request.case_id}: not asked, the answer is stored"
+                f"{question.target.name}: {question.request.case_id}: not asked, "
+                "the answer is stored"
             )
             return self._priced(question, self._services.redactor.response(stored))
         if self.stores.replays(question.target):
@@ -218,7 +223,10 @@ class OpenTargets:
         )
 
     async def _ask_in_workspace(self, question: Question) -> Response:
-        """Return the answer with what has changed in a fresh workspace, once no process of the agent is alive."""
+        """Return the answer with what has changed in a fresh workspace.
+
+        No process of the agent is alive by then.
+        """
         workspace = question.trial.case.workspace
         assert workspace is not None, "a request with a workspace is of a case with one"
         assert self._workspaces is not None, "only judges are asked without workspaces"

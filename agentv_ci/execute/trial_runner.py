@@ -326,7 +326,8 @@ class LocalTrials:
                 "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
             )
             log(
-                f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}"
+                f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: "
+                f"{found}"
             )
             if each.status == "error" and not (
                 self._options.dry_run and each.name in outcomes_of(trial.case)

@@ -1,4 +1,7 @@
-"""Which trial runs next: all trials of a case, or with `stop_when: decided` only as many as its verdict needs."""
+"""Which trial runs next.
+
+A case gets all of its trials, or with `stop_when: decided` only as many as its verdict needs.
+"""
 
 from __future__ import annotations
 

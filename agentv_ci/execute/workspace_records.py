@@ -61,7 +61,10 @@ def _shown(text: str, redact: Callable[[str], str]) -> str:
 
 
 def _diff(work: Work, redact: Callable[[str], str]) -> str | None:
-    """Return whole diffs of files as long as they fit, the beginning of the next one, and how many are left out."""
+    """Return whole diffs of files as long as they fit.
+
+    The beginning of the next one follows, and the number of those that are left out.
+    """
     texts: list[str] = []
     room = MAX_DIFF
     left_out = 0

@@ -29,7 +29,8 @@ MAX_IN_VAIN = 3
 MAX_WAIT_S = 2.0
 README = """# Ledger of agentv-ci
 
-What every case did in every run: a folder for each month, a file for each run, a line of JSON for each case.
+What every case did in every run: \
+a folder for each month, a file for each run, a line of JSON for each case.
 `agentv-ci history` writes and reads it. Files are only added.
 """
 
@@ -127,7 +128,10 @@ def _is_usable(file: _File, damaged: list[Damage]) -> bool:
 def _runs(
     files: Sequence[_File], contents: IO[bytes], damaged: list[Damage]
 ) -> Iterator[LedgerRun]:
-    """Yield runs from the output of `git cat-file --batch`: a line with the size, the content, and a line break."""
+    """Yield runs from the output of `git cat-file --batch`.
+
+    Each is a line with the size, the content, and a line break.
+    """
     for each in files:
         *_, size = contents.readline().split()
         if not size.isdigit():
@@ -204,7 +208,10 @@ async def _has_remote(git: Git) -> bool:
 
 
 async def _refuse_current(git: Git, local: str) -> None:
-    """Raise LedgerUnavailable if a local branch is checked out: its files would no longer be those of HEAD."""
+    """Raise LedgerUnavailable if a local branch is checked out.
+
+    Its files would no longer be those of HEAD.
+    """
     current = await git.attempt("symbolic-ref", "--quiet", "HEAD")
     elsewhere = await git.run("for-each-ref", "--format=%(worktreepath)", local)
     if current.stdout.strip() == local or elsewhere.strip():

@@ -34,7 +34,10 @@ class _Versioned(Struct):
 def file_of(
     cases: Sequence[CaseLine], *, time: datetime, commit: str | None, run_url: str | None
 ) -> tuple[str, bytes]:
-    """Return the path and content of a run: the same for the same cases and time, so that it is added only once."""
+    """Return the path and content of a run.
+
+    They are the same for the same cases and time, so that a run is added only once.
+    """
     ended = time.astimezone(UTC).replace(microsecond=0)
     lines = [_encode(case) for case in cases]
     stamp = ended.isoformat().replace("+00:00", "Z")

@@ -71,7 +71,10 @@ def _origin(base: AgainstBase | None) -> str:
 
 
 def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
-    """Yield lines on what a change does to its own test: a list if it lowers it, else one line if it changes it."""
+    """Yield lines on what a change does to its own test.
+
+    They are a list if it lowers the test, else one line if it changes it.
+    """
     others = ", ".join(code(shortened(each, MAX_TEXT)) for each in base.others[:MOST_OTHERS])
     if len(base.others) > MOST_OTHERS:
         others += f" and {len(base.others) - MOST_OTHERS + base.more} more"
@@ -84,12 +87,18 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
     shown = found if len(found) <= MOST_SHOWN else found[: MOST_SHOWN - 1]
     yield from (f"- {_item(each, links)}" for each in shown)
     if left := Counter(each.kind for each in found[len(shown) :]):
-        yield f"- … and {sum(left.values()) + base.more} more: {', '.join(f'{kind} ({n})' for kind, n in left.items())}"
+        yield (
+            f"- … and {sum(left.values()) + base.more} more: "
+            f"{', '.join(f'{kind} ({n})' for kind, n in left.items())}"
+        )
     yield from [f"- also {others}"] if others else []
 
 
 def all_changes(base: AgainstBase, links: Links) -> list[str]:
-    """Return a list of everything that a change does to its test, if the text does not have it all."""
+    """Return a list of everything that a change does to its test.
+
+    It is empty if the text has it all.
+    """
     if len(base.lowered) <= MOST_SHOWN and len(base.others) <= MOST_OTHERS:
         return []
     others = [f"- {code(shortened(each, MAX_TEXT))}" for each in base.others]

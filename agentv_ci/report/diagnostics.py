@@ -96,7 +96,10 @@ def render_findings(
 
 
 def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Annotation]:
-    """Yield annotations on the lines of the documents, errors first: GitHub's runner shows only a few."""
+    """Yield annotations on the lines of the documents, errors first.
+
+    GitHub's runner shows only a few.
+    """
     return (_annotation(each, relative(each.path)) for each in document.errors_first)
 
 
@@ -158,7 +161,10 @@ def _result(
 
 
 def _identity(diagnostic: DiagnosticRecord | Diagnostic, path: str) -> tuple[str, ...]:
-    """Return what stays the same when lines or cases move: no line numbers, no indices, no absolute paths."""
+    """Return what stays the same when lines or cases move.
+
+    It has no line numbers, no indices and no absolute paths.
+    """
     pointer = re.sub(r"\[\d+\]", "[]", diagnostic.pointer or "")
     text = diagnostic.message.replace(diagnostic.path.removesuffix(path), "")
     return diagnostic.rule, path, diagnostic.case or diagnostic.target or "", pointer, text

@@ -152,7 +152,10 @@ def preference_texts(effects: Iterable[MetricEffect]) -> Iterator[str]:
         if counts.contradictions:
             ties += f" ({counts.contradictions} because the order decided)"
         about = f"{each.metric} of '{_name(each.arm)}'"
-        yield f"{about}: {counted(counts.wins, 'win')}, {ties}, {counted(counts.losses, 'loss', 'losses')}"
+        yield (
+            f"{about}: {counted(counts.wins, 'win')}, {ties}, "
+            f"{counted(counts.losses, 'loss', 'losses')}"
+        )
         if chosen := counts.first + counts.second:
             yield f"{about}: the answer shown first was chosen {counts.first} of {chosen} times"
 
@@ -171,7 +174,10 @@ def trials_texts(found: ExperimentReport) -> Iterator[str]:
         saved = f": {share:.0%} saved" if found.saved_trials else "; the others do not count"
         used += f"; stopped early, {why}{saved}"
     yield used
-    yield f"at most {100 * found.alpha:g}% of such experiments call an arm better or worse that is not"
+    yield (
+        f"at most {100 * found.alpha:g}% of such experiments call an arm better or worse that is "
+        "not"
+    )
 
 
 def _name(text: str) -> str:

@@ -65,7 +65,10 @@ def _parts(found: ExperimentReport) -> Iterator[str]:
 
 def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
     own = [each for each in found.effects if each.arm == name]
-    yield f"**{_name(found.base)} → {_name(name)}**: {compared_text(own)}; primary metric {_name(found.primary)}"
+    yield (
+        f"**{_name(found.base)} → {_name(name)}**: {compared_text(own)}; "
+        f"primary metric {_name(found.primary)}"
+    )
     rows = [(each, effect_row(each)) for each in own]
     yield _table(
         HEAD,

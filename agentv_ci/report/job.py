@@ -1,4 +1,7 @@
-"""Markdown for a whole job: the run or why there was none, diagnostics, and changes since a plan."""
+"""Markdown for a whole job.
+
+It has the run or why there was none, diagnostics, and changes since a plan.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,10 @@ def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
 
 def _named(case: NamedCase) -> str:
     target = f" for {code(shortened(case.target, MAX_TEXT))}" if case.target is not None else ""
-    return f"{code(shortened(case.id, MAX_TEXT))}{target} in {code(shortened(case.row or case.suite, MAX_TEXT))}"
+    return (
+        f"{code(shortened(case.id, MAX_TEXT))}{target} in "
+        f"{code(shortened(case.row or case.suite, MAX_TEXT))}"
+    )
 
 
 def _why(reasons: tuple[str, ...]) -> str:

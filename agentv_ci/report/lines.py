@@ -199,7 +199,8 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
             yield Line(f"validator {_name(each.validator)}{about}: {view.issues_text(each)}", style)
             for issue in [*problems[:MAX_SHOWN], *notes]:
                 yield Line(
-                    f"  {view.SEVERITIES[issue.severity]}: {shortened(on_one_line(issue.message), MAX_MESSAGE)}"
+                    f"  {view.SEVERITIES[issue.severity]}: "
+                    f"{shortened(on_one_line(issue.message), MAX_MESSAGE)}"
                 )
             yield from more_line(each.count("error") + each.count("warning"))
 
@@ -267,7 +268,7 @@ T = TypeVar("T", CaseFigures, EvaluatorFigures)
 
 
 def _cut_worst_first(listed: Sequence[T]) -> Sequence[T]:
-    """Return a list in its order or, if it is too long to show, with the lowest pass rates first."""
+    """Return a list in its order, or with the lowest pass rates first if it is too long."""
     return listed if len(listed) <= MAX_SHOWN else sorted(listed, key=view.badness)
 
 

@@ -40,7 +40,10 @@ def mutants_text(total: ProofSummary) -> str:
     if total.kill_rate is None:
         return f"no kill rate: {counted(undecided, 'mutant')} undecided"
     others = f", {undecided} undecided" if undecided else ""
-    killed = f"{total.killed} of {counted(total.mutants, 'mutant')} killed, {total.survived} survived{others}"
+    killed = (
+        f"{total.killed} of {counted(total.mutants, 'mutant')} killed, "
+        f"{total.survived} survived{others}"
+    )
     return f"kill rate {rate_text(total.kill_rate)}: {killed}"
 
 

@@ -63,5 +63,6 @@ def quarantine_lines(run: RunView) -> Iterator[Line]:
 def expired_text(entry: Quarantine) -> str:
     """Return that cases gate again, on one line."""
     return on_one_line(
-        f"the quarantine of {entry.id} ({entry.owner}) expired on {entry.expires}: its cases gate again"
+        f"the quarantine of {entry.id} ({entry.owner}) expired on {entry.expires}: "
+        "its cases gate again"
     )

@@ -19,7 +19,10 @@ MAX_ENTRIES = 50
 
 
 def quarantine_section(run: RunView) -> str | None:
-    """Return a list of the cases that do not gate, and what is about to expire or has, in Markdown; None for none."""
+    """Return the cases that do not gate, and what is about to expire or has, as Markdown.
+
+    None if there are no such cases.
+    """
     items = [
         _item(each, each.quarantine, run) for each in run.quarantined if each.quarantine is not None
     ]
@@ -39,7 +42,10 @@ def quarantine_section(run: RunView) -> str | None:
 
 
 def _issue(address: str, links: Links) -> str:
-    """Return an address, as a link if it is an issue or pull request of the run's own repository."""
+    """Return an address, as a link where that is safe.
+
+    It becomes one if it is an issue or pull request of the run's own repository.
+    """
     repository = (links.base or "").partition("/blob/")[0]
     found = re.fullmatch(rf"{re.escape(repository)}/(?:issues|pull)/([0-9]+)", address)
     return (
@@ -54,4 +60,7 @@ def _item(outcome: CaseOutcome, entry: Quarantine, run: RunView) -> str:
     issue = f" · {_issue(entry.issue, run.links)}" if entry.issue is not None else ""
     soon = "⏰ " if entry.state == "ending" else ""
     reason = code(shortened(entry.reason, MAX_TEXT))
-    return f"- {SIGNS[outcome.verdict]} {name} {result_text(outcome)} · {soon}{end_text(entry)} · {owner}: {reason}{issue}"
+    return (
+        f"- {SIGNS[outcome.verdict]} {name} {result_text(outcome)} · {soon}{end_text(entry)} · "
+        f"{owner}: {reason}{issue}"
+    )

@@ -19,7 +19,10 @@ ID_DIGITS = 12
 
 
 def shifts_in(report: HealthReport) -> Sequence[HealthFinding]:
-    """Return the changes that are worth an issue: scores below those before the first fall, and judges that drift."""
+    """Return the changes that are worth an issue.
+
+    They are scores below those before the first fall, and judges that drift.
+    """
     return [each for each in report.findings if each.kind == "drifting-judge" or _is_fall(each)]
 
 
@@ -28,7 +31,10 @@ def _is_fall(finding: HealthFinding) -> bool:
 
 
 def shift_id(finding: HealthFinding) -> str:
-    """Return what recognises a shift from report to report, as long as it began at the same time."""
+    """Return what recognises a shift from report to report.
+
+    Shifts of the same case are the same if they began at the same time.
+    """
     named = [finding.kind, finding.suite, finding.id, finding.target, finding.since]
     return digest_of(json.dumps(named))[:ID_DIGITS]
 

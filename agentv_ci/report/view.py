@@ -155,7 +155,10 @@ class RunView(Struct, frozen=True, dict=True):
 
     @property
     def failures(self) -> list[CaseOutcome]:
-        """The failed and borderline cases, worst first, except those that a stopped run left undecided."""
+        """The failed and borderline cases, worst first.
+
+        Those that a stopped run left undecided are not among them.
+        """
         is_stopped = self.report.stopped is not None
         failed = [each for each in gating(self.outcomes) if each.verdict in ("fail", "borderline")]
         return sorted(
@@ -285,7 +288,10 @@ def duration_text(seconds: float) -> str:
 
 
 def more_text(total: int, limit: int, of: str = "") -> list[str]:
-    """Return the last line of a list that is cut after `limit` lines: how many more there are, if any."""
+    """Return the last line of a list that is cut after `limit` lines.
+
+    It says how many more there are, if any.
+    """
     more = total - limit
     if more <= 0:
         return []
@@ -303,7 +309,10 @@ def cut_text(report: RunReport) -> str | None:
     if not report.cut_answers:
         return None
     reasons = [f"{number} × {on_one_line(reason)}" for reason, number in report.cut_answers.items()]
-    return f"{counted(sum(report.cut_answers.values()), 'answer')} may not be whole: {first_few(reasons)}"
+    return (
+        f"{counted(sum(report.cut_answers.values()), 'answer')} may not be whole: "
+        f"{first_few(reasons)}"
+    )
 
 
 def cost_remarks(report: RunReport) -> Iterator[str]:
@@ -325,7 +334,10 @@ def caveats(report: RunReport) -> Iterator[str]:
             first = (
                 "are the first verdicts of replies that contradict themselves or leave their scale"
             )
-        yield f"{counted(report.broken_contracts, 'judgement')} {first}; see broken_contract in the results"
+        yield (
+            f"{counted(report.broken_contracts, 'judgement')} {first}; "
+            "see broken_contract in the results"
+        )
     if report.compared_masked:
         answers = counted(report.compared_masked, "answer was", "answers were")
         yield f"{answers} compared with a secret masked; see compared_masked in the results"
@@ -387,7 +399,10 @@ def statement_text(comparison: Comparison) -> str:
 
 
 def compared_name(case: ComparedCase, comparison: Comparison) -> str:
-    """Return the name of a case on one line, with its target if each target is compared with itself."""
+    """Return the name of a case on one line.
+
+    The name has the target if each target is compared with itself.
+    """
     return on_one_line(case_name(case.key, names_target=comparison.by_target))
 
 
@@ -424,7 +439,10 @@ def started(row: ResultRow) -> datetime | None:
 
 
 def rerun_command(suite: str, case_id: str, target: str, options: Sequence[str] = ()) -> str:
-    """Return the command that runs one case from the repository's root, quoted for any POSIX shell."""
+    """Return the command that runs one case from the repository's root.
+
+    It is quoted for any POSIX shell.
+    """
     # `--target default` means no override, which is the same as no option.
     chosen = "" if target == "default" else f" --target={quote(target)}"
     path = suite if _is_typeable(suite) else _as_glob(suite)

@@ -18,7 +18,10 @@ _ILLEGAL = re.compile(
 
 
 def clean(text: str) -> str:
-    """Return a text without terminal colors, with LF line ends, and with U+FFFD for what XML forbids."""
+    """Return a text without terminal colors and with LF line ends, for XML.
+
+    What XML forbids becomes U+FFFD.
+    """
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _ILLEGAL.sub("\ufffd", ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))

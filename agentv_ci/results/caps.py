@@ -40,7 +40,10 @@ def is_capped(case: PlanCase) -> bool:
 def reached(case: PlanCase, used: Used) -> str | None:
     """Return which cap of a case is reached; None if it may go on."""
     if case.max_cost_usd is not None and used.cost_usd >= case.max_cost_usd:
-        return f"the case has cost {dollars(used.cost_usd)}, and its max_cost_usd is {case.max_cost_usd:g}"
+        return (
+            f"the case has cost {dollars(used.cost_usd)}, "
+            f"and its max_cost_usd is {case.max_cost_usd:g}"
+        )
     if case.max_requests is not None and used.requests >= case.max_requests:
         return f"the case has made {used.requests} of its max_requests of {case.max_requests}"
     return None

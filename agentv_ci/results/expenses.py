@@ -17,7 +17,10 @@ def of_attempt(failed: ProviderError | Response, attempt: int) -> tuple[Expense,
 
 
 def in_all(response: Response, earlier: Sequence[Expense], attempt: int) -> Response:
-    """Return an answer that counts what failed before it: in earlier attempts, and in its own, number `attempt`."""
+    """Return an answer that counts what failed before it.
+
+    Attempts before may have failed, and requests of its own attempt, number `attempt`.
+    """
     failed = (*earlier, *of_attempt(response, attempt))
     if not failed:
         return response

@@ -85,7 +85,10 @@ def form_of(path: Path) -> ResultsFormat:
 
 
 def holds_rows(path: Path) -> bool:
-    """Whether a file can be results: a name in `.json` is also that of plans, reports and baselines. Raises OSError."""
+    """Whether a file can be results. Raises OSError.
+
+    A name in `.json` is also that of plans, reports and baselines.
+    """
     return path.suffix != ".json" or _FIRST_FIELD in _beginning(path)
 
 
@@ -186,7 +189,8 @@ def row_of(data: object, *, free_data_is_text: bool = True) -> ResultRow:
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > RESULT_VERSION:
         raise ValueError(
-            f"schema_version {version} is not supported; this version of agentv-ci reads {RESULT_VERSION}"
+            f"schema_version {version} is not supported; "
+            f"this version of agentv-ci reads {RESULT_VERSION}"
         )
     if isinstance(data, dict) and data.get("usage", ...) is None:
         # The schema of earlier versions allows it.

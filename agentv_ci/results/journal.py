@@ -32,7 +32,10 @@ class KeptRows(Struct, frozen=True):
 
 
 class Journal:
-    """Appends rows. When one cannot be written, `write_error` has the reason, and later rows are still written."""
+    """Appends rows.
+
+    When one cannot be written, `write_error` has the reason, and later rows are still written.
+    """
 
     def __init__(
         self,

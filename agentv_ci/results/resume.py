@@ -168,7 +168,10 @@ class ResumedResults:
         """Raise UsageError for a file that does not belong to the plan, or would lose rows."""
         if index.rows and not index.last and not index.otherwise and not index.other_settings:
             raise UsageError(
-                f"'{earlier}' is not of this run: the cases, targets, digests or seeds of all its rows differ",
+                (
+                    f"'{earlier}' is not of this run: the cases, targets, "
+                    "digests or seeds of all its rows differ"
+                ),
                 hint="to run everything, leave out --resume and write to another file",
             )
         lost = sum(
@@ -181,7 +184,11 @@ class ResumedResults:
         if lost and earlier == self._path:
             what = "cases" if lost > of_targets else "targets"
             raise UsageError(
-                f"'{earlier}' has {counted(lost, 'row')} of {what} that are not selected and would be removed",
+                (
+                    f"'{earlier}' has {counted(lost, 'row')} of {what} that are not selected and "
+                    "would "
+                    "be removed"
+                ),
                 hint=f"set --out to another file, or select all {what}",
             )
 
@@ -200,7 +207,10 @@ class ResumedResults:
             sentence += f" ({counted(crashes, 'crash', 'crashes')} of the agent)"
         if index.other_settings:
             verb = "runs" if index.other_settings == 1 else "run"
-            sentence += f"; {index.other_settings} answered with other settings from the environment {verb} again"
+            sentence += (
+                f"; {index.other_settings} answered with other settings from the "
+                f"environment {verb} again"
+            )
         if others := index.rows - len(index.last):
             sentence += (
                 f"; {others} other {'row is' if others == 1 else 'rows are'} removed at the end"

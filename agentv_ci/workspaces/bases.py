@@ -124,7 +124,10 @@ async def apply_patch(patch: bytes, tree: Path, environ: Mapping[str, str]) -> N
 
 
 def _leaves_the_tree(name: bytes) -> bool:
-    """Whether a path as Git writes it, perhaps in quotes and with escapes, may be outside of the tree."""
+    """Whether a path as Git writes it may be outside of the tree.
+
+    Git may write it in quotes and with escapes.
+    """
     try:
         path = escape_decode(name)[0].strip().strip(b'"')
     except ValueError:

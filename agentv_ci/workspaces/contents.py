@@ -8,12 +8,18 @@ from agentv_ci.contracts.plan_parts import PlanWorkspace
 
 
 def key_of(workspace: PlanWorkspace) -> str:
-    """Return a digest of all that is in a workspace and all that confines it, not of where it comes from."""
+    """Return a digest of all that is in a workspace and all that confines it.
+
+    Where it comes from does not count.
+    """
     return digest_of(canonical(content_of(workspace)))
 
 
 def content_of(workspace: PlanWorkspace) -> JsonObject:
-    """Return what counts of a workspace: the digest of a folder and not its path, a commit and not its repository."""
+    """Return what counts of a workspace.
+
+    That is the digest of a folder and not its path, and a commit and not its repository.
+    """
     content: JsonObject = workspace.model_dump(
         mode="json",
         by_alias=True,

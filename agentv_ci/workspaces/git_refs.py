@@ -1,4 +1,6 @@
-"""Find commits of a Git repository on this machine, without running Git: compiling starts no programs.
+"""Find commits of a Git repository on this machine, without running Git.
+
+Compiling starts no programs, so Git is not run.
 
 Layout of repositories: https://git-scm.com/docs/gitrepository-layout.
 """

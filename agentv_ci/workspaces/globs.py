@@ -6,7 +6,10 @@ from collections.abc import Iterable
 
 
 def matches(path: str, globs: Iterable[str]) -> bool:
-    """Whether a path, or a folder that it is in, matches a glob: `**`, `*`, `{a,b}` and literal parts."""
+    """Whether a path, or a folder that it is in, matches a glob.
+
+    Globs have `**`, `*`, `{a,b}` and literal parts.
+    """
     from wcmatch import glob  # only workspaces and guidelines need it
 
     patterns = [each for one in globs for each in (one, f"{one.rstrip('/')}/**")]

@@ -106,9 +106,15 @@ done
 shift
 mount -t proc proc "$root/proc"
 for each in {" ".join(KERNEL)}; do
-  if [ -e "$root/proc/$each" ]; then mount --bind "$root/proc/$each" "$root/proc/$each"; seal "$root/proc/$each"; fi
+  if [ -e "$root/proc/$each" ]; then
+    mount --bind "$root/proc/$each" "$root/proc/$each"
+    seal "$root/proc/$each"
+  fi
 done
-for each in null zero full random urandom; do : > "$root/dev/$each"; mount --bind "/dev/$each" "$root/dev/$each"; done
+for each in null zero full random urandom; do
+  : > "$root/dev/$each"
+  mount --bind "/dev/$each" "$root/dev/$each"
+done
 cd "$root"
 mkdir .before
 pivot_root . .before
@@ -142,7 +148,10 @@ class Means(Struct, frozen=True):
     def explanation(self) -> str:
         """What it gives, in one line."""
         if self.isolation == "none":
-            return "a fresh folder, HOME and environment; all files, processes and networks of the machine are there"
+            return (
+                "a fresh folder, HOME and environment; all files, "
+                "processes and networks of the machine are there"
+            )
         return f"{self.backend}; {GIVES[self.isolation]}"
 
 
@@ -237,7 +246,10 @@ class Box(Struct, frozen=True):
         yield from ("--", str(cwd))
 
     def _container(self, engine: str, env: Mapping[str, str], cwd: Path) -> Iterator[str]:
-        """Arguments of docker and podman: https://docs.docker.com/reference/cli/docker/container/run/."""
+        """Arguments of docker and podman.
+
+        See https://docs.docker.com/reference/cli/docker/container/run/.
+        """
         yield from (
             engine,
             "run",
@@ -287,7 +299,10 @@ class Box(Struct, frozen=True):
         }
 
     def before_start(self) -> None:
-        """Take from this thread what namespaces do not, just before a command of theirs is started."""
+        """Take from this thread what namespaces do not.
+
+        Called just before a command of theirs is started.
+        """
         if self.means.isolation == "namespaces":
             leave_session_keyring()
 
@@ -359,7 +374,10 @@ async def _namespaces(environ: Mapping[str, str]) -> Means:
         if (problem := await _try(means, environ)) is None:
             return means
         problems.append(f"{backend}: {problem}")
-    hint = "install bubblewrap; where the kernel restricts namespaces of users, allow them (see docs/workspaces.md)"
+    hint = (
+        "install bubblewrap; where the kernel restricts namespaces of users, "
+        "allow them (see docs/workspaces.md)"
+    )
     return Means("namespaces", None, "; ".join(problems), hint)
 
 

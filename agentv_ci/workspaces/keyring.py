@@ -1,4 +1,7 @@
-"""The kernel's keys (keyrings(7)), which namespaces do not separate: a command in them inherits its session's."""
+"""The kernel's keys (keyrings(7)), which namespaces do not separate.
+
+A command in them inherits its session's.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ JOIN_SESSION_KEYRING = 1
 
 
 def leave_session_keyring() -> None:
-    """Give this thread, and what it starts from now on, a new session keyring without keys (keyctl(2))."""
+    """Give this thread a new session keyring without keys (keyctl(2)).
+
+    What the thread starts from now on inherits it.
+    """
     number = KEYCTL.get(os.uname().machine) if sys.platform == "linux" else None
     if number is not None:
         import ctypes  # only isolation needs it

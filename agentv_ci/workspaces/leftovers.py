@@ -1,4 +1,7 @@
-"""What a run leaves behind if it is killed: its folder, and processes that have detached from it."""
+"""What a run leaves behind if it is killed.
+
+That is its folder, and processes that have detached from it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ LOCK = "lock"
 
 
 def remove_run(folder: Path) -> None:
-    """Remove the folder of a run, its lock last: with it, what could not be removed is found again."""
+    """Remove the folder of a run, its lock last.
+
+    By the lock, what could not be removed is found again.
+    """
     with suppress(OSError):
         for each in folder.iterdir():
             if each.name != LOCK:

@@ -1,4 +1,7 @@
-"""The folders of a run: a base for each workspace, and a fresh copy for each trial and each grader."""
+"""The folders of a run.
+
+There is a base for each workspace, and a fresh copy for each trial and each grader.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,10 @@ class TrialPlace(Struct, frozen=True):
             await self._end()
 
     async def _end(self) -> None:
-        """End what the command has left behind: a container, or processes that have detached from it."""
+        """End what the command has left behind.
+
+        That is a container, or processes that have detached from the command.
+        """
         if (removal := self.box.removal) is not None:
             with suppress(ProcessFailed):
                 env = self.box.environment({})

@@ -1,4 +1,7 @@
-"""Where programs are, and what they need to run: what must be visible where most of a machine is not."""
+"""Where programs are, and what they need to run.
+
+This must be visible where most of a machine is not.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ class Hidden(Struct, frozen=True):
 
 
 def toolchains(path: str, hidden: Hidden) -> Iterator[Path]:
-    """Yield what the folders of PATH need outside the system: themselves, or the installation that they belong to."""
+    """Yield what the folders of PATH need outside the system.
+
+    It is the folders themselves, or the installation that they belong to.
+    """
     for each in dict.fromkeys(path.split(":")):
         folder = Path(each)
         if not each.startswith("/") or is_system(folder) or not folder.is_dir():
@@ -47,7 +53,10 @@ def toolchains(path: str, hidden: Hidden) -> Iterator[Path]:
 
 
 def installation(folder: Path, hidden: Hidden) -> Iterator[Path]:
-    """Yield the folder of an installation: the parent of `bin`, unless something hidden may be in it."""
+    """Yield the folder of an installation.
+
+    It is the parent of `bin`, unless something hidden may be in it.
+    """
     parent = folder.parent
     # `~/.local` and its like hold far more than programs.
     is_named = not parent.name.startswith(".") or (parent / VENV).exists()
@@ -71,7 +80,10 @@ def packages_of(program: Path) -> list[Path]:
 
 
 def program_of(word: str) -> str:
-    """Return the path by which to start a program: of npm's, not the link to it, beside which its modules are not."""
+    """Return the path by which to start a program.
+
+    For a program of npm, it is not the link: its modules do not stand beside the link.
+    """
     real = Path(word).resolve() if word.startswith("/") else Path(word)
     return str(real) if PACKAGES in real.parts else word
 

@@ -102,14 +102,20 @@ def _refusal(change: Change, workspace: PlanWorkspace) -> str | None:
 
 
 def _names(change: Change) -> Iterator[str]:
-    """Yield the paths by which a change may be found: what a link leads to may be a folder of modules."""
+    """Yield the paths by which a change may be found.
+
+    A link also has what it leads to, which may be a folder of modules.
+    """
     yield change.path
     if change.link is not None:
         yield f"{change.path}/__init__.py"
 
 
 def _stays_inside(path: str, target: str) -> bool:
-    """Whether a link stays in its tree, whatever other links there are: `..` may only be at its beginning."""
+    """Whether a link stays in its tree, whatever other links there are.
+
+    `..` may only be at its beginning.
+    """
     rest = target
     while rest.startswith("../"):
         rest = rest[3:]
@@ -120,7 +126,10 @@ def _stays_inside(path: str, target: str) -> bool:
 
 
 def _shadows(path: str) -> bool:
-    """Whether Python may import a file instead of a module of its own: from any folder, as any may be on its path."""
+    """Whether Python may import a file instead of a module of its own.
+
+    The file may be in any folder, as any may be on Python's path.
+    """
     return any(part in SHADOWED for part in _modules(path))
 
 

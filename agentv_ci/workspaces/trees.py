@@ -295,7 +295,10 @@ def _entry(found: os.DirEntry[str]) -> Entry:
 
 
 def _entries_now(before: Mapping[str, Entry], tree: Path) -> dict[str, Entry]:
-    """Return path → entry of what may have changed, without reading more than may change: files can be all holes."""
+    """Return path → entry of what may have changed.
+
+    No more is read than may change: files can be all holes.
+    """
     found: dict[str, Entry] = {}
     size = 0
     for each in _walk(str(tree)):

@@ -15,7 +15,10 @@ MIB = 1024 * 1024
 
 
 def watch(limits: WorkspaceLimits, folders: Sequence[Path]) -> Watch:
-    """Return what watches a process, and returns the limit that it exceeds with all it has started."""
+    """Return what watches a process with all it has started.
+
+    The watch returns the limit that they exceed.
+    """
 
     async def exceeded(pid: int) -> str:
         used_cpu_s = 0.0

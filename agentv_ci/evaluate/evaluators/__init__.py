@@ -183,7 +183,10 @@ async def _assess(
         score = Score(error=f"unexpected {type(error).__name__}: {error}")
     if score.error is None and not 0 <= score.score <= 1:
         counted = min(1, max(0, score.score))
-        outside = f"evaluator '{evaluator.name}' scored {score.score:g}, outside 0 to 1; it counts as {counted:g}"
+        outside = (
+            f"evaluator '{evaluator.name}' scored {score.score:g}, outside 0 to 1; "
+            f"it counts as {counted:g}"
+        )
         services.warn(about_case(outside, submission.case.id))
     if score.broken_contract is not None:
         services.warn(
@@ -206,7 +209,11 @@ def load_evaluators(case: PlanCase) -> None:
         package = each.package if isinstance(each, SimilarityEvaluator) else None
         if package is not None and find_spec(package) is None:
             raise UsageError(
-                f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package '{package}'",
+                (
+                    f"{case.source.path}:{case.source.line}: "
+                    f"evaluator '{each.name}' needs the package "
+                    f"'{package}'"
+                ),
                 hint=PACKAGE_HINT,
             )
         if isinstance(each, PluginEvaluator):

@@ -1,4 +1,7 @@
-"""`type: command`, `junit`: a command in a clean tree with nothing of the agent but its submitted changes."""
+"""The evaluators `command` and `junit`.
+
+They run a command in a clean tree, with nothing of the agent but its submitted changes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`type: latency`, `cost`, `token_usage`, `tool_calls`: 1 when the answer stays within its limits, else 0."""
+"""The evaluators `latency`, `cost`, `token_usage` and `tool_calls`.
+
+The score is 1 when the answer stays within its limits, else 0.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,10 @@ SCORES: Mapping[Outcome, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 async def pairwise_judge(
     settings: PlanPairwiseJudgeEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Compare an answer with those that are known of other arms, so that each pair is compared once."""
+    """Compare an answer with those that are known of other arms.
+
+    That way, each pair is compared once.
+    """
     other_arms = submission.other_arms
     if isinstance(other_arms, str):
         return Score(error=other_arms)

@@ -89,7 +89,7 @@ def _answered(submission: Submission) -> plugins.AnsweredCase:
     )
 
 
-async def _in_a_thread(call: Callable[[], Any]) -> Any:  # noqa: ANN401  # a plugin may return anything
+async def _in_a_thread(call: Callable[[], Any]) -> Any:  # noqa: ANN401  # it is the plugin's
     """Call a function in a thread that the end of the program does not wait for."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Any] = loop.create_future()
@@ -129,7 +129,10 @@ def _checked(returned: object) -> Score:
     score: object = returned.score
     if not isinstance(score, (int, float)) or not math.isfinite(score):
         return Score(
-            error=f"the plugin returned the score {shortened(repr(score), 100)}, which is not a finite number"
+            error=(
+                f"the plugin returned the score {shortened(repr(score), 100)}, "
+                "which is not a finite number"
+            )
         )
     for name in ("hits", "misses"):
         if not _are_texts(getattr(returned, name)):

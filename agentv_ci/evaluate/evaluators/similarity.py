@@ -55,7 +55,9 @@ async def similarity(
     reference = settings.reference or submission.case.reference_answer
     if not reference.strip():
         return Score(
-            error="nothing to compare with: 'reference' is not set, and the expected answer is empty"
+            error=(
+                "nothing to compare with: 'reference' is not set, and the expected answer is empty"
+            )
         )
     if len(reference) > MAX_CHARACTERS:
         return Score(error=f"the reference is longer than {MAX_CHARACTERS:,} characters")
@@ -114,7 +116,10 @@ def _words(text: str) -> list[str]:
 
 
 def _spaced(text: str) -> str:
-    """Return a text with spaces between the words of any script, and around punctuation beyond ASCII."""
+    """Return a text with spaces between the words of any script.
+
+    Spaces surround punctuation beyond ASCII, too.
+    """
     if text.isascii():
         return text
     pattern = _pattern(rf"{_LETTER_ALONE}\p{{M}}*|[\p{{P}}--\p{{ASCII}}]")

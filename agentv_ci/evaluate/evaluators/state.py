@@ -1,4 +1,7 @@
-"""`type: state`: a SQLite database or a JSON document that the agent leaves behind, against expected rows."""
+"""The evaluator `state`.
+
+It compares expected rows with a SQLite database or a JSON document that the agent leaves behind.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,10 @@ def _queried(
 def _authorize(
     action: int, _: str | None, __: str | None, ___: str | None, view: str | None
 ) -> int:
-    """Allow reading tables; not through views, with which an agent could answer the query instead of storing rows."""
+    """Allow reading tables.
+
+    Views are refused: with them, an agent could answer the query instead of storing rows.
+    """
     is_read = action in (
         sqlite3.SQLITE_SELECT,
         sqlite3.SQLITE_READ,
@@ -128,7 +134,8 @@ def _compared(found: list[JsonValue], settings: StateEvaluator) -> Score:
     more = max(0, len(found) - len(expected))
     if more:
         misses.append(
-            f"{counted(more, 'row')} more than expected, such as {shortened((left or ['?'])[0], MAX_SHOWN)}"
+            f"{counted(more, 'row')} more than expected, "
+            f"such as {shortened((left or ['?'])[0], MAX_SHOWN)}"
         )
     total = max(len(found), len(expected))
     if not total:

@@ -1,4 +1,7 @@
-"""`type: contains`, `contains_any`, `contains_all`, `equals`, `starts_with`, `ends_with`, `regex`."""
+"""Evaluators of texts: `contains` and its like, `equals` and `regex`.
+
+Like `contains` are `contains_any`, `contains_all`, `starts_with` and `ends_with`.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,10 @@ class Progress:
     """Follows the events of a run, up to the one with which its answer is complete."""
 
     def __init__(self, final: AbstractSet[str], working: AbstractSet[str]) -> None:
-        """`final` are the types of events that complete an answer, `working` those of an agent that works on."""
+        """`final` are the types of events that complete an answer.
+
+        `working` are those of an agent that works on.
+        """
         self._final = final
         self._working = working
         self._is_complete = False

@@ -39,7 +39,8 @@ from agentv_ci.execute.provider_services import (
 )
 
 NOT_LOGGED_IN = re.compile(
-    r"no authentication information|invalid auth method|set an auth method|missing environment variable|not logged in"
+    r"no authentication information|invalid auth method|set an auth method|missing "
+    r"environment variable|not logged in"
     r"|please run /login|invalid api key",
     re.IGNORECASE,
 )
@@ -179,7 +180,10 @@ class AgentProvider:
             raise self._with_expense(failure, error.stdout) from error
 
     def _response(self, finished: ProcessResult) -> Response:
-        """Read the output; a failure that the agent reports takes precedence over exit code and standard error."""
+        """Read the output.
+
+        A failure that the agent reports takes precedence over exit code and standard error.
+        """
         try:
             return self._read(finished)
         except AgentFailed as error:

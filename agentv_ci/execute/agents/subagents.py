@@ -1,7 +1,9 @@
-"""Folders in which agents of an editor work, one session at a time: the file protocol of `subagent`.
+"""Folders in which agents of an editor work, one session at a time.
 
-A lock file marks a folder as taken; agents remove it when they are done. File names are those of the npm package
-`subagent` 0.4, so that both tools can be used side by side.
+They follow the file protocol of `subagent`.
+
+A lock file marks a folder as taken; agents remove it when they are done. File names are those of
+the npm package `subagent` 0.4, so that both tools can be used side by side.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ class Subagent:
         """
 
     def prepare(self, template: Path | None, chat_id: str, *, keeps_messages: bool) -> None:
-        """Write the workspace and the chat modes, and empty the folder of messages unless it is kept.
+        """Write the workspace and the chat modes.
+
+        The folder of messages is emptied unless `keeps_messages`.
 
         Raises OSError, or ValueError for a template that is not a workspace.
         """
@@ -103,7 +107,10 @@ def _held(path: Path) -> Iterator[bool]:
 
 @contextmanager
 def _locked(place: Subagent) -> Iterator[None]:
-    """Lock a held folder for `subagent` and for agents, which remove the lock when they are done."""
+    """Lock a held folder for `subagent` and for agents.
+
+    Agents remove the lock when they are done.
+    """
     mine: JsonObject = {"tool": TOOL, "host": socket.gethostname(), "session": uuid.uuid4().hex}
     place.lock.write_text(json.dumps(mine), encoding="utf-8")
     try:
@@ -142,7 +149,10 @@ def _owner(lock: Path) -> JsonValue:
 
 
 def _workspace(template: Path | None) -> JsonObject:
-    """Return the workspace: the folder itself, then the template's folders, relative to the template."""
+    """Return the workspace.
+
+    It has the folder itself, then the template's folders, relative to the template.
+    """
     given = read_template(template)
     base = template.parent.resolve() if template is not None else Path()
     listed = given.get("folders")

@@ -46,9 +46,12 @@ class Workspace(Struct, frozen=True):
 async def workspace(
     kind: str, files: Iterable[InputFile], parent: Path | None = None
 ) -> AsyncIterator[Workspace]:
-    """Make a workspace with copies of the files, in `parent` or among temporary files, and remove it.
+    """Make a workspace with copies of the files, and remove it at the end.
 
-    Further files of the same name get the suffixes `.1`, `.2` … Raises ProviderError when files cannot be written.
+    It is in `parent` or among temporary files.
+
+    Further files of the same name get the suffixes `.1`, `.2` … Raises ProviderError when files
+    cannot be written.
     """
     # In threads, so that other questions go on while files are copied and removed.
     making = asyncio.ensure_future(asyncio.to_thread(_make, kind, tuple(files), parent))
@@ -126,7 +129,10 @@ def proof_request(guidelines: Sequence[InputFile]) -> str:
             "[[ ## mandatory_pre_read ## ]]",
             "",
             f"Read all instruction files: {', '.join(map(file_link, guidelines))}.",
-            "After reading a file, compute its SHA-256: `sha256sum '<file-path>'` or `shasum -a 256 '<file-path>'`.",
+            (
+                "After reading a file, compute its SHA-256: "
+                "`sha256sum '<file-path>'` or `shasum -a 256 '<file-path>'`."
+            ),
             "Put these exact tokens at the top of your reply, one per line:",
             "",
             *tokens,
@@ -143,7 +149,7 @@ def _token_name(path: Path) -> str:
 
 
 def take_proofs(answer: str, guidelines: Sequence[InputFile]) -> tuple[str, list[JsonObject]]:
-    """Return an answer without the tokens at its top, and a record of the proof of each guideline."""
+    """Return an answer without the tokens at its top, and a record of each guideline's proof."""
     lines = answer.split("\n")
     reported: dict[tuple[int, str], str] = {}
     tokens = 0

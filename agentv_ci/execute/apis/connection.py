@@ -28,7 +28,10 @@ MOST_UNREAD_BYTES = 256 * 1024
 
 
 class OneConnection(httpx.AsyncBaseTransport):
-    """Carries one request at a time, on a connection that later requests to the same server reuse."""
+    """Carries one request at a time, on one connection.
+
+    Later requests to the same server reuse the connection.
+    """
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
@@ -244,7 +247,10 @@ class AsyncioStream(httpcore.AsyncNetworkStream, asyncio.Protocol):
         return self._has_events() if info == "is_readable" else self._transport.get_extra_info(info)
 
     def _has_events(self) -> bool:
-        """Whether the server has sent more or closed the connection, which the loop may not know yet."""
+        """Whether the server has sent more or closed the connection.
+
+        The loop may not know it yet.
+        """
         if self._unread or self._is_over or self._transport.is_closing():
             return True
         poll = select.poll()

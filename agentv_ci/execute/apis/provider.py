@@ -177,7 +177,9 @@ def instructions_and_turns(target: HttpTarget, request: Request) -> tuple[str, l
 
 
 def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """Return turns for APIs that require alternating roles, the user first and last, and no empty turn.
+    """Return turns for APIs that require alternating roles, with no empty turn.
+
+    The user speaks first and last.
 
     Anthropic's newer models refuse a chat that ends with the assistant.
     """

@@ -34,7 +34,8 @@ NEGOTIABLE = ("temperature", "top_p", "max_tokens", "max_completion_tokens")
 """Parameters that can be omitted without changing the question."""
 OTHER_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 UNSUPPORTED = re.compile(
-    r"unsupported|not supported|does(?: not|n't) support|extra inputs are not permitted|deprecated|unrecognized"
+    r"unsupported|not supported|does(?: not|n't) support|extra inputs are not permitted"
+    r"|deprecated|unrecognized"
     r"|unknown (?:parameter|field|name)|only the default|may only be set",
     re.IGNORECASE,
 )
@@ -116,7 +117,10 @@ def _request_id(headers: Mapping[str, str]) -> str:
 
 
 def _is_bad_key(body: JsonValue) -> bool:
-    """Whether a key is invalid: Gemini answers with 400, and google.rpc.ErrorInfo has the reason."""
+    """Whether a key is invalid.
+
+    Gemini answers with 400, and google.rpc.ErrorInfo has the reason.
+    """
     return any(
         text_at(detail, "reason") == "API_KEY_INVALID"
         for detail in objects_at(body, "error", "details")

@@ -56,7 +56,10 @@ class BatchProvider(Provider, Protocol):
         ...
 
 
-def open_provider(target: Target, services: ProviderServices) -> Provider:  # noqa: C901, PLR0912  # a branch per kind
+def open_provider(  # noqa: C901, PLR0912  # a branch per kind
+    target: Target,
+    services: ProviderServices,
+) -> Provider:
     """Return the provider of a resolved target; imports only its module."""
     match target:
         case AnthropicTarget():

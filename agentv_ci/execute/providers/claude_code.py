@@ -105,7 +105,10 @@ def open_provider(target: ClaudeCodeTarget, services: ProviderServices) -> Agent
 
 
 def read_output(finished: ProcessResult) -> Response | None:
-    """Read the events; the last one is the result, which must agree with the agent's last message."""
+    """Read the events.
+
+    The last one is the result, which must agree with the agent's last message.
+    """
     turns = Turns()
     events = read_events(finished.stdout, KNOWN)
     for event in events:

@@ -80,7 +80,10 @@ class CliProvider:
                 pass
 
     async def ask(self, request: Request) -> Response:
-        """Run the command; the answer is its output, or the output file if the template names one."""
+        """Run the command.
+
+        The answer is its output, or the output file if the template names one.
+        """
         parent = request.place.scratch if request.place is not None else None
         try:
             scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-", dir=parent))
@@ -138,7 +141,10 @@ class CliProvider:
         return _response(text, prompt)
 
     def _prompt(self, request: Request) -> str:
-        """Return the prompt with the guidelines in front, unless the template has `{GUIDELINES}`."""
+        """Return the prompt, with the guidelines in front unless the template has them.
+
+        A template has them if it has `{GUIDELINES}`.
+        """
         if not request.guidelines or "GUIDELINES" in placeholders(self._target.command_template):
             return request.prompt
         return (
@@ -233,7 +239,10 @@ def _files(files: Sequence[InputFile], form: str | None) -> str:
 
 
 async def _read_output(path: Path) -> str:
-    """Return what the command has written, wherever it ran: outside of its isolation, nothing may lead elsewhere."""
+    """Return what the command has written, wherever it ran.
+
+    If it ran outside of its isolation, no link may lead elsewhere.
+    """
     folder = path.parent
     try:
         content = await asyncio.to_thread(
@@ -311,7 +320,10 @@ def _entries(written: JsonObject, name: str, key: str) -> Iterator[JsonObject]:
 
 
 def last_answer(messages: Sequence[OutputMessage]) -> str:
-    """Return the content of the last assistant message that has content, as JSON unless it is a string."""
+    """Return the content of the last assistant message that has content.
+
+    Content that is not a string becomes JSON.
+    """
     for message in reversed(messages):
         if message.role == "assistant" and message.content not in (None, "", []):
             content = message.content

@@ -128,7 +128,10 @@ def spent(events: Sequence[JsonObject]) -> Spent:
 
 
 def _error(events: Sequence[JsonObject], *, is_completed: bool) -> str | None:
-    """Return why there is no answer: the turn's failure, or the last error before the events ended."""
+    """Return why there is no answer.
+
+    That is the turn's failure, or the last error before the events ended.
+    """
     if failed := last_event(events, "turn.failed"):
         return text_at(failed, "error", "message") or "the turn failed"
     if is_completed:
@@ -217,7 +220,8 @@ def run_log(
     log = _Log(file, services, summarize)
     started = services.environment.now().isoformat(timespec="seconds")
     log.write(
-        f"# {target}: {request.case_id}, attempt {request.attempt + 1}\n# started {started}\n# {shlex.join(argv)}"
+        f"# {target}: {request.case_id}, attempt {request.attempt + 1}\n"
+        f"# started {started}\n# {shlex.join(argv)}"
     )
     try:
         yield log

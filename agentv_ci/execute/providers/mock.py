@@ -28,7 +28,10 @@ class MockProvider:
         """A mock is always ready."""
 
     async def ask(self, request: Request) -> Response:
-        """Return the case's response, the target's, or a default one: for a judge, a valid reply."""
+        """Return the case's response, the target's, or a default one.
+
+        The default one of a judge is a valid reply.
+        """
         await self._wait(request.timeout_s)
         self._fail(request)
         answer = (self._target.responses or {}).get(request.case_id, self._target.response)

@@ -95,7 +95,10 @@ def _question(request: Request) -> plugins.Question:
 
 
 def _checked_error(error: ProviderError) -> ProviderError:
-    """Return an error of a plugin: as `process` if it has an unknown kind, without an invalid usage or cost."""
+    """Return an error of a plugin.
+
+    An unknown kind becomes `process`. An invalid usage or cost is left out.
+    """
     checked = error
     if error.kind not in KINDS:
         checked = ProviderError(

@@ -248,7 +248,8 @@ class VsCodeProvider:
             if not proof["ok"]:
                 reported = "no hash" if proof["sha256_reported"] is None else "a different hash"
                 self._services.warn(
-                    f"{self._target.name}: {exchange.request.case_id}: the agent reported {reported} for "
+                    f"{self._target.name}: {exchange.request.case_id}: "
+                    f"the agent reported {reported} for "
                     f"{proof['file']}: it may not have read it"
                 )
         asked: JsonObject = {"prompt": exchange.text}
@@ -294,8 +295,10 @@ def _request_text(
 ) -> str:
     proof = proof_request(guidelines)
     steps = (
-        f"1. Create the file {unfinished} and write your complete response to it. Make no other files in the "
-        "workspace: put changes of files that you intend into the response, with the name of the repository, the "
+        f"1. Create the file {unfinished} and write your complete response to it. "
+        "Make no other files in the "
+        "workspace: put changes of files that you intend into the response, "
+        "with the name of the repository, the "
         "relative path and a unified `diff --git`.\n"
         f"2. When step 1 is complete, and not before, run this command: `{rename}`"
     )
@@ -315,7 +318,8 @@ def _orchestrator_text(exchanges: Sequence[Exchange], lock: Path) -> str:
     )
     answers = ", ".join(f"'messages/{each.answered.name}'" for each in exchanges)
     return (
-        "Run the tool #runSubagent once for each of these request files, each in a context of its own, and tell it to "
+        "Run the tool #runSubagent once for each of these request files, "
+        "each in a context of its own, and tell it to "
         "follow the instructions in the file. Do not read the files yourself.\n\n"
         f"{requests}\n\n"
         f"When all of {answers} exist, run this command: `rm -f {shlex.quote(str(lock))}`\n"

@@ -69,7 +69,10 @@ def _test(file: str, result: AdoptedResult, most: int) -> _Test:
 
 
 def _differing(test: _Test) -> tuple[str, ...]:
-    """Return what distinguishes a test from others, the plainest first: ids have names already, which come last."""
+    """Return what distinguishes a test from others, the plainest first.
+
+    Ids, which have names already, come last.
+    """
     return (*test.distinctions, test.name, test.target)
 
 

@@ -49,7 +49,8 @@ def _log_of(archive: zipfile.ZipFile, size: int) -> JsonObject:
     unpacked = sum(each.file_size for each in archive.infolist())
     if unpacked > min(max(size * MOST_UNPACKED, LEAST_UNPACKED), MAX_BYTES):
         raise ValueError(
-            f"it is {unpacked // 1024 // 1024:,} MiB unpacked, far more than logs of {size:,} bytes are"
+            f"it is {unpacked // 1024 // 1024:,} MiB unpacked, "
+            f"far more than logs of {size:,} bytes are"
         )
     samples: list[JsonValue] = [
         _part(archive, name) for name in names if name.startswith("samples/")
@@ -96,7 +97,10 @@ def _lost(log: JsonObject, samples: Sequence[JsonObject]) -> Iterator[str]:
     if status != "success":
         message = text_at(log, "error", "message")
         reason = f" ({message})" if message else ""
-        yield f"the run did not finish: its status is {text(status) or 'missing'}{reason}; {counts} in the log"
+        yield (
+            f"the run did not finish: its status is {text(status) or 'missing'}{reason}; "
+            f"{counts} in the log"
+        )
     elif expected is not None and found < expected:
         yield f"samples are missing: {counts} in the log"
     if repeated := [
@@ -118,7 +122,9 @@ def _uncounted(log: JsonObject, key: str, noun: str, found: int) -> Iterator[str
     """Yield that a log has more samples than it counts."""
     number = whole(value_at(log, "results", key))
     if number is not None and found > number:
-        yield f"it counts {counted(number, noun)}, and {found} {'is' if found == 1 else 'are'} in it"
+        yield (
+            f"it counts {counted(number, noun)}, and {found} {'is' if found == 1 else 'are'} in it"
+        )
 
 
 def _expected(log: JsonObject) -> int | None:

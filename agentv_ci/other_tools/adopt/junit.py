@@ -289,7 +289,10 @@ def _miscounted(suite: ET.Element, *, is_pytest: bool) -> Iterator[str]:
 
 
 def _counts_assertions(suite: ET.Element) -> bool:
-    """Whether a suite is of Catch2, whose name of the machine is "tbd", or of doctest: their `tests` are assertions."""
+    """Whether a suite is of Catch2, whose name of the machine is "tbd", or of doctest.
+
+    Their `tests` are assertions.
+    """
     is_of_them = suite.get("hostname") == "tbd" or suite.get("doctest_version") is not None
     return is_of_them and suite.find("testcase") is not None
 

@@ -79,7 +79,10 @@ def _lost(
         yield "its beginning is missing: it has no spec"
     ended = sum(run in reports for run in specs)
     if specs and ended < len(specs):
-        yield f"the run did not finish: {counted(len(specs), 'run')}, {counted(ended, 'final report')}"
+        yield (
+            f"the run did not finish: {counted(len(specs), 'run')}, "
+            f"{counted(ended, 'final report')}"
+        )
     for run in {**specs, **events}:
         named = f"run '{run}'" if run else "a run without run_id"
         if specs and run not in specs:
@@ -95,7 +98,10 @@ def _lost_events(
 ) -> Iterator[str]:
     numbers = {number for event in events if isinstance(number := event.get("event_id"), int)}
     if missing := max(numbers, default=-1) + 1 - len(numbers):
-        known = f"the number of the last one is {max(numbers)}, counted from 0, and {_are(len(numbers))} in the log"
+        known = (
+            f"the number of the last one is {max(numbers)}, counted from 0, "
+            f"and {_are(len(numbers))} in the log"
+        )
         yield f"{counted(missing, 'event')} missing: {known}"
     if nameless := sum(event.get("sample_id") is None for event in judged):
         names = "names" if nameless == 1 else "name"
@@ -106,7 +112,10 @@ def _lost_events(
     found = Counter(f"{COUNTS}{text(value_at(event, 'data', 'choice'))}" for event in judged)
     if missing := (declared - found).total():
         present = declared.total() - missing
-        yield f"the final report counts {counted(declared.total(), 'choice')}, and {_are(present)} in the log"
+        yield (
+            f"the final report counts {counted(declared.total(), 'choice')}, "
+            f"and {_are(present)} in the log"
+        )
 
 
 def _are(number: int) -> str:

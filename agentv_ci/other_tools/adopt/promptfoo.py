@@ -57,10 +57,16 @@ def _lost(data: JsonValue, found: Sequence[AdoptedResult]) -> Iterator[str]:
     stats = mapping(value_at(data, "results", "stats") or value_at(data, "stats"))
     declared = {name: _count(stats.get(name)) for name in ("successes", "failures", "errors")}
     if (tests := sum(declared.values())) > len(found):
-        yield f"results are missing: it counts {counted(tests, 'result')}, and {len(found)} are in the file"
+        yield (
+            f"results are missing: it counts {counted(tests, 'result')}, "
+            f"and {len(found)} are in the file"
+        )
     bad, passed = tests - declared["successes"], sum(result.passed is True for result in found)
     if bad > len(found) - passed:
-        yield f"failures are missing: it counts {bad} failed or with errors, and {len(found) - passed} are in the file"
+        yield (
+            f"failures are missing: it counts {bad} failed or with errors, "
+            f"and {len(found) - passed} are in the file"
+        )
 
 
 def _count(value: JsonValue) -> int:
@@ -104,7 +110,10 @@ def _column(row: JsonObject) -> _Column:
 
 
 def _require_columns(data: JsonValue, known: Mapping[tuple[str, str], Collection[_Column]]) -> None:
-    """Raise ValueError if a table has columns that its results, which are without `promptIdx`, do not tell apart."""
+    """Raise ValueError if a table has columns that its results do not tell apart.
+
+    Results without `promptIdx` may not.
+    """
     headers = objects_at(data, "results", "table", "head", "prompts")
     columns = Counter(
         (_provider(header.get("provider")), _prompt({"prompt": header})) for header in headers
@@ -112,7 +121,8 @@ def _require_columns(data: JsonValue, known: Mapping[tuple[str, str], Collection
     for (name, prompt), number in columns.items():
         if len(known.get((name, prompt), ())) not in {0, number}:
             raise ValueError(
-                f"{number} columns have the provider '{name}' and one prompt: give each provider a label"
+                f"{number} columns have the provider '{name}' and one prompt: "
+                "give each provider a label"
             )
 
 

@@ -78,7 +78,10 @@ class Scores:
                 )
 
     def passes(self, value: JsonValue, score: float) -> bool:
-        """Return whether a value with this score passes: a verdict as it says, whatever the threshold."""
+        """Return whether a value with this score passes.
+
+        A verdict passes as it says, whatever the threshold.
+        """
         if self._is_verdict(value):
             return score == 1
         return round(score, PRECISION) >= round(self._how.threshold, PRECISION)
@@ -111,7 +114,8 @@ class Scores:
                 else f", and {_shown(self._beyond[name])} elsewhere"
             )
             raise UnknownScore(
-                f"score '{name}' is {_shown(number)}{other}, which is not from 0 to 1; {_advice(name)}"
+                f"score '{name}' is {_shown(number)}{other}, which is not from 0 to 1; "
+                f"{_advice(name)}"
             )
         worst, best = scale or SHARE
         share = round((number - worst) / (best - worst), PRECISION)

@@ -29,7 +29,10 @@ def mark_of(text: str) -> str:
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Return names of which none occurs twice: later ones get a number, such as `x-2`, that makes no other name."""
+    """Return names of which none occurs twice.
+
+    Later ones get a number, such as `x-2`, that makes no other name.
+    """
     taken, seen = set(names), set[str]()
     distinct = []
     for name in names:

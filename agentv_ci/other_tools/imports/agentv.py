@@ -126,7 +126,10 @@ class _Suite:
         return made
 
     def _beside(self) -> Place | None:
-        """Return the place of the cases of a file that has none: a file of lines of the same name."""
+        """Return the place of the cases of a file that has none.
+
+        It is a file of lines of the same name.
+        """
         name = re.sub(r"(?i)(\.eval)?\.ya?ml$", ".jsonl", self._source.path.name)
         lines = self._source.path.with_name(name)
         if lines == self._source.path or not self._draft.reads.matching(lines):
@@ -334,7 +337,10 @@ class _Suite:
     def _without_environment(
         self, made: dict[str, Node], place: Place, skip: list[str]
     ) -> dict[str, Node]:
-        """Return a case without environment references in what the agent gets, which eval files leave as they are."""
+        """Return a case without environment references in what the agent gets.
+
+        Eval files leave such references as they are.
+        """
         text = json.dumps([made["input"], made["expected_outcome"], made["expected"]])
         names = sorted(set(variables_in(text)))
         if not names:

@@ -172,4 +172,7 @@ def _range_lines(ranges: JsonValue) -> Iterator[str]:
         yield from (f"{low} of 10: {meaning}" for low, meaning in ranges.items())
     for each in ranges if isinstance(ranges, list) else ():
         if isinstance(each, dict):
-            yield f"{json.dumps(each.get('score_range'))} of 10: {each.get('outcome') or each.get('description')}"
+            yield (
+                f"{json.dumps(each.get('score_range'))} of 10: "
+                f"{each.get('outcome') or each.get('description')}"
+            )

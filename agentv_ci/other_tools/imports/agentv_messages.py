@@ -93,7 +93,10 @@ class Messages:
         return {"type": kind, "value": self._draft.reference(file)}
 
     def _places(self, place: Place, path: str) -> Iterator[Path]:
-        """Yield where AgentV looks for a file: from the folder of the eval file up to the repository's."""
+        """Yield where AgentV looks for a file.
+
+        These are the folders from that of the eval file up to the repository's.
+        """
         yield place.source.resolve(path)
         for folder in self._source.path.parents:
             yield folder / path.lstrip("/")

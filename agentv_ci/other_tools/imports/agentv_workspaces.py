@@ -10,7 +10,10 @@ from agentv_ci.other_tools.imports.yaml_text import Node
 CAN_WORK = frozenset({"cli", "codex", "claude-code", "copilot-cli", "gemini-cli", "mock"})
 """Providers whose targets work in a workspace."""
 FRESH = "each trial gets a fresh copy"
-GRADERS = f"{FRESH}; scripts of graders get the answer, and evaluators such as `command` and `diff` the files"
+GRADERS = (
+    f"{FRESH}; scripts of graders get the answer, "
+    "and evaluators such as `command` and `diff` the files"
+)
 BESIDE = (
     "commands of AgentV run beside the eval file; write those that complete a workspace as `setup`"
 )

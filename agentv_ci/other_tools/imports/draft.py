@@ -101,7 +101,10 @@ class Draft:
         return Fields(self, place, construct)
 
     def reference(self, path: Path) -> str:
-        """Return a reference from the output folder to a file, which is copied if it is in another repository."""
+        """Return a reference from the output folder to a file.
+
+        A file of another repository is copied.
+        """
         path = normal(path)
         text = None if path.is_relative_to(self.root) else self.reads.text(path)
         if text is None:

@@ -220,7 +220,10 @@ class _Cases:
         return {"input": messages}
 
     def _skipped(self, test: Test, prompt: Prompt, own: dict[str, Node]) -> dict[str, Node]:
-        """Return what skips a case without a prompt: an empty one, or a template that cannot be filled in."""
+        """Return what skips a case without a prompt.
+
+        The prompt may be empty, or a template that cannot be filled in.
+        """
         why = None
         if not is_simple(json.dumps(own.get("input"), ensure_ascii=False)):
             why = "its prompt has expressions that only promptfoo reads"
@@ -300,7 +303,10 @@ class _Cases:
         }
 
     def _text(self, value: JsonValue) -> Node:
-        """Return a value; the text of a file that several tests have stands once, under an anchor."""
+        """Return a value.
+
+        The text of a file that several tests share stands once, under an anchor.
+        """
         if not isinstance(value, FileText) or "\n" not in value or self._texts.count(value) == 1:
             return cast("Node", value)
         name = f"text-{self._texts.index(value) + 1}"

@@ -291,7 +291,8 @@ def _judged(
         return Made({"type": "llm_judge", **settings}, _least(value, 0.5))
     if (least := _least(value, None)) is not None and kind in {"llm-rubric", "pi"}:
         settings["prompt"] = (
-            f"Score how well the answer does this: {' '.join(criteria)}\n\nAnswer:\n{{{{ candidate_answer }}}}"
+            f"Score how well the answer does this: {' '.join(criteria)}\n\nAnswer:\n{{{{ "
+            f"candidate_answer }}}}"
         )
         return Made({"type": "llm_judge", **settings}, least)
     texts: list[Node] = [BY_JUDGE[kind].format(each) for each in criteria or [""]]
@@ -377,7 +378,10 @@ def _code(draft: Draft, place: Place, value: JsonObject) -> dict[str, Node]:
 
 
 def transform(draft: Draft, place: Place, text: str) -> JsonObject:
-    """Return a transformation as a script reads it: code, or a file and the name of its function."""
+    """Return a transformation as a script reads it.
+
+    It is code, or a file and the name of its function.
+    """
     if not text.startswith("file://"):
         return {"code": text}
     path, name = _split_function(text.removeprefix("file://"))

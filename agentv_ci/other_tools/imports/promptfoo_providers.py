@@ -74,7 +74,10 @@ def add_target(draft: Draft, place: Place) -> str:
 
 
 def question_of(place: Place | None) -> str:
-    """Return the variable that is the prompt of a config without prompts: that of its requests, else `prompt`."""
+    """Return the variable that is the prompt of a config without prompts.
+
+    It is that of the config's requests, else `prompt`.
+    """
     names = {
         name
         for each in (place.items if place else [])

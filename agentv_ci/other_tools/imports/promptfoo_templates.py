@@ -81,7 +81,9 @@ class FileText(str):
 
 
 def filled(row: JsonObject) -> JsonObject:
-    """Return a row in whose values other values of the row are filled in, in five rounds, as promptfoo does.
+    """Return a row in whose values other values of the row are filled in.
+
+    This takes five rounds, as in promptfoo.
 
     A name without a value stays as it is, and so does what comes after it in its value.
     """
@@ -123,7 +125,10 @@ def rendered(value: JsonValue, row: JsonObject) -> JsonValue:
 
 
 def _ends_soon(template: Template, size: int) -> bool:
-    """Whether a template cannot take long, or make much, of values of this size: there are no calls and no powers."""
+    """Whether a template cannot take long, or make much, of values of this size.
+
+    Such a template has no calls and no powers.
+    """
     from jinja2 import nodes
 
     if next(

@@ -1,4 +1,7 @@
-"""Tests of promptfoo: inline, in files and tables, and in scenarios, with the defaults of the config."""
+"""Tests of promptfoo.
+
+They are inline, in files and tables, and in scenarios, and have the defaults of the config.
+"""
 
 from __future__ import annotations
 

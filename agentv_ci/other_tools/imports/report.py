@@ -54,7 +54,10 @@ def _warnings(diagnostics: Sequence[Diagnostic], root: Path) -> Iterator[str]:
     yield "| rule | what | where |"
     yield "|---|---|---|"
     for each in diagnostics:
-        yield f"| {each.rule} | {_cell(each.message)} | {relative(Path(each.path), root)}:{each.line} |"
+        yield (
+            f"| {each.rule} | {_cell(each.message)} | "
+            f"{relative(Path(each.path), root)}:{each.line} |"
+        )
 
 
 def _table(notes: Sequence[ImportNote], root: Path) -> Iterator[str]:

@@ -15,7 +15,10 @@ JUDGE = "judge"
 
 
 def add_targets_file(draft: Draft, source: Source) -> None:
-    """Add `targets.yaml`; programs whose answers a model judges get a judge, which fails until it is configured."""
+    """Add `targets.yaml`.
+
+    Programs whose answers a model judges get a judge, which fails until it is configured.
+    """
     for name, settings in draft.targets.items():
         if (
             draft.has_judges
@@ -39,7 +42,10 @@ def add_targets_file(draft: Draft, source: Source) -> None:
 
 
 def _with_anchors(targets: list[dict[str, Node]]) -> list[dict[str, Node]]:
-    """Return targets in whose bodies a mapping that several have, such as a schema, stands once, under an anchor."""
+    """Return targets that write a mapping of several bodies once, under an anchor.
+
+    Such a mapping may be a schema.
+    """
     bodies = [_mapping(target.get("extra_body")) for target in targets]
     shared = [
         {key: _anchored(key, [other.get(key) for other in bodies], index) for key in body}
@@ -52,7 +58,10 @@ def _with_anchors(targets: list[dict[str, Node]]) -> list[dict[str, Node]]:
 
 
 def _anchored(key: str, values: list[Node], index: int) -> Node:
-    """Return a value of a body: the first of several equal mappings as an anchor, the others as its alias."""
+    """Return a value of a body.
+
+    The first of several equal mappings becomes an anchor, the others its alias.
+    """
     value = values[index]
     if not _mapping(value) or values.count(value) == 1:
         return value

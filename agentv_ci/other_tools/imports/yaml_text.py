@@ -1,4 +1,7 @@
-"""Documents as YAML that people would write: short, with anchors, comments and texts of several lines as blocks."""
+"""Documents as YAML that people would write.
+
+They are short, with anchors, comments and texts of several lines as blocks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Annotations of a finished run: one per case that did not pass, worst first, on the line to look at."""
+"""Annotations of a finished run.
+
+There is one per case that did not pass, worst first, on the line to look at.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
         yield _on_case(outcome, "warning", title, _line(trial.summary))
     for outcome in run.quarantined:
         if outcome.quarantine is not None and outcome.verdict != "pass":
-            title = f"{_name(outcome, run)}: {score_text(outcome.verdict, outcome.score)}, in quarantine"
+            title = (
+                f"{_name(outcome, run)}: {score_text(outcome.verdict, outcome.score)}, "
+                "in quarantine"
+            )
             yield _on_case(outcome, "notice", title, _line(sentence(outcome.quarantine)))
     for outcome in gating(run.outcomes):
         if outcome.flaky:

@@ -1,7 +1,9 @@
-"""Markdown for a job summary, a comment on a pull request, or an editor: the verdict first, then what to do about it.
+"""Markdown for a job summary, a comment on a pull request, or an editor.
 
-If a text gets too long, the least important parts are left out first: questions and answers, then the least bad cases.
-The text states what was left out.
+The verdict comes first, then what to do about it.
+
+If a text gets too long, the least important parts are left out first: questions and answers, then
+the least bad cases. The text states what was left out.
 """
 
 from __future__ import annotations
@@ -121,7 +123,10 @@ def _fitted(blocks: Sequence[Block], limit: int) -> str:
 def _left_out(blocks: Sequence[Block], limit: int) -> str:
     cases = sum(block.rank is Rank.CASE and block.case is not None for block in blocks)
     others = f"{counted(cases, 'case')} that did not pass, and more" if cases else "details"
-    return f"_Left out to stay within {limit:,} characters: {others}. The results file has everything._"
+    return (
+        f"_Left out to stay within {limit:,} characters: {others}. "
+        "The results file has everything._"
+    )
 
 
 def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
@@ -221,7 +226,10 @@ def _mine_or_known(run: RunView) -> str | None:
     states = [known.state if (known := run.base.cases.get(each.key)) else "unknown" for each in red]
     numbers = {state: states.count(state) for state in ("green", "red", "flaky", "unknown")}
     said = ", ".join(f"{number} {state}" for state, number in numbers.items() if number)
-    return f"Mine or known? On {code(run.base.name)}, {counted(len(red), 'case')} that did not pass: {said}."
+    return (
+        f"Mine or known? On {code(run.base.name)}, {counted(len(red), 'case')} that did not "
+        f"pass: {said}."
+    )
 
 
 def _on_base(outcome: CaseOutcome, run: RunView) -> str:
@@ -271,7 +279,10 @@ def _since(last: PastRun, report: RunReport) -> str:
     ):
         known = f"{last.passed}/{last.total} passed" if last.passed is not None else last.verdict
         return f"last run: {known}" + (f", mean {last.mean:.3f}" if last.mean is not None else "")
-    return f"since the last run: {report.counts.passed - last.passed:+d} passed, mean {mean - last.mean:+.3f}"
+    return (
+        f"since the last run: {report.counts.passed - last.passed:+d} passed, "
+        f"mean {mean - last.mean:+.3f}"
+    )
 
 
 def _table(cases: Sequence[CaseOutcome], run: RunView) -> str:
@@ -293,7 +304,10 @@ def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
     score = f"{first.score:.3f}" if has_score else ""
     why = cell_code(shortened(_why(first), MAX_WHY))
     why = " · ".join(filter(None, [why, _on_base(first, run)]))
-    return f"| {SIGNS[first.verdict]} | {names} | {score} | {f'{len(cases)} × ' if len(cases) > 1 else ''}{why} |"
+    return (
+        f"| {SIGNS[first.verdict]} | {names} | {score} | "
+        f"{f'{len(cases)} × ' if len(cases) > 1 else ''}{why} |"
+    )
 
 
 def _why(outcome: CaseOutcome) -> str:
@@ -384,7 +398,10 @@ def _case(outcome: CaseOutcome, run: RunView) -> str:
     name, command = code(shortened(run.name(outcome.key), MAX_ID)), run.again(outcome)
     return "\n\n".join(
         [
-            f"#### {SIGNS[outcome.verdict]} {name}: {view.score_text(outcome.verdict, outcome.score)}",
+            (
+                f"#### {SIGNS[outcome.verdict]} {name}: "
+                f"{view.score_text(outcome.verdict, outcome.score)}"
+            ),
             " · ".join(filter(None, facts)),
             "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS))
             or code(outcome.summary),
@@ -399,13 +416,17 @@ def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], run: RunView) -> s
         place = _place(outcome.case.source, run.links)
         name = code(shortened(run.name(outcome.key), MAX_ID))
         lines.append(
-            f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}"
+            f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: "
+            f"{code(trial.summary)}"
         )
     return "\n".join(_some(lines, MAX_REASONS))
 
 
 def _skipped(outcome: CaseOutcome, run: RunView) -> str:
-    return f"- {code(shortened(run.name(outcome.key), MAX_ID))}: {code(shortened(outcome.summary, MAX_REASON))}"
+    return (
+        f"- {code(shortened(run.name(outcome.key), MAX_ID))}: "
+        f"{code(shortened(outcome.summary, MAX_REASON))}"
+    )
 
 
 def _finding(finding: Finding) -> str:

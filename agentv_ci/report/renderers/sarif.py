@@ -104,7 +104,10 @@ def _of_rule(rule_id: str) -> JsonObject:
 def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonObject:
     """Return a result for a trial without a verdict."""
     what = "crashed" if trial.is_crash else "has no verdict"
-    name = f"{printable(outcome.case.id)} ({printable(outcome.target)}): trial {trial.number} of {outcome.case.trials}"
+    name = (
+        f"{printable(outcome.case.id)} ({printable(outcome.target)}): "
+        f"trial {trial.number} of {outcome.case.trials}"
+    )
     return {
         **_of_rule("trial-errored"),
         "message": message(f"{name} {what}\n{printable(trial.summary)}"),

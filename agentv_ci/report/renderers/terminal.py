@@ -188,9 +188,9 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
         return
     for each in findings:
         score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
-        text = f"{each.verdict:<10} {score:<5}  {on_one_line(each.title)}: {on_one_line(each.text)}".removesuffix(
-            ": "
-        )
+        text = (
+            f"{each.verdict:<10} {score:<5}  {on_one_line(each.title)}: {on_one_line(each.text)}"
+        ).removesuffix(": ")
         yield from (
             [_cut(text)]
             if each.type == "schema" or each.verdict == "pass"

@@ -1,4 +1,7 @@
-"""The pages of a ledger: one HTML page, a badge and a JSON document, which need no server and send no request."""
+"""The pages of a ledger.
+
+They are one HTML page, a badge and a JSON document. They need no server and send no request.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,10 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
 
 
 def _marks(site: SiteView, cases: Iterable[CaseKey]) -> dict[CaseKey, list[str]]:
-    """Return what is to know of each case: the kinds of its findings, and that it is in quarantine."""
+    """Return what is to know of each case.
+
+    That is the kinds of its findings, and that it is in quarantine.
+    """
     marks: dict[CaseKey, list[str]] = {}
     for each in site.health.findings if site.health is not None else ():
         if (key := _key(each)) is not None:

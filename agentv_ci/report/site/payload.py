@@ -1,4 +1,7 @@
-"""The data of the pages, for their scripts: runs, figures of groups, and what every case did in every run."""
+"""The data of the pages, for their scripts.
+
+It has runs, figures of groups, and what every case did in every run.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,10 @@ def case_block(key: CaseKey, track: Track, marks: Iterable[str]) -> JsonObject:
 
 
 def interval_block(all_tracks: Iterable[Track]) -> JsonObject:
-    """Return the interval of the pass rate for each number of trials that passed, of those graded, in any run."""
+    """Return the interval of the pass rate for each passed and graded number of trials.
+
+    The numbers are those that occur in any run.
+    """
     lines = (line for track in all_tracks for line in track.lines.values())
     counts = sorted({(line.passed, line.graded) for line in lines if line.graded > 1})
     return {

@@ -1,7 +1,7 @@
 """A run on a batch system with Slurm, from its login node: python slurm.py evals/
 
-Needs agentv-ci[dask] and dask-jobqueue, in an environment that all nodes see. For other batch systems, replace
-SLURMCluster: https://jobqueue.dask.org
+Needs agentv-ci[dask] and dask-jobqueue, in an environment that all nodes see. For other batch
+systems, replace SLURMCluster: https://jobqueue.dask.org
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Ask a provider of promptfoo that is a Python file: promptfoo_provider.py PROVIDER[:FUNCTION] PROMPT_FILE [CONFIG]."""
+"""Ask a provider of promptfoo that is a Python file.
+
+Promptfoo_provider.py PROVIDER[:FUNCTION] PROMPT_FILE [CONFIG].
+"""
 
 import asyncio
 import contextlib

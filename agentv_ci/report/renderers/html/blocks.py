@@ -25,7 +25,7 @@ def fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
 
 
 def _beginnings(value: JsonValue, longest: int) -> JsonValue:
-    """Return a copy in which longer texts are cut to their beginning and carry their full length."""
+    """Return a copy in which longer texts are cut and carry their full length."""
     match value:
         case str() if len(value) > longest:
             return {"text": value[:longest], "length": len(value)}
@@ -46,7 +46,10 @@ def block(name: str, value: JsonValue) -> bytes:
 
 
 def encoded(value: JsonValue) -> str:
-    """Return JSON that is safe anywhere in a page, with U+FFFD for lone surrogates and null for NaN."""
+    """Return JSON that is safe anywhere in a page.
+
+    Lone surrogates become U+FFFD, and NaN becomes null.
+    """
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:

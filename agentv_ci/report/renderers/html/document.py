@@ -1,4 +1,7 @@
-"""The HTML report: one file that needs no server, sends no request, and does not trust what agents write."""
+"""The HTML report.
+
+It is one file that needs no server, sends no request, and does not trust what agents write.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +159,10 @@ def when(first: datetime | None, last: datetime | None) -> str:
 
 
 def commit_of(run: RunView) -> tuple[str, str] | None:
-    """Return the address and the short name of the commit that a run's links point to, or that it ran in."""
+    """Return the address and the short name of a run's commit.
+
+    It is the commit that links point to, or the one that the run ran in.
+    """
     repository, separator, linked = (run.links.base or "").partition("/blob/")
     if separator and linked:
         return f"{repository}/commit/{linked}", linked[:12]

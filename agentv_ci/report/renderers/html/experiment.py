@@ -1,4 +1,7 @@
-"""The plots of an experiment: the effects as a forest plot, and how they came about over the looks."""
+"""The plots of an experiment.
+
+They show the effects as a forest plot, and how these came about over the looks.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ def large(number: int) -> str:
     """Return a number in thousands or millions."""
     for unit, sign in ((1_000_000, "M"), (1_000, "k")):
         if number >= (10_000 if unit == 1_000 else 999_500):
-            return f"{digits(number / unit, 3) if number < 999 * unit else fixed(number / unit, 0)} {sign}"
+            count = number / unit
+            return f"{digits(count, 3) if count < 999 else fixed(count, 0)} {sign}"
     return f"{number:,}"
 
 

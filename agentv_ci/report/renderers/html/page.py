@@ -1,7 +1,9 @@
-"""What every page has in common: a policy, templates that escape, and scripts that make text and never markup.
+"""What every page has in common.
 
-A policy in a page allows its own scripts and styles, by their hashes, and nothing else. What agents or other writers
-wrote is data for these scripts, or escaped by the templates.
+That is a policy, templates that escape, and scripts that make text and never markup.
+
+A policy in a page allows its own scripts and styles, by their hashes, and nothing else. What agents
+or other writers wrote is data for these scripts, or escaped by the templates.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ MAX_LINE = 600
 
 
 def environment(*folders: Path) -> Environment:
-    """Return the environment of templates in these folders, with the filters that all pages share."""
+    """Return the environment of templates in these folders.
+
+    It has the filters that all pages share.
+    """
     made = Environment(
         loader=FileSystemLoader(folders),
         autoescape=True,
@@ -62,7 +67,10 @@ def line(text: str) -> str:
 
 
 def breakable(text: str) -> Markup:
-    """Return a path or a name that a line may break after a separator, rather than inside a word."""
+    """Return a path or a name that a line may break after a separator.
+
+    Without these breaks, a browser would break it inside a word.
+    """
     return Markup("<wbr>").join(re.split(r"(?<=[/._:-])(?=\w)", text))
 
 
@@ -70,7 +78,8 @@ def policy(style: str, scripts: Iterable[str]) -> str:
     """Return the content security policy that allows this style and these scripts only."""
     allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'; "
+        f"default-src 'none'; script-src {allowed}; style-src '{_hash(style)}'; base-uri 'none'; "
+        "form-action 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )
 

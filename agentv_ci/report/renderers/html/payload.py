@@ -1,4 +1,7 @@
-"""The data of the page: a table row for every case and the texts of its trials, as far as they fit."""
+"""The data of the page.
+
+It has a table row for every case and the texts of its trials, as far as they fit.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +174,10 @@ def _totals(points: Sequence[Point]) -> JsonObject:
 
 
 def shown_trial(outcome: CaseOutcome) -> int | None:
-    """Return the number of the trial that explains a verdict: one that did not pass, else the first."""
+    """Return the number of the trial that explains a verdict.
+
+    It is one that did not pass, else the first.
+    """
     trials = [
         *filter(None, [outcome.worst if outcome.verdict != "pass" else None]),
         *outcome.trials,
@@ -273,7 +279,10 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
 
 
 def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the suites, sorted, and the targets, in the order of the author, each with its number."""
+    """Return the suites and the targets, each with its number.
+
+    Suites are sorted; targets are in the order of the author.
+    """
     targets = dict.fromkeys(each.target for each in outcomes)
     return numbered({each.case.suite for each in outcomes}), {
         name: number for number, name in enumerate(targets)
@@ -281,7 +290,7 @@ def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dic
 
 
 def filter_names(trials: Trials) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the tags of cases, and the evaluators that did not always pass, each with its number."""
+    """Return tags of cases and evaluators that did not always pass, each with its number."""
     tags = {tag for brief in trials.briefs.values() for tag in brief.tags}
     misses = {name for brief in trials.briefs.values() for name in brief.misses}
     return numbered(tags, MAX_NAMES), numbered(misses, MAX_NAMES)
@@ -312,7 +321,10 @@ def _verdict(outcome: CaseOutcome) -> JsonObject:
 
 
 def details(row: ResultRow) -> JsonObject:
-    """Return the texts and figures of a row under its own field names, without those that are empty."""
+    """Return the texts and figures of a row under its own field names.
+
+    Those that are empty are left out.
+    """
     said_by_evaluators = {"hits", "misses", "reasoning"} if row.evaluator_results else set[str]()
     return _known(
         {

@@ -1,4 +1,7 @@
-"""Answers with the sentence of the passages that shares most words with the question, and names its passage."""
+"""Answers with the sentence of the passages that shares most words with the question.
+
+It names the passage, too.
+"""
 
 import re
 import sys

@@ -1,7 +1,7 @@
 """A small agent, so that the example needs no key and no network.
 
-It is a real program: it reads the prompt it is given, looks at the guidelines and files in it, and works on them by
-rules. It reports its answer and the tools it used as JSON.
+It is a real program: it reads the prompt it is given, looks at the guidelines and files in it, and
+works on them by rules. It reports its answer and the tools it used as JSON.
 
     python3 agent.py PROMPT_FILE
 """
@@ -78,7 +78,8 @@ def write_function(question: str, guidelines: str) -> str:
     name = match[1] if match else "answer"
     comment = COMMENT if "JSDoc" in guidelines else ""
     keyword = "const" if "`const`" in guidelines else "var"
-    return f"```js\n{comment}function {name}(a, b) {{\n  {keyword} sum = a + b;\n  return sum;\n}}\n```"
+    body = f"  {keyword} sum = a + b;\n  return sum;"
+    return f"```js\n{comment}function {name}(a, b) {{\n{body}\n}}\n```"
 
 
 def profile(prompt: str) -> dict:

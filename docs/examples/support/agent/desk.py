@@ -1,4 +1,7 @@
-"""A support desk without a model: it looks orders up, refunds small amounts and hands the rest to people."""
+"""A support desk without a model.
+
+It looks orders up, refunds small amounts and hands the rest to people.
+"""
 
 import json
 import re
