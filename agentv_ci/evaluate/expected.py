@@ -61,7 +61,9 @@ def masked_miss(
         return None
     if isinstance(evaluator, RegexEvaluator):
         pattern = compiled(evaluator.value, ignore_case=not evaluator.case_sensitive)
-        return Score(error=PART) if services.hides_match(partial(occurs, pattern)) else None
+        if services.hides_match(partial(occurs, pattern)):
+            return Score(error=PART)
+        return None
     if not isinstance(evaluator, TextEvaluator):
         return None
     parts = [
@@ -69,9 +71,9 @@ def masked_miss(
         for each in _expected(evaluator, submission.case)
         if len(part := each.strip().casefold()) >= MIN_PART
     ]
-    return (
-        Score(error=PART) if services.hides_match(lambda secret: _has_any(secret, parts)) else None
-    )
+    if services.hides_match(lambda secret: _has_any(secret, parts)):
+        return Score(error=PART)
+    return None
 
 
 def _has_any(secret: str, parts: Sequence[str]) -> bool:
@@ -86,7 +88,10 @@ def _expected(evaluator: PlanEvaluator, case: PlanCase) -> Iterator[str]:
             yield _ESCAPE.sub(r"\1", evaluator.value)
         case TextEvaluator():
             value = getattr(evaluator, "value", ())
-            yield from (value,) if isinstance(value, str) else value
+            if isinstance(value, str):
+                yield from ((value,))
+            else:
+                yield from value
         case SimilarityEvaluator():
             yield evaluator.reference or case.reference_answer
         case FieldAccuracyEvaluator():

@@ -211,10 +211,14 @@ async def judge_score(
             score = replace(score, broken_contract=broken)
         if score is not None and (not reading.faults or again == retries):
             return replace(score, judge=judge, judge_prompt=prompt, raw_response=reply)
-        what = "unreadable" if score is None else "contradictory"
+        what = "contradictory"
+        if score is None:
+            what = "unreadable"
         services.log(f"{label}: {what} reply {again + 1}: {reply!r}")
     tries = "1 try" if retries == 0 else f"{retries + 1} tries"
-    last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'" if reply.strip() else "empty"
+    last = "empty"
+    if reply.strip():
+        last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'"
     why = f": {_faults(reading)}" if reading.faults else ""
     reason = (
         f"judge '{target}' did not reply in the required form in {tries}; "
@@ -321,7 +325,9 @@ def prompt_text(prompt: TextPart | FilePart | None, submission: Submission) -> s
         case FilePart():
             text = submission.files[prompt.sha256].text
             # An empty file asks for nothing.
-            return text if text.strip() else None
+            if text.strip():
+                return text
+            return None
 
 
 def variables(submission: Submission, *, with_messages: bool = True) -> dict[str, str]:

@@ -162,11 +162,9 @@ def read_score(reply: JsonObject, scale: tuple[float, ...] = UNIT_SCALE) -> Read
         return None
     low, high = scale
     clamped = min(max(low, found.score), high)
-    outside = (
-        (f"its score {found.score:g} is outside {low:g} to {high:g}",)
-        if clamped != found.score
-        else ()
-    )
+    outside = ()
+    if clamped != found.score:
+        outside = (f"its score {found.score:g} is outside {low:g} to {high:g}",)
     return Reading(
         replace(found, score=(clamped - low) / (high - low)), decides=found.score, faults=outside
     )
@@ -233,7 +231,9 @@ def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
     text = str(written)
     ids = [each.id for each in rubrics]
     near = (each for each in ids if text.strip() in (each.strip(), f"[{each}]"))
-    return text if text in ids else next(near, None)
+    if text in ids:
+        return text
+    return next(near, None)
 
 
 def _finding(rubric: PlanRubric, checks: Mapping[str, tuple[bool, str]]) -> str:
@@ -244,4 +244,6 @@ def _finding(rubric: PlanRubric, checks: Mapping[str, tuple[bool, str]]) -> str:
 def _truth(value: JsonValue) -> bool | None:
     if isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower())
-    return value if isinstance(value, bool) else None
+    if isinstance(value, bool):
+        return value
+    return None

@@ -69,7 +69,9 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
 def _result(
     evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, reasoning: str
 ) -> EvaluatorResult:
-    status = verdict if verdict in ("error", "skipped") else "ok"
+    status = "ok"
+    if verdict in ("error", "skipped"):
+        status = verdict
     return EvaluatorResult(
         name=evaluator.name,
         type=evaluator.type,
@@ -101,7 +103,9 @@ def settings_text(evaluator: PlanEvaluator) -> str | None:
         mode="json", by_alias=False, exclude=IN_RESULTS, exclude_defaults=True
     )
     settings = {name.removesuffix("_"): value for name, value in given.items()}
-    return _ENCODER.encode(settings) if settings else None
+    if settings:
+        return _ENCODER.encode(settings)
+    return None
 
 
 def settled(results: Iterable[EvaluatorResult]) -> tuple[EvaluatorResult, ...]:
@@ -143,7 +147,9 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
     has_weight = any(each.weight for each in scored)
     if any(each.fails_case for each in assessments) or not has_weight:
         verdict = "fail"
-    weightless = ("all weights are 0, so the score is 0",) if scored and not has_weight else ()
+    weightless = ()
+    if scored and not has_weight:
+        weightless = ("all weights are 0, so the score is 0",)
     return Grade(
         score=score,
         verdict="error" if broken else verdict,
@@ -161,7 +167,9 @@ def verdict_of_score(score: float, threshold: float) -> Verdict:
     """Return `pass` at or above the threshold, else `borderline` at or above 0.6, else `fail`."""
     if round(score, PRECISION) >= round(threshold, PRECISION):
         return "pass"
-    return "borderline" if round(score, PRECISION) >= BORDERLINE else "fail"
+    if round(score, PRECISION) >= BORDERLINE:
+        return "borderline"
+    return "fail"
 
 
 def share_met(findings: Iterable[tuple[bool, str]]) -> Score:

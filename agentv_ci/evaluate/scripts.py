@@ -61,7 +61,9 @@ def _command(script: PlanScript, services: EvaluatorServices) -> str | list[str]
         return script.command
     words = [str(paths.get(word, word)) for word in script.argv]
     program = paths.get(script.argv[0])
-    return [*_interpreter(program), *words] if program is not None else words
+    if program is not None:
+        return [*_interpreter(program), *words]
+    return words
 
 
 def _interpreter(program: Path) -> tuple[str, ...]:

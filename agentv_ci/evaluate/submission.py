@@ -76,11 +76,9 @@ def without_work(reason: str | None) -> Score:
 
     See Submission.
     """
-    return (
-        Score(error=reason)
-        if reason is not None
-        else Score(unmeasured="what the agent left behind")
-    )
+    if reason is not None:
+        return Score(error=reason)
+    return Score(unmeasured="what the agent left behind")
 
 
 class EvaluatorServices(Struct):
@@ -127,7 +125,9 @@ class EvaluatorServices(Struct):
     def with_judges(self, grade: Grade) -> Grade:
         """Return a grade with what judges have used, and whether a secret was masked."""
         usage = total_usage([*self._priced, *self._unpriced])
-        parts = [self._priced, self._unpriced] if self._priced and self._unpriced else []
+        parts = []
+        if self._priced and self._unpriced:
+            parts = [self._priced, self._unpriced]
         return replace(
             grade,
             judge_usage=usage if usage != Usage() else None,

@@ -62,7 +62,9 @@ def _ends(mark: re.Match[str]) -> bool:
 def _marks(text: str) -> list[re.Match[str]]:
     """Return the marks outside JSON objects, in order."""
     marks = [mark for mark in _MARK.finditer(text) if not mark[0].endswith("/>")]
-    return _outside_objects(text, marks) if marks else []
+    if marks:
+        return _outside_objects(text, marks)
+    return []
 
 
 def _outside_objects(text: str, marks: list[re.Match[str]]) -> list[re.Match[str]]:

@@ -70,7 +70,9 @@ def anthropic_usage(block: JsonValue) -> Usage | None:
     usage = summed(read, count_at(block, "output_tokens"), cached)
     # Most answers write nothing to the cache.
     writes = {"cache_write_tokens": stored or None, "cache_write_1h_tokens": of_hour or None}
-    return usage.model_copy(update=writes) if stored else usage
+    if stored:
+        return usage.model_copy(update=writes)
+    return usage
 
 
 def gemini_usage(block: JsonValue) -> Usage | None:
@@ -127,7 +129,9 @@ def error_message(body: JsonValue) -> str | None:
 
 def _located(problem: JsonValue) -> str:
     place = value_at(problem, "loc")
-    steps = [str(step) for step in place if step != "body"] if isinstance(place, list) else []
+    steps = []
+    if isinstance(place, list):
+        steps = [str(step) for step in place if step != "body"]
     return f"{'.'.join(steps)}: {text_at(problem, 'msg') or 'invalid'}"
 
 

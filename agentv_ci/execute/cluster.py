@@ -280,7 +280,9 @@ def _certified() -> Security:
 def _hint(address: str | None) -> str | None:
     if address is not None and address.startswith("tls://"):
         return "set the certificates in Dask's configuration: distributed.comm.tls"
-    return "if it uses TLS, its address begins with tls://" if address is not None else None
+    if address is None:
+        return None
+    return "if it uses TLS, its address begins with tls://"
 
 
 def _why(error: Exception) -> str:

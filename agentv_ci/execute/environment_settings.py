@@ -68,7 +68,9 @@ def _without_secrets(value: JsonValue, written: JsonValue, name: str = "") -> Js
         return [
             _without_secrets(one, other, name) for one, other in zip(value, written, strict=True)
         ]
-    return written if _is_secret(name) or _is_secret(variable_of(written) or "") else value
+    if _is_secret(name) or _is_secret(variable_of(written) or ""):
+        return written
+    return value
 
 
 def _is_secret(name: str) -> bool:

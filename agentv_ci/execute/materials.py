@@ -62,7 +62,9 @@ class Materials:
     def _find(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
         originals = {each.path: self._original(each) for each in references}
         whole = {path: original for path, original in originals.items() if original is not None}
-        return whole if len(whole) == len(originals) else self._copied(references)
+        if len(whole) == len(originals):
+            return whole
+        return self._copied(references)
 
     def _original(self, reference: FileReference | FilePart) -> Path | None:
         """Return the repository's file, if it still has the plan's content."""

@@ -123,11 +123,15 @@ def message_text(message: PlanMessage, files: Files) -> str:
 
 
 def _base64(file: PlanFile) -> str:
-    return file.base64 if isinstance(file, FileBytes) else b64encode(file.content).decode("ascii")
+    if isinstance(file, FileBytes):
+        return file.base64
+    return b64encode(file.content).decode("ascii")
 
 
 def _part(part: Part, files: Files) -> str:
-    return _block(part.path, files[part.sha256].text) if _is_shown(part) else part_outline(part)
+    if _is_shown(part):
+        return _block(part.path, files[part.sha256].text)
+    return part_outline(part)
 
 
 def _shows_files(messages: Sequence[PlanMessage]) -> bool:
@@ -164,10 +168,14 @@ def _chat(
     leading = 0
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
-    system = [f"{GUIDELINES_HEADING}\n\n{guidelines}"] if guidelines else []
+    system = []
+    if guidelines:
+        system = [f"{GUIDELINES_HEADING}\n\n{guidelines}"]
     system += [text for message in messages[:leading] if (text := message_text(message, files))]
     turns = [_turn(message, files) for message in messages[leading:]]
-    head = [ChatMessage("system", "\n\n".join(system))] if system else []
+    head = []
+    if system:
+        head = [ChatMessage("system", "\n\n".join(system))]
     return (*head, *turns)
 
 

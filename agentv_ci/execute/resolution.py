@@ -100,7 +100,9 @@ def resolve_targets(
         except ValidationError as error:
             reasons = tuple(_refused(error).items())
         for field, reason in reasons:
-            source = f" (read from {found.sources[field]})" if field in found.sources else ""
+            source = ""
+            if field in found.sources:
+                source = f" (read from {found.sources[field]})"
             problems.append(f"target '{target.name}': invalid {field}{source}: {reason}")
     if missing:
         variables = {variable for fields in missing.values() for variable in fields}

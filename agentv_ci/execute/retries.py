@@ -35,7 +35,9 @@ async def logged_retries(
             error.earlier = (*expenses, *error.earlier)
             expenses[:] = error.expenses
             raise
-        return replace(response, expenses=(*expenses, *response.expenses)) if expenses else response
+        if expenses:
+            return replace(response, expenses=(*expenses, *response.expenses))
+        return response
 
     def on_retry(error: ProviderError, retry: int, wait_s: float) -> None:
         tries = f"retry {retry} of {policy.max_retries} in {wait_s:.1f} s"

@@ -105,7 +105,9 @@ class RunOptions(Struct, frozen=True):
     @property
     def shards(self) -> int:
         """The number of shards."""
-        return self.shard.total if self.shard is not None else 1
+        if self.shard is None:
+            return 1
+        return self.shard.total
 
     @property
     def is_part(self) -> bool:
@@ -133,7 +135,9 @@ class Progress(Struct):
     def name(self, key: CaseKey, trial: int, *, trials: int) -> str:
         """Return the name of a trial for people."""
         name = case_name(key, names_target=key[:2] in self.matrix)
-        return f"{name} (trial {trial})" if trials > 1 else name
+        if trials > 1:
+            return f"{name} (trial {trial})"
+        return name
 
     @property
     def running(self) -> int:

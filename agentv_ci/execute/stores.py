@@ -73,7 +73,9 @@ class Store:
             response = _answer_in(entry.get("response"))
         except (OSError, ValueError):
             return None
-        return replace(response, cached=True, requests=0) if _is_sound(response) else None
+        if _is_sound(response):
+            return replace(response, cached=True, requests=0)
+        return None
 
     def keep(self, key: str, asked: JsonObject, response: Response) -> None:
         """Write an answer, and what was asked for people to read; raises OSError."""
@@ -385,7 +387,9 @@ def _veiled(written: JsonValue, used: JsonValue, *, is_entry: bool = False) -> J
         return [
             _veiled(one, other, is_entry=True) for one, other in zip(written, used, strict=True)
         ]
-    return used if is_entry and not _names_secret(written) else written
+    if is_entry and not _names_secret(written):
+        return used
+    return written
 
 
 def _names_secret(value: JsonValue) -> bool:

@@ -280,7 +280,9 @@ class OpenTargets:
         if response.expenses:
             response = replace(response, expenses=priced(response.expenses, target, prices))
         cost_usd = cost_of_response(target, response, prices)
-        return replace(response, cost_usd=cost_usd) if cost_usd != response.cost_usd else response
+        if cost_usd != response.cost_usd:
+            return replace(response, cost_usd=cost_usd)
+        return response
 
     def _charge(self, question: Question, error: ProviderError) -> None:
         """Price and count what requests have used that failed."""

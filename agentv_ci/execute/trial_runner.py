@@ -210,11 +210,9 @@ class LocalTrials:
             return failed_row(trial, effort, ProviderError("request", NO_OUTCOME), now=now())
         trace = self._options.include_trace
         row = graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
-        return (
-            row
-            if response.changes is None
-            else await self._with_changes(row, trial.case, response.changes)
-        )
+        if response.changes is None:
+            return row
+        return await self._with_changes(row, trial.case, response.changes)
 
     async def _with_changes(
         self, row: ResultRow, case: PlanCase, changes: tuple[Change, ...]
@@ -282,7 +280,9 @@ class LocalTrials:
 
         The error then says so.
         """
-        reason = reached(trial.case, used) if not trial.dry_run else None
+        reason = None
+        if not trial.dry_run:
+            reason = reached(trial.case, used)
         if self._state.budget.is_exhausted(trial.case.suite):
             reason = "the budget is used up"
         if reason is not None:
@@ -349,7 +349,9 @@ class LocalTrials:
             )
         except OSError as error:
             raise self._unwritable(error) from error
-        return with_reference_answer(request, case) if self._options.dry_run else request
+        if self._options.dry_run:
+            return with_reference_answer(request, case)
+        return request
 
     def _folder(self, case: PlanCase) -> Path:
         """Return the folder of a case's eval file."""
@@ -369,7 +371,9 @@ class LocalTrials:
             request = judge_request(question, case, cwd=self._folder(case))
             self._services.log(f"{label}: asking judge {self._plan.targets[target].name}")
             response = await self._targets.ask(target, request, trial)
-            return replace(response, cost_usd=0.0) if response.cached else response
+            if response.cached:
+                return replace(response, cost_usd=0.0)
+            return response
 
         return ask
 

@@ -45,9 +45,9 @@ def first_trials(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]
 
 def trials_left(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]) -> int:
     """Return how many trials of a case may still run."""
-    return (
-        case.trials - len(_known(plan, case, finished)) if first_trials(plan, case, finished) else 0
-    )
+    if first_trials(plan, case, finished):
+        return case.trials - len(_known(plan, case, finished))
+    return 0
 
 
 def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
@@ -240,7 +240,9 @@ class TrialSchedule:
             self._used[key] = self._used.get(key, NOTHING_USED).plus_row(row)
         if (held := self._held.pop(key, None)) is not None and not self._is_stopped:
             self._wait(*held)
-        unneeded = self._decide(case, key, row) if key in self._undecided else 0
+        unneeded = 0
+        if key in self._undecided:
+            unneeded = self._decide(case, key, row)
         if row.verdict != "pass":
             self._missed[key] += 1
             if self._options.fail_fast and self._has_failed(case, key):
@@ -317,4 +319,6 @@ def _next(case: CaseHead, known: Mapping[int, Result]) -> Sequence[int]:
 
 def _without(case: CaseHead, known: Mapping[int, Result]) -> Sequence[int]:
     numbers = range(1, case.trials + 1)
-    return [number for number in numbers if number not in known] if known else numbers
+    if known:
+        return [number for number in numbers if number not in known]
+    return numbers

@@ -53,7 +53,9 @@ def _kept(changes: tuple[Change, ...], redact: Callable[[str], str]) -> tuple[Ch
         f"{each.path}\n{each.link}\n{(content_of(each) or b'').decode('utf-8', 'replace')}"
         for each in changes
     )
-    return changes if all(redact(text) == text for text in texts) else None
+    if all(redact(text) == text for text in texts):
+        return changes
+    return None
 
 
 def _shown(text: str, redact: Callable[[str], str]) -> str:

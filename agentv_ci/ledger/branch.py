@@ -154,11 +154,9 @@ async def add_to_branch(
     before, in_vain, done = "", 0, None
     for _ in range(MAX_TRIES):
         tip = await _tip(git, branch)
-        known = (
-            await git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", tip.commit)
-            if tip.commit
-            else ""
-        )
+        known = ""
+        if tip.commit:
+            known = await git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", tip.commit)
         new = sorted(files.keys() - {*known.split("\0")})
         if not new:
             return []

@@ -29,7 +29,9 @@ def gate_line(report: RunReport) -> str:
     gates = [
         code(shortened(gate, MAX_TEXT)) + _of(names, len(suites)) for gate, names in suites.items()
     ]
-    more = [f"{counted(len(gates) - MOST_GATES, 'more gate')}"] if len(gates) > MOST_GATES else []
+    more = []
+    if len(gates) > MOST_GATES:
+        more = [f"{counted(len(gates) - MOST_GATES, 'more gate')}"]
     if report.gate.max_cost_usd is not None:
         more.append(code(f"cost of the run ≤ ${report.gate.max_cost_usd:g}"))
     return (
@@ -55,7 +57,9 @@ def _limits(gate: GateSettings) -> Iterator[str]:
 def _of(suites: Sequence[str], gates: int) -> str:
     if gates == 1:
         return ""
-    more = f" and {len(suites) - 1} more" if len(suites) > 1 else ""
+    more = ""
+    if len(suites) > 1:
+        more = f" and {len(suites) - 1} more"
     return f" in {code(shortened(suites[0], MAX_TEXT))}{more}"
 
 
@@ -79,9 +83,12 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
     if len(base.others) > MOST_OTHERS:
         others += f" and {len(base.others) - MOST_OTHERS + base.more} more"
     if not base.lowered:
-        yield from [f"The test, compared with {code(base.base)}: {others}"] if others else []
+        if others:
+            yield f"The test, compared with {code(base.base)}: {others}"
         return
-    counts = ", and that counts" if base.gate_from == "head" else ""
+    counts = ""
+    if base.gate_from == "head":
+        counts = ", and that counts"
     yield f"⚠️ **{TITLE}{counts}**, compared with {code(base.base)}:"
     found = _each_kind_first(base.lowered)
     shown = found if len(found) <= MOST_SHOWN else found[: MOST_SHOWN - 1]
@@ -91,7 +98,10 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
             f"- … and {sum(left.values()) + base.more} more: "
             f"{', '.join(f'{kind} ({n})' for kind, n in left.items())}"
         )
-    yield from [f"- also {others}"] if others else []
+    if others:
+        yield from [f"- also {others}"]
+    else:
+        yield from []
 
 
 def all_changes(base: AgainstBase, links: Links) -> list[str]:
@@ -118,7 +128,9 @@ def _each_kind_first(lowered: Sequence[Lowering]) -> list[Lowering]:
 def _item(each: Lowering, links: Links) -> str:
     parts = [code(shortened(each.text, MAX_TEXT))]
     if each.cases:
-        more = f" and {each.number - len(each.cases)} more" if each.number > len(each.cases) else ""
+        more = ""
+        if each.number > len(each.cases):
+            more = f" and {each.number - len(each.cases)} more"
         cases = ", ".join(code(shortened(case, MAX_TEXT)) for case in each.cases)
         parts.append(f"{'case' if each.number == 1 else 'cases'} {cases}{more}")
     if each.path is not None and each.kind != "case":
@@ -134,7 +146,11 @@ def lowered_annotations(base: AgainstBase | None) -> Iterator[Annotation]:
     for each in base.lowered if base is not None else ():
         if each.path is not None:
             names = [*each.cases, "…"] if each.number > len(each.cases) else each.cases
-            cases = f" ({', '.join(names)})" if each.cases else ""
-            held = "\nIt does not count before it is merged." if each.is_held else ""
+            cases = ""
+            if each.cases:
+                cases = f" ({', '.join(names)})"
+            held = ""
+            if each.is_held:
+                held = "\nIt does not count before it is merged."
             message = f"{shortened(on_one_line(each.text + cases), MAX_TEXT * 2)}{held}"
             yield Annotation("warning", TITLE, message, each.path, each.line, is_failure=True)

@@ -114,16 +114,16 @@ def change_text(metric: str, change: float | None) -> str:
     """Return the change of a metric."""
     if change is None:
         return "–"
-    return f"{change:+.1%}" if metric in IN_PERCENT else f"{change:+.3f}"
+    if metric in IN_PERCENT:
+        return f"{change:+.1%}"
+    return f"{change:+.3f}"
 
 
 def interval_text(metric: str, low: float | None, high: float | None) -> str:
     """Return the interval of a change."""
-    return (
-        "–"
-        if low is None or high is None
-        else f"{change_text(metric, low)} to {change_text(metric, high)}"
-    )
+    if low is None or high is None:
+        return "–"
+    return f"{change_text(metric, low)} to {change_text(metric, high)}"
 
 
 def mean_text(metric: str, mean: float | None) -> str:
@@ -138,7 +138,9 @@ def mean_text(metric: str, mean: float | None) -> str:
         case "tokens":
             return f"{mean:,.0f}"
         case "duration":
-            return view.duration_text(mean / 1000) if mean >= WORTH_SECONDS_MS else f"{mean:.0f} ms"
+            if mean >= WORTH_SECONDS_MS:
+                return view.duration_text(mean / 1000)
+            return f"{mean:.0f} ms"
         case _:
             return f"{mean:.3f}"
 
@@ -171,7 +173,9 @@ def trials_texts(found: ExperimentReport) -> Iterator[str]:
     if found.stopped is not None:
         why = STOPS[found.stopped]
         share = found.saved_trials / max(found.planned_trials, 1)
-        saved = f": {share:.0%} saved" if found.saved_trials else "; the others do not count"
+        saved = "; the others do not count"
+        if found.saved_trials:
+            saved = f": {share:.0%} saved"
         used += f"; stopped early, {why}{saved}"
     yield used
     yield (

@@ -29,8 +29,12 @@ def health_lines(report: HealthReport) -> Iterator[Line]:
             for action in dict.fromkeys(each.action for each in of_kind)
         )
     yield from (Line(f"not used: {each}", "warn") for each in report.damaged)
-    days = f", {report.first[:10]} to {report.last[:10]}" if report.first and report.last else ""
-    few = f", {report.unjudged} with too few runs to judge" if report.unjudged else ""
+    days = ""
+    if report.first and report.last:
+        days = f", {report.first[:10]} to {report.last[:10]}"
+    few = ""
+    if report.unjudged:
+        few = f", {report.unjudged} with too few runs to judge"
     yield Line(f"ledger: {report.source}")
     yield Line(f"{counted(report.runs, 'run')}{days}; {counted(report.cases, 'case')}{few}")
     if (correlation := report.trial_correlation) is not None:

@@ -69,7 +69,9 @@ def link(piece: str, address: str | None) -> str:
 
     Without one, the piece alone.
     """
-    return piece if address is None else f"[{piece}]({address})"
+    if address is None:
+        return piece
+    return f"[{piece}]({address})"
 
 
 def folded(title: str, body: str) -> str:
@@ -80,7 +82,9 @@ def folded(title: str, body: str) -> str:
 def diagnostic_item(found: DiagnosticRecord | ProofFinding, path: str, links: Links) -> str:
     """Return a diagnostic as an item of a list; `path` is relative to the repository."""
     place = link(code(f"{path}:{found.line}:{found.column}"), links.to(path, found.line))
-    hint = f"; {code(shortened(found.hint, MAX_TEXT))}" if found.hint else ""
+    hint = ""
+    if found.hint:
+        hint = f"; {code(shortened(found.hint, MAX_TEXT))}"
     sign = "❌" if found.severity == "error" else "🟡"
     return f"- {sign} {place} {code(shortened(found.message, MAX_TEXT))} {found.rule}{hint}"
 

@@ -46,11 +46,10 @@ def text(job: Job, limit: int, last: PastRun | None = None) -> str:
     share = limit // 2 if job.reported is not None else limit - MAX_REASON - MAX_TEXT - 200
     rest = _fitted(job, share)
     left = limit - sum(len(each) + 2 for each in rest)
-    main = (
-        _no_run(job.run)
-        if job.reported is None
-        else markdown.text(job.reported, left, last).rstrip("\n")
-    )
+    if job.reported is None:
+        main = _no_run(job.run)
+    else:
+        main = markdown.text(job.reported, left, last).rstrip("\n")
     # If nothing ran, the changes explain why.
     ran = job.reported is None or job.reported.report.counts.cases > 0
     return "\n\n".join([main, *rest] if ran else [*rest, main]) + "\n"
@@ -69,7 +68,9 @@ def _fitted(job: Job, limit: int) -> list[str]:
 def _no_run(run: ActionRun) -> str:
     title = f"Evaluations: {GATE[run.verdict]}"
     if run.validate_only and run.verdict in ("pass", "invalid"):
-        title = "Documents: valid" if run.verdict == "pass" else "Documents: invalid"
+        title = "Documents: invalid"
+        if run.verdict == "pass":
+            title = "Documents: valid"
     parts = [f"## {SIGNS[run.verdict]} {title}"]
     if run.reason:
         parts.append(fence(shortened(run.reason, MAX_REASON), "text"))
@@ -93,9 +94,10 @@ def _diagnostics(job: Job, most: int) -> Iterator[str]:
         diagnostic_item(each, job.relative(each.path), job.links) for each in diagnostics[:most]
     ]
     lines = _cut(items, len(diagnostics))
-    yield (
-        lines if summary.errors or job.run.validate_only else folded(f"Documents: {counts}", lines)
-    )
+    if summary.errors or job.run.validate_only:
+        yield lines
+    else:
+        yield folded(f"Documents: {counts}", lines)
 
 
 def _cut(lines: Sequence[str], number: int) -> str:
@@ -112,15 +114,16 @@ def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
     lines += [f"- removed {_named(each)}" for each in removed]
     counts = f"{counted(len(changed), 'case')} changed, {len(added)} added, {len(removed)} removed"
     text = _cut(lines[:most], len(lines))
-    yield (
-        folded(f"Since the older plan: {counts}", text)
-        if text
-        else "No case has changed since the older plan."
-    )
+    if text:
+        yield folded(f"Since the older plan: {counts}", text)
+    else:
+        yield "No case has changed since the older plan."
 
 
 def _named(case: NamedCase) -> str:
-    target = f" for {code(shortened(case.target, MAX_TEXT))}" if case.target is not None else ""
+    target = ""
+    if case.target is not None:
+        target = f" for {code(shortened(case.target, MAX_TEXT))}"
     return (
         f"{code(shortened(case.id, MAX_TEXT))}{target} in "
         f"{code(shortened(case.row or case.suite, MAX_TEXT))}"
@@ -128,7 +131,9 @@ def _named(case: NamedCase) -> str:
 
 
 def _why(reasons: tuple[str, ...]) -> str:
-    more = [f"{len(reasons) - MAX_REASONS} more"] if len(reasons) > MAX_REASONS else []
+    more = []
+    if len(reasons) > MAX_REASONS:
+        more = [f"{len(reasons) - MAX_REASONS} more"]
     return ": " + ", ".join(
         [*(code(shortened(each, MAX_TEXT)) for each in reasons[:MAX_REASONS]), *more]
     )

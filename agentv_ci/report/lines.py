@@ -154,7 +154,9 @@ def _statistics(figures: Statistics) -> Iterator[Line]:
     most = max(figures.histogram)
     for index, number in enumerate(figures.histogram):
         low, high = index / 5, (index + 1) / 5
-        closing = "]" if index == len(figures.histogram) - 1 else ")"
+        closing = ")"
+        if index == len(figures.histogram) - 1:
+            closing = "]"
         bar = "#" * -(-number * BAR // most) if number else ""
         yield Line.of((f"[{low:.1f}, {high:.1f}{closing}  {number:>5}  ", "plain"), (bar, "bar"))
 
@@ -174,7 +176,9 @@ def _usage(usage: Usage) -> Iterator[Line]:
 def _cost(report: RunReport) -> Iterator[Line]:
     if (cost := view.cost_text(report, report)) is not None:
         judges = view.judges_cost(report)
-        included = f", including {dollars(judges)} for judges" if judges is not None else ""
+        included = ""
+        if judges is not None:
+            included = f", including {dollars(judges)} for judges"
         yield Line(f"cost: {cost}{included}")
     yield from (Line(each, "warn") for each in view.cost_remarks(report))
 
@@ -182,7 +186,9 @@ def _cost(report: RunReport) -> Iterator[Line]:
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
     """Yield what validators found, errors first; notes are only counted."""
     for scenario in scenarios:
-        about = f" of {on_one_line(scenario.scenario_key)}" if len(scenarios) > 1 else ""
+        about = ""
+        if len(scenarios) > 1:
+            about = f" of {on_one_line(scenario.scenario_key)}"
         for each in scenario.aggregates.validations:
             if isinstance(each, FailedValidation):
                 text = shortened(on_one_line(each.error), MAX_MESSAGE)
@@ -244,23 +250,36 @@ def statement_lines(comparison: Comparison) -> Iterator[Line]:
 
 def _group(group: CaseFigures, report: RunReport) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
-    errors = f", {counted(group.errored, 'error')}" if group.errored else ""
-    errors += f", {counted(group.crashed, 'crashed trial')}" if group.crashed else ""
-    left = f", {group.not_run} not run" if group.not_run else ""
-    left += f", {group.skipped} skipped" if group.skipped else ""
-    left += f", {group.quarantined} in quarantine" if group.quarantined else ""
+    errors = ""
+    if group.errored:
+        errors = f", {counted(group.errored, 'error')}"
+    if group.crashed:
+        errors += f", {counted(group.crashed, 'crashed trial')}"
+    left = ""
+    if group.not_run:
+        left = f", {group.not_run} not run"
+    if group.skipped:
+        left += f", {group.skipped} skipped"
+    if group.quarantined:
+        left += f", {group.quarantined} in quarantine"
     spent, seconds = None, 0.0
     if isinstance(group, Group):
         spent, seconds = view.cost_text(report, group), group.duration_s or 0.0
     cost = "" if spent is None else f", {spent}"
-    time = f", {view.duration_text(seconds)}" if seconds >= WORTH_A_TIME_S else ""
+    time = ""
+    if seconds >= WORTH_A_TIME_S:
+        time = f", {view.duration_text(seconds)}"
     return f"{group.passed}/{group.counting} passed{mean}{errors}{left}{cost}{time}"
 
 
 def _evaluator(figures: EvaluatorFigures) -> str:
     mean = "" if figures.mean is None else f", mean {figures.mean:.3f}"
-    errors = f", {counted(figures.errors, 'error')}" if figures.errors else ""
-    skipped = f", {figures.skipped} skipped" if figures.skipped else ""
+    errors = ""
+    if figures.errors:
+        errors = f", {counted(figures.errors, 'error')}"
+    skipped = ""
+    if figures.skipped:
+        skipped = f", {figures.skipped} skipped"
     return f"{figures.passed}/{figures.scored} passed{mean}{errors}{skipped}"
 
 
@@ -269,7 +288,9 @@ T = TypeVar("T", CaseFigures, EvaluatorFigures)
 
 def _cut_worst_first(listed: Sequence[T]) -> Sequence[T]:
     """Return a list in its order, or with the lowest pass rates first if it is too long."""
-    return listed if len(listed) <= MAX_SHOWN else sorted(listed, key=view.badness)
+    if len(listed) <= MAX_SHOWN:
+        return listed
+    return sorted(listed, key=view.badness)
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:

@@ -38,7 +38,9 @@ def target_table(run: RunView) -> str:
     head += ["mean", "cost", *(["cost per passed case"] if shows_each else []), "time"]
 
     def row(group: Group) -> Sequence[str]:
-        sign = SIGNS[verdicts[group.name]] if group.name in verdicts else ""
+        sign = ""
+        if group.name in verdicts:
+            sign = SIGNS[verdicts[group.name]]
         counts = [
             group.cases,
             group.passed,
@@ -48,7 +50,9 @@ def target_table(run: RunView) -> str:
         ]
         mean = "" if group.mean is None else f"{group.mean:.3f}"
         costs = [group.total_usd, *([group.cost_per_pass_usd] if shows_each else [])]
-        least = "≥ " if view.lacks_price(run.report, group) else ""
+        least = ""
+        if view.lacks_price(run.report, group):
+            least = "≥ "
         amounts = ["" if each is None else least + dollars(each) for each in costs]
         time = "" if group.duration_s is None else view.duration_text(group.duration_s)
         return [sign, _name(group.name), *map(str, counts), mean, *amounts, time]
@@ -81,7 +85,9 @@ def _cell(outcome: CaseOutcome | None) -> str:
     if outcome.verdict == "skipped":
         return outcome.verdict
     score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
-    trials = f" ({outcome.passed}/{len(outcome.trials)})" if len(outcome.trials) > 1 else ""
+    trials = ""
+    if len(outcome.trials) > 1:
+        trials = f" ({outcome.passed}/{len(outcome.trials)})"
     mark = " 🔒" if outcome.quarantine is not None else ""
     return f"{SIGNS[outcome.verdict]}{score}{trials}{mark}"
 

@@ -21,7 +21,9 @@ SHOWN = ("error", "warning")
 
 def verdict_text(proof: Proof) -> str:
     """Return whether the proof is good enough."""
-    return "passed" if proof.gate.passed else "not passed"
+    if proof.gate.passed:
+        return "passed"
+    return "not passed"
 
 
 def headline(proof: Proof) -> Line:
@@ -49,7 +51,9 @@ def mutants_text(total: ProofSummary) -> str:
 
 def rate_text(rate: float | None) -> str:
     """Return a kill rate."""
-    return "–" if rate is None else f"{round(rate * 100, 1):g}%"
+    if rate is None:
+        return "–"
+    return f"{round(rate * 100, 1):g}%"
 
 
 def facts(proof: Proof) -> Iterator[Line]:
@@ -58,7 +62,9 @@ def facts(proof: Proof) -> Iterator[Line]:
     if total.mutants or total.without_mutants:
         style: Style = "good" if total.killed else "plain"
         yield Line(mutants_text(total), "warn" if total.survived else style)
-    unjudged = total.unjudged_evaluators if proof.judges == "skip" else 0
+    unjudged = 0
+    if proof.judges == "skip":
+        unjudged = total.unjudged_evaluators
     for number, one, several in (
         (total.without_mutants, "case has nothing to damage", "cases have nothing to damage"),
         (

@@ -30,9 +30,13 @@ def quarantine_section(run: RunView) -> str | None:
     if not items and not ended:
         return None
     ending = sum(each.state == "ending" for each in run.report.quarantine)
-    title = [f"{counted(len(items), 'case')} in quarantine, not in the gate"] if items else []
-    title += [f"{counted(ending, 'entry expires', 'entries expire')} soon"] if ending else []
-    title += [f"{counted(len(ended), 'entry has', 'entries have')} expired"] if ended else []
+    title = []
+    if items:
+        title = [f"{counted(len(items), 'case')} in quarantine, not in the gate"]
+    if ending:
+        title += [f"{counted(ending, 'entry expires', 'entries expire')} soon"]
+    if ended:
+        title += [f"{counted(len(ended), 'entry has', 'entries have')} expired"]
     listed = [
         *ended,
         *items[:MAX_ENTRIES],
@@ -57,7 +61,9 @@ def _issue(address: str, links: Links) -> str:
 
 def _item(outcome: CaseOutcome, entry: Quarantine, run: RunView) -> str:
     name, owner = (code(shortened(each, MAX_TEXT)) for each in (run.name(outcome.key), entry.owner))
-    issue = f" · {_issue(entry.issue, run.links)}" if entry.issue is not None else ""
+    issue = ""
+    if entry.issue is not None:
+        issue = f" · {_issue(entry.issue, run.links)}"
     soon = "⏰ " if entry.state == "ending" else ""
     reason = code(shortened(entry.reason, MAX_TEXT))
     return (

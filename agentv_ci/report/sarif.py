@@ -66,4 +66,6 @@ def fingerprint(known: Sequence[str], seen: Counter[str]) -> JsonObject:
 
 
 def _uri(path: str) -> str:
-    return f"file://{quoted(path)}" if path.startswith("/") else quoted(path)
+    if path.startswith("/"):
+        return f"file://{quoted(path)}"
+    return quoted(path)

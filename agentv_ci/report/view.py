@@ -208,7 +208,9 @@ def unknown_text(run: RunView) -> str | None:
 def left_out_text(report: RunReport) -> str | None:
     """Return the evaluators that had nothing to measure in a dry run, if any."""
     skipped = [f"{each.name} ({each.type})" for each in report.evaluators if each.skipped]
-    return f"not scored in a dry run: {listed(skipped)}" if report.dry_run and skipped else None
+    if report.dry_run and skipped:
+        return f"not scored in a dry run: {listed(skipped)}"
+    return None
 
 
 def counts_text(run: RunView) -> str:
@@ -220,20 +222,26 @@ def counts_text(run: RunView) -> str:
         f"{counts.failed} failed",
         counted(counts.errored - unknown, "error"),
     ]
-    texts += [f"{unknown} unknown"] if unknown else []
-    texts += [f"{counts.not_run} not run"] if counts.not_run else []
-    texts += [f"{counts.skipped} skipped"] if counts.skipped else []
-    texts += [f"{counts.quarantined} in quarantine"] if counts.quarantined else []
-    texts += [f"{counts.flaky} flaky"] if counts.flaky else []
+    if unknown:
+        texts += [f"{unknown} unknown"]
+    if counts.not_run:
+        texts += [f"{counts.not_run} not run"]
+    if counts.skipped:
+        texts += [f"{counts.skipped} skipped"]
+    if counts.quarantined:
+        texts += [f"{counts.quarantined} in quarantine"]
+    if counts.flaky:
+        texts += [f"{counts.flaky} flaky"]
     if counts.crashed and any(outcome.case.trials > 1 for outcome in run.outcomes):
         texts.append(
             f"{counts.crashed} of {counted(counts.rows - counts.skipped, 'trial')} crashed"
         )
     lost = sum(not trial.is_crash for _, trial in run.lost_trials)
-    texts += [f"{counted(lost, 'trial')} without a verdict"] if lost else []
-    shard = (
-        f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
-    )
+    if lost:
+        texts += [f"{counted(lost, 'trial')} without a verdict"]
+    shard = ""
+    if report.shard is not None:
+        shard = f" in shard {report.shard.index}/{report.shard.total}"
     return f"{counted(counts.cases, 'case')}{shard}: {', '.join(texts)}"
 
 
@@ -242,21 +250,23 @@ def stored_text(report: RunReport) -> str | None:
     counts = report.counts
     source = "replayed" if report.replayed else "from cache"
     answers = counts.rows - counts.skipped
-    return f"{counts.cached} of {counted(answers, 'answer')} {source}" if counts.cached else None
+    if counts.cached:
+        return f"{counts.cached} of {counted(answers, 'answer')} {source}"
+    return None
 
 
 def score_text(verdict: str, score: float) -> str:
     """Return a verdict with its score, if it has one."""
-    return verdict if verdict in ("error", "skipped") else f"{verdict} {score:.3f}"
+    if verdict in ("error", "skipped"):
+        return verdict
+    return f"{verdict} {score:.3f}"
 
 
 def trials_text(outcome: CaseOutcome) -> str | None:
     """Return how many of several trials passed; None for a single trial."""
-    return (
-        f"{outcome.passed} of {len(outcome.trials)} trials passed"
-        if len(outcome.trials) > 1
-        else None
-    )
+    if len(outcome.trials) > 1:
+        return f"{outcome.passed} of {len(outcome.trials)} trials passed"
+    return None
 
 
 def cost_text(report: RunReport, figures: RunReport | Group) -> str | None:
@@ -267,7 +277,9 @@ def cost_text(report: RunReport, figures: RunReport | Group) -> str | None:
     amount = figures.cost_usd if isinstance(figures, RunReport) else figures.total_usd
     if amount is None:
         return None
-    least = "at least " if lacks_price(report, figures) else ""
+    least = ""
+    if lacks_price(report, figures):
+        least = "at least "
     each = figures.cost_per_pass_usd
     return f"{least}{dollars(amount)}" + (
         f", {dollars(each)} per passed case" if each is not None else ""
@@ -284,7 +296,9 @@ def duration_text(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def more_text(total: int, limit: int, of: str = "") -> list[str]:
@@ -301,7 +315,9 @@ def more_text(total: int, limit: int, of: str = "") -> list[str]:
 def judges_cost(report: RunReport) -> float | None:
     """Return what judges cost; None: unknown."""
     known = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd is not None]
-    return sum(known) if known else None
+    if known:
+        return sum(known)
+    return None
 
 
 def cut_text(report: RunReport) -> str | None:
@@ -360,8 +376,11 @@ def issues_text(validation: Validation) -> str:
 
 def changes_text(comparison: Comparison) -> str:
     """Return the number of cases by change."""
-    left_out = [f"{comparison.left_out} left out"] if comparison.left_out else []
-    left_out += [f"{comparison.quarantined} in quarantine"] if comparison.quarantined else []
+    left_out = []
+    if comparison.left_out:
+        left_out = [f"{comparison.left_out} left out"]
+    if comparison.quarantined:
+        left_out += [f"{comparison.quarantined} in quarantine"]
     return (
         ", ".join(
             [f"{number} {change}" for change, number in comparison.counts.items() if number]
@@ -394,7 +413,9 @@ def statement_text(comparison: Comparison) -> str:
         case "better" if not comparison.undecided:
             said = "better"
         case _:
-            said = "undecided" if comparison.undecided else "no regression shown"
+            said = "no regression shown"
+            if comparison.undecided:
+                said = "undecided"
     return f"{said} ({cases}, {100 * statement.confidence:g}% confidence)"
 
 
@@ -409,22 +430,28 @@ def compared_name(case: ComparedCase, comparison: Comparison) -> str:
 def change_text(case: ComparedCase) -> str:
     """Return a case's results on both sides, and how certain the change is."""
     text = f"{rate_text(case.base)} → {rate_text(case.head)}"
-    notes = (
-        ["one trial a side, which may be chance"]
-        if case.single and case.change != "unchanged"
-        else []
-    )
-    notes += ["left out: the question or its evaluators changed"] if case.left_out else []
-    notes += ["the case or its target changed"] if case.stale and not case.left_out else []
-    return f"{text}; {', '.join(notes)}" if notes else text
+    notes = []
+    if case.single and case.change != "unchanged":
+        notes = ["one trial a side, which may be chance"]
+    if case.left_out:
+        notes += ["left out: the question or its evaluators changed"]
+    if case.stale and not case.left_out:
+        notes += ["the case or its target changed"]
+    if notes:
+        return f"{text}; {', '.join(notes)}"
+    return text
 
 
 def rate_text(rate: Rate | None) -> str:
     """Return how often a case passed; for one trial, its verdict and score."""
     if rate is None or rate.mean is None:
-        return "skipped" if rate is not None and rate.verdict == "skipped" else "no verdict"
+        if rate is not None and rate.verdict == "skipped":
+            return "skipped"
+        return "no verdict"
     if rate.graded == 1:
-        return "crashed" if rate.verdict == "error" else f"{rate.verdict} {rate.mean:.3f}"
+        if rate.verdict == "error":
+            return "crashed"
+        return f"{rate.verdict} {rate.mean:.3f}"
     return f"{rate.passed}/{rate.graded} passed"
 
 

@@ -35,7 +35,9 @@ def path(text: str) -> str:
 def line(text: str) -> str:
     """Return a text for an attribute, on one line: consumers fold or drop line breaks there."""
     words = " ".join(clean(text[:MAX_TEXT]).split())
-    return words if len(words) <= MAX_LINE else words[: MAX_LINE - 1] + "…"
+    if len(words) <= MAX_LINE:
+        return words
+    return words[: MAX_LINE - 1] + "…"
 
 
 def size(text: str) -> int:

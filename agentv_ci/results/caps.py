@@ -52,6 +52,6 @@ def reached(case: PlanCase, used: Used) -> str | None:
 def not_started(case: PlanCase, used: Used) -> ProviderError | None:
     """Return why a trial does not start; None if it may."""
     cap = reached(case, used)
-    return (
-        ProviderError("cancelled", f"not started: {cap}", requests=0) if cap is not None else None
-    )
+    if cap is None:
+        return None
+    return ProviderError("cancelled", f"not started: {cap}", requests=0)

@@ -97,9 +97,10 @@ def as_earlier(row: ResultRow) -> tuple[Expense, ...]:
     """Return the expenses of a row that is replaced by one of a later run."""
     fields = {name: getattr(row, name) for name in ("usage", "cost_usd", "error_kind", "model")}
     fields |= {"judge_usage": row.judge_usage, "judge_cost_usd": row.judge_cost_usd}
-    expenses = (
-        row.expenses if row.expenses is not None else (*_answer_of(fields), *_judges_of(fields))
-    )
+    if row.expenses is not None:
+        expenses = row.expenses
+    else:
+        expenses = (*_answer_of(fields), *_judges_of(fields))
     return tuple(expense.model_copy(update={"is_earlier": True}) for expense in expenses)
 
 

@@ -67,7 +67,9 @@ class Form(Protocol):
 
 def form_named(path: Path) -> ResultsFormat:
     """Return the format that the name of a results file stands for."""
-    return "yaml" if path.suffix in (".yaml", ".yml") else "jsonl"
+    if path.suffix in (".yaml", ".yml"):
+        return "yaml"
+    return "jsonl"
 
 
 def form_of(path: Path) -> ResultsFormat:
@@ -186,7 +188,9 @@ def _without_torn(items: Iterable[bytes], how: Form) -> Iterator[bytes]:
 
 def row_of(data: object, *, free_data_is_text: bool = True) -> ResultRow:
     """Validate a value as a row; raises ValueError with a readable message."""
-    version = data.get("schema_version") if isinstance(data, dict) else None
+    version = None
+    if isinstance(data, dict):
+        version = data.get("schema_version")
     if isinstance(version, int) and version > RESULT_VERSION:
         raise ValueError(
             f"schema_version {version} is not supported; "

@@ -73,8 +73,10 @@ def current(item: bytes) -> ResultRow | None:
 
 def stored(item: bytes) -> StoredRow | None:
     """Return a row as it is stored in this version; None for any other line."""
+    if not _is_current(item):
+        return None
     try:
-        return _reader()(item) if _is_current(item) else None
+        return _reader()(item)
     except (DecodeError, UnicodeError, RecursionError):
         return None
 

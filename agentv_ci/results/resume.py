@@ -182,7 +182,9 @@ class ResumedResults:
         of_targets = sum(index.other_targets[case] for case in {key[:2] for key, _ in index.last})
         lost += of_targets
         if lost and earlier == self._path:
-            what = "cases" if lost > of_targets else "targets"
+            what = "targets"
+            if lost > of_targets:
+                what = "cases"
             raise UsageError(
                 (
                     f"'{earlier}' has {counted(lost, 'row')} of {what} that are not selected and "
@@ -206,7 +208,9 @@ class ResumedResults:
         if crashes := sum(last.result.is_crash and not last.is_answered for last in kept):
             sentence += f" ({counted(crashes, 'crash', 'crashes')} of the agent)"
         if index.other_settings:
-            verb = "runs" if index.other_settings == 1 else "run"
+            verb = "run"
+            if index.other_settings == 1:
+                verb = "runs"
             sentence += (
                 f"; {index.other_settings} answered with other settings from the "
                 f"environment {verb} again"
@@ -357,7 +361,9 @@ def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:
     if not target.charges:
         return
     has_answer = row.verdict != "skipped" and row.error_kind in (None, "evaluator")
-    own = [Expense(model=row.model, usage=row.usage, cost_usd=row.cost_usd)] if has_answer else []
+    own = []
+    if has_answer:
+        own = [Expense(model=row.model, usage=row.usage, cost_usd=row.cost_usd)]
     expenses = row.expenses if row.expenses is not None else own
     for expense in (expense for expense in expenses if not expense.is_judge):
         if expense.cost_usd is None:

@@ -86,10 +86,14 @@ def _style(text: str) -> str | None:
     if "\n" in text:
         # ruamel.yaml cannot write a block that begins with a tab.
         is_block = not text.isspace() and not text.lstrip("\n ").startswith("\t")
-        return "|" if is_block and _CALM.fullmatch(text.replace("\n", "")) else '"'
+        if is_block and _CALM.fullmatch(text.replace("\n", "")):
+            return "|"
+        return '"'
     if not _CALM.fullmatch(text):
         return '"'
-    return None if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else "'"
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return None
+    return "'"
 
 
 def items(path: Path) -> Iterator[bytes]:

@@ -104,7 +104,9 @@ async def _check_out(
     origin = str(place) if place.exists() else commit.git
     # The default refuses commits that are no branch.
     pack = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
-    pack_options = ("--upload-pack", pack) if place.exists() else ()
+    pack_options = ()
+    if place.exists():
+        pack_options = ("--upload-pack", pack)
     await git(("init", "--quiet", "--template=", "."), tree, environ)
     await git(
         ("fetch", "--quiet", "--no-tags", *pack_options, "--", origin, commit.commit), tree, environ

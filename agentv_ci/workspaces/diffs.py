@@ -57,7 +57,9 @@ def _file_diff(change: Change, base: Base) -> FileDiff:
 
 def _before(base: Base, path: str) -> bytes | None:
     known = base.entries[path]
-    return (base.folder / path).read_bytes() if known.link is None else None
+    if known.link is None:
+        return (base.folder / path).read_bytes()
+    return None
 
 
 def _lines(content: bytes | None) -> list[str] | None:

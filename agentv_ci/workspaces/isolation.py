@@ -399,9 +399,9 @@ async def _try(means: Means, environ: Mapping[str, str]) -> str | None:
             )
         except ProcessFailed as error:
             return str(error)
-    return (
-        None if ended.status == 0 else " ".join(ended.stderr.split()) or f"exit code {ended.status}"
-    )
+    if ended.status == 0:
+        return None
+    return " ".join(ended.stderr.split()) or f"exit code {ended.status}"
 
 
 async def _containers(environ: Mapping[str, str]) -> Means:

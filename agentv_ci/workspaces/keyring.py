@@ -18,7 +18,9 @@ def leave_session_keyring() -> None:
 
     What the thread starts from now on inherits it.
     """
-    number = KEYCTL.get(os.uname().machine) if sys.platform == "linux" else None
+    number = None
+    if sys.platform == "linux":
+        number = KEYCTL.get(os.uname().machine)
     if number is not None:
         import ctypes  # only isolation needs it
 

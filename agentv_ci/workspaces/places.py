@@ -94,11 +94,10 @@ class TrialPlace(Struct, frozen=True):
         reads: Sequence[Path] = (),
     ) -> ProcessResult:
         """See Place."""
-        argv = (
-            ("/bin/sh", "-c", command)
-            if isinstance(command, str)
-            else (program_of(command[0]), *command[1:])
-        )
+        if isinstance(command, str):
+            argv = ("/bin/sh", "-c", command)
+        else:
+            argv = (program_of(command[0]), *command[1:])
         if (
             "/" not in argv[0]
             and self.box.image is None
@@ -123,7 +122,9 @@ class TrialPlace(Struct, frozen=True):
             self.hidden,
         )
         box = replace(self.box, visible=tuple(dict.fromkeys((*self.box.visible, *own))))
-        watching = watch(box.limits, [self.at / name for name in COUNTED]) if box.limits else None
+        watching = None
+        if box.limits:
+            watching = watch(box.limits, [self.at / name for name in COUNTED])
         try:
             return await run(
                 box.confined(argv, whole, self.folder),
@@ -182,19 +183,21 @@ class Work(Struct, frozen=True):
             if each.path == path:
                 return content_of(each)
         known = self.base.entries.get(path)
-        return (
-            (self.base.folder / path).read_bytes()
-            if known is not None and known.link is None
-            else None
-        )
+        if known is not None and known.link is None:
+            return (self.base.folder / path).read_bytes()
+        return None
 
     def mode(self, path: str) -> int | None:
         """Return the permission bits of a file as the agent left it; None if it does not exist."""
         for each in self.changes:
             if each.path == path:
-                return each.mode if each.base64 is not None else None
+                if each.base64 is None:
+                    return None
+                return each.mode
         known = self.base.entries.get(path)
-        return known.mode if known is not None and known.link is None else None
+        if known is not None and known.link is None:
+            return known.mode
+        return None
 
 
 @dataclass(slots=True)

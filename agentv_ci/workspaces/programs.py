@@ -76,7 +76,9 @@ def packages_of(program: Path) -> list[Path]:
     Empty for other programs.
     """
     places = [number for number, part in enumerate(program.parts) if part == PACKAGES]
-    return [Path(*program.parts[: places[0] + 1])] if places else []
+    if places:
+        return [Path(*program.parts[: places[0] + 1])]
+    return []
 
 
 def program_of(word: str) -> str:

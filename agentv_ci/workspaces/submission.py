@@ -97,7 +97,9 @@ def _refusal(change: Change, workspace: PlanWorkspace) -> str | None:
     if any(matches(name, GUARDED) for name in _names(change)):
         return "guarded"
     if change.kind == "added" or change.link is not None:
-        return "named like a module of Python" if any(map(_shadows, _names(change))) else None
+        if any(map(_shadows, _names(change))):
+            return "named like a module of Python"
+        return None
     return None
 
 

@@ -216,7 +216,9 @@ def changes(before: Mapping[str, Entry], tree: Path) -> tuple[Change, ...]:
 
 def content_of(change: Change) -> bytes | None:
     """Return the content of a changed file; None for a link or a deleted file."""
-    return None if change.base64 is None else b64decode(change.base64)
+    if change.base64 is None:
+        return None
+    return b64decode(change.base64)
 
 
 def apply(found: Iterable[Change], tree: Path) -> None:

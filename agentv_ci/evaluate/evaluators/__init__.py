@@ -206,7 +206,9 @@ def load_evaluators(case: PlanCase) -> None:
     Raises UsageError for a package or plugin that cannot be used.
     """
     for each in flat(case.evaluators):
-        package = each.package if isinstance(each, SimilarityEvaluator) else None
+        package = None
+        if isinstance(each, SimilarityEvaluator):
+            package = each.package
         if package is not None and find_spec(package) is None:
             raise UsageError(
                 (

@@ -43,7 +43,9 @@ class _Ended(Struct, frozen=True):
     @property
     def stderr(self) -> str | None:
         """What it printed to standard error."""
-        return (self.result.stderr.strip() or None) if self.result is not None else None
+        if self.result is None:
+            return None
+        return self.result.stderr.strip() or None
 
 
 async def command(
@@ -105,9 +107,10 @@ async def junit(
     except ET.ParseError as error:
         return Score(0.0, misses=(f"the report is not XML: {error}",), stderr=ended.stderr)
     wanted = (*(settings.fail_to_pass or ()), *(settings.pass_to_pass or ()))
-    findings = (
-        [*_listed(tests, wanted)] if wanted else [(passed, name) for name, passed in tests.items()]
-    )
+    if wanted:
+        findings = [*_listed(tests, wanted)]
+    else:
+        findings = [(passed, name) for name, passed in tests.items()]
     if ended.result is None or (ended.result.status != 0 and all(tests.values())):
         # A report of success by a command that failed is not what the tests have said.
         reason = (

@@ -62,11 +62,9 @@ async def composite(
 
 def _weight(member: EvaluatorResult, settings: PlanCompositeEvaluator) -> float:
     aggregator = settings.aggregator
-    return (
-        aggregator.weights[member.name]
-        if isinstance(aggregator, PlanWeightedAverage)
-        else member.weight
-    )
+    if isinstance(aggregator, PlanWeightedAverage):
+        return aggregator.weights[member.name]
+    return member.weight
 
 
 async def _aggregated(

@@ -84,4 +84,6 @@ async def _compared(patch: bytes, work: Work, environ: Mapping[str, str]) -> lis
 
 
 def _words(content: bytes | None) -> list[bytes] | None:
-    return None if content is None else content.split()
+    if content is None:
+        return None
+    return content.split()

@@ -53,11 +53,9 @@ def _amount(dollars: Decimal, response: Response) -> str:
     failed_usd = total_cost(
         expense for expense in response.expenses if expense.error_kind is not None
     )
-    failed = (
-        f" (${Decimal(str(failed_usd)).normalize():f} of it in failed attempts)"
-        if failed_usd
-        else ""
-    )
+    failed = ""
+    if failed_usd:
+        failed = f" (${Decimal(str(failed_usd)).normalize():f} of it in failed attempts)"
     return f"${dollars:f}{failed}"
 
 
@@ -113,7 +111,9 @@ async def token_usage(
         ("input tokens", whole.input, [part.input for part in parts], settings.max_input),
         ("output tokens", whole.output, [part.output for part in parts], settings.max_output),
     ):
-        least = settings.min_output if noun == "output tokens" else None
+        least = None
+        if noun == "output tokens":
+            least = settings.min_output
         if least is not None and written is None:
             unmeasured[noun] = None
         elif least is not None and written is not None:

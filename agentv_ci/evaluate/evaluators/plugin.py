@@ -108,11 +108,9 @@ async def _in_a_thread(call: Callable[[], Any]) -> Any:  # noqa: ANN401  # it is
             returned = call()
         except BaseException as error:  # noqa: BLE001  # a plugin may raise anything
             # A future does not take StopIteration, and SystemExit would end the run.
-            failed = (
-                error
-                if isinstance(error, Exception) and not isinstance(error, StopIteration)
-                else None
-            )
+            failed = None
+            if isinstance(error, Exception) and not isinstance(error, StopIteration):
+                failed = error
             failed = failed or RuntimeError(error_line(error))
         with suppress(RuntimeError):  # the run has ended
             loop.call_soon_threadsafe(settle, returned, failed)

@@ -30,11 +30,10 @@ async def schema(
     """Parse the answer without its code fence, and list violations of the schema by JSON path."""
     answer = submission.answer
     try:
-        value = (
-            services.read_yaml(unfenced(answer))
-            if settings.format == "yaml"
-            else read_answer(answer)
-        )
+        if settings.format == "yaml":
+            value = services.read_yaml(unfenced(answer))
+        else:
+            value = read_answer(answer)
     except ValueError as error:
         return Score(0.0, misses=(f"not {settings.format.upper()}: {error}",))
     try:

@@ -101,11 +101,15 @@ def _authorize(
         sqlite3.SQLITE_FUNCTION,
         sqlite3.SQLITE_RECURSIVE,
     )
-    return sqlite3.SQLITE_OK if is_read and view is None else sqlite3.SQLITE_DENY
+    if is_read and view is None:
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY
 
 
 def _value(value: object) -> JsonValue:
-    return value if isinstance(value, (str, int, float, type(None))) else f"{value!r}"
+    if isinstance(value, (str, int, float, type(None))):
+        return value
+    return f"{value!r}"
 
 
 def _in_document(content: bytes, settings: StateEvaluator) -> list[JsonValue]:
@@ -114,7 +118,9 @@ def _in_document(content: bytes, settings: StateEvaluator) -> list[JsonValue]:
     found = found_at(value, *field_steps(settings.path)) if settings.path else (value,)
     if not found:
         raise ValueError(f"{settings.path} is missing")
-    return found[0] if isinstance(found[0], list) else [found[0]]
+    if isinstance(found[0], list):
+        return found[0]
+    return [found[0]]
 
 
 def _compared(found: list[JsonValue], settings: StateEvaluator) -> Score:
@@ -123,9 +129,10 @@ def _compared(found: list[JsonValue], settings: StateEvaluator) -> Score:
     hits: list[str] = []
     misses: list[str] = []
     for place, row in enumerate(map(_text, expected)):
-        is_there = (
-            place < len(found) and _text(found[place]) == row if settings.ordered else row in left
-        )
+        if settings.ordered:
+            is_there = place < len(found) and _text(found[place]) == row
+        else:
+            is_there = row in left
         (hits if is_there else misses).append(
             f"{'' if is_there else 'missing: '}{shortened(row, MAX_SHOWN)}"
         )

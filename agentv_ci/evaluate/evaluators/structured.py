@@ -87,11 +87,9 @@ def _miss(field: ComparedField, answer: JsonValue, reference: JsonValue) -> str 
     (theirs,), found = found_at(reference, *steps), found_at(answer, *steps)
     if not found:
         return f"{label}: missing"
-    return (
-        None
-        if _is_right(field, found[0], theirs)
-        else f"{label}: {_quoted(found[0])} instead of {_quoted(theirs)}"
-    )
+    if _is_right(field, found[0], theirs):
+        return None
+    return f"{label}: {_quoted(found[0])} instead of {_quoted(theirs)}"
 
 
 def _is_right(field: ComparedField, ours: JsonValue, theirs: JsonValue) -> bool:

@@ -108,4 +108,6 @@ def _findings(
 
 def _comparable(text: str, settings: TextEvaluator) -> str:
     """Return a text as it is compared: casefolded unless `case_sensitive`."""
-    return text if settings.case_sensitive else text.casefold()
+    if settings.case_sensitive:
+        return text
+    return text.casefold()

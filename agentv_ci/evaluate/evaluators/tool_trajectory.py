@@ -79,12 +79,16 @@ def _in_place(
         return False, f"{place}: {_name(made)} instead of {_name(expected)}"
     if fits(expected, made):
         return True, f"{place}: {expected.tool}"
-    other_input = " (other input)" if expected.tool == made.tool else ""
+    other_input = ""
+    if expected.tool == made.tool:
+        other_input = " (other input)"
     return False, f"{place}: {made.tool} instead of {expected.tool}{other_input}"
 
 
 def _name(call: ExpectedCall | ToolCall | None) -> str:
-    return call.tool if call is not None else "nothing"
+    if call is None:
+        return "nothing"
+    return call.tool
 
 
 def _fits(

@@ -121,7 +121,9 @@ class NotEvents(ValueError):
 
 def kind_of_reported(status: int | None) -> ErrorKind:
     """Return the kind of a status in an agent's report; `process` unless it is an HTTP error."""
-    return kind_of_status(status) if status is not None and 400 <= status < 600 else "process"
+    if status is not None and 400 <= status < 600:
+        return kind_of_status(status)
+    return "process"
 
 
 class Turns:

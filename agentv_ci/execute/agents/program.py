@@ -82,8 +82,12 @@ def usual_arguments(
     """
 
     def arguments(workspace: Path, is_elsewhere: bool) -> Sequence[str]:  # as called
-        model_words = (model, target.model) if target.model else ()
-        folder_words = (folder, str(workspace)) if is_elsewhere else ()
+        model_words = ()
+        if target.model:
+            model_words = (model, target.model)
+        folder_words = ()
+        if is_elsewhere:
+            folder_words = (folder, str(workspace))
         return [*first, *model_words, *folder_words, *(target.args or ())]
 
     return arguments
@@ -127,7 +131,9 @@ class AgentProvider:
             self._services.warn(
                 f"{self._target.name}: seeds are ignored: the agent does not support them"
             )
-        parent = request.place.scratch if request.place is not None else None
+        parent = None
+        if request.place is not None:
+            parent = request.place.scratch
         async with workspace(self._kind, request.files, parent) as place:
             prompt = prompt_document(request, place.files)
             try:
@@ -173,7 +179,9 @@ class AgentProvider:
                     argv, env=env, timeout_s=timeout_s, stdin=stdin, listener=final, reads=own
                 )
         except ProcessFailed as error:
-            hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""
+            hint = ""
+            if isinstance(error, ProgramNotStarted):
+                hint = " (setting 'executable')"
             last = _last_line(error.stderr)
             ending = f"; stderr: {last}" if last else ""
             failure = process_failure(error, f"{self._kind} {error}{hint}{ending}")
@@ -188,12 +196,16 @@ class AgentProvider:
             return self._read(finished)
         except AgentFailed as error:
             reason = error.sentence or _last_line(finished.stderr) or "no reason given"
-            status = f" (exit code {finished.status})" if finished.status else ""
+            status = ""
+            if finished.status:
+                status = f" (exit code {finished.status})"
             failure = _failure(error.kind, f"{self._kind}: {reason}{status}", reason, finished)
             raise self._with_expense(failure, finished.stdout) from error
         except NotEvents as error:
             text = finished.stderr.strip() or finished.stdout.strip()
-            what = "printed no JSON" if finished.stdout.strip() else "printed nothing"
+            what = "printed nothing"
+            if finished.stdout.strip():
+                what = "printed no JSON"
             detail = f"{self._kind} {what} (exit code {finished.status})" + (
                 f": {text}" if text else ""
             )
@@ -231,7 +243,9 @@ def find_program(
         path = services.place(name)
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
-        reason = "is not executable" if path.exists() else "does not exist"
+        reason = "does not exist"
+        if path.exists():
+            reason = "is not executable"
         if path.is_dir():
             reason = "is a directory"
         raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")

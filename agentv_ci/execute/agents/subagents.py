@@ -156,7 +156,9 @@ def _workspace(template: Path | None) -> JsonObject:
     given = read_template(template)
     base = template.parent.resolve() if template is not None else Path()
     listed = given.get("folders")
-    folders = [_absolute(folder, base) for folder in listed] if isinstance(listed, list) else []
+    folders = []
+    if isinstance(listed, list):
+        folders = [_absolute(folder, base) for folder in listed]
     settings = given.get("settings")
     return {
         **given,
@@ -186,11 +188,9 @@ def read_template(template: Path | None) -> JsonObject:
 
 def _absolute(folder: JsonValue, base: Path) -> JsonValue:
     path = value_at(folder, "path")
-    return (
-        {**folder, "path": str(base / path)}
-        if isinstance(folder, dict) and isinstance(path, str)
-        else folder
-    )
+    if isinstance(folder, dict) and isinstance(path, str):
+        return {**folder, "path": str(base / path)}
+    return folder
 
 
 def _located(settings: JsonObject, base: Path) -> JsonObject:
@@ -204,4 +204,6 @@ def _located(settings: JsonObject, base: Path) -> JsonObject:
 
 
 def _place(place: str, base: Path) -> str:
-    return place if place.startswith(("/", "~", "$", "*")) else str(base / place)
+    if place.startswith(("/", "~", "$", "*")):
+        return place
+    return str(base / place)

@@ -244,7 +244,9 @@ class AsyncioStream(httpcore.AsyncNetworkStream, asyncio.Protocol):
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401  # httpcore's
         """See httpcore, which asks for `is_readable` before it reuses a connection."""
-        return self._has_events() if info == "is_readable" else self._transport.get_extra_info(info)
+        if info == "is_readable":
+            return self._has_events()
+        return self._transport.get_extra_info(info)
 
     def _has_events(self) -> bool:
         """Whether the server has sent more or closed the connection.

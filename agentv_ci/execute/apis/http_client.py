@@ -69,9 +69,10 @@ class HttpClient:
 
     def _new_client(self, url: httpx.URL) -> httpx.AsyncClient:
         proxy = proxy_for(url)
-        transport = (
-            OneConnection(self._context) if proxy is None else _transport(proxy, self._context)
-        )
+        if proxy is None:
+            transport = OneConnection(self._context)
+        else:
+            transport = _transport(proxy, self._context)
         return CookielessClient(
             transport=transport, timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S)
         )
@@ -103,7 +104,9 @@ def trusted_certificates(base_url: str, ca_bundle: str | None) -> ssl.SSLContext
         if base_url.lower().startswith("https:"):
             return httpx.create_ssl_context()
     except OSError as error:
-        where = f"ca_bundle '{ca_bundle}'" if ca_bundle else "SSL_CERT_FILE or SSL_CERT_DIR"
+        where = "SSL_CERT_FILE or SSL_CERT_DIR"
+        if ca_bundle:
+            where = f"ca_bundle '{ca_bundle}'"
         raise UsageError(f"cannot read certificates from {where}: {error}") from error
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 

@@ -88,7 +88,9 @@ def _limit_name(target: SpeakingTarget) -> str:
     is_vendor = (
         isinstance(target, AzureOpenAITarget) or urlsplit(target.base_url).hostname == VENDOR
     )
-    return "max_completion_tokens" if is_vendor else "max_tokens"
+    if is_vendor:
+        return "max_completion_tokens"
+    return "max_tokens"
 
 
 def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:

@@ -59,7 +59,9 @@ class ApiProvider:
     """See Provider."""
 
     def __init__(self, target: HttpTarget, api: Api, services: ProviderServices) -> None:
-        bundle = str(services.place(target.ca_bundle)) if target.ca_bundle else None
+        bundle = None
+        if target.ca_bundle:
+            bundle = str(services.place(target.ca_bundle))
         self._target = target
         self._api = api
         self._services = services
@@ -112,7 +114,9 @@ class ApiProvider:
                 )
             raise
         requests = tries + adjusted
-        return replace(response, requests=requests) if requests > 1 else response
+        if requests > 1:
+            return replace(response, requests=requests)
+        return response
 
     async def _post(self, body: JsonObject, asked: JsonObject, case_id: str) -> Response:
         # The target's come last: the transport lowers names, so they override.
@@ -200,7 +204,9 @@ def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
     """Return two turns of one role as one."""
-    parts = (*_parts(first), *_parts(second)) if first.parts or second.parts else ()
+    parts = ()
+    if first.parts or second.parts:
+        parts = (*_parts(first), *_parts(second))
     return ChatMessage(first.role, f"{first.content}\n\n{second.content}", parts)
 
 
@@ -224,18 +230,18 @@ def parts_of(
             return text_form(part)
         if part.sha256 is None:
             return attachment_form(part, "")
-        return (
-            part.shown
-            if request.attached is None
-            else attachment_form(part, request.attached[part.sha256])
-        )
+        if request.attached is None:
+            return part.shown
+        return attachment_form(part, request.attached[part.sha256])
 
     return [form(part) for part in _parts(turn)]
 
 
 def temperature_of(target: HttpTarget, request: Request) -> JsonValue:
     """Return the temperature to send; None for the model's default."""
-    return target.temperature if request.temperature is None else request.temperature
+    if request.temperature is None:
+        return target.temperature
+    return request.temperature
 
 
 def limit_of(target: HttpTarget, request: Request) -> int | None:
@@ -250,12 +256,16 @@ def whole_limit_of(target: HttpTarget, request: Request) -> int | None:
     None for the model's default.
     """
     limit = limit_of(target, request)
-    return None if limit is None else limit + (budget_of(target) or 0)
+    if limit is None:
+        return None
+    return limit + (budget_of(target) or 0)
 
 
 def budget_of(target: HttpTarget) -> int | None:
     """Return the thinking budget in tokens; None for the model's default."""
-    return None if target.thinking_budget is None else int(target.thinking_budget)
+    if target.thinking_budget is None:
+        return None
+    return int(target.thinking_budget)
 
 
 def effort(budget: int) -> str:

@@ -102,13 +102,17 @@ def _sentence(body: JsonValue) -> str:
         text_at(body, "error", "code"),
         text_at(body, "error", "innererror", "code"),
     )
-    return f"the content filter refused the prompt: {message}" if is_filtered else message
+    if is_filtered:
+        return f"the content filter refused the prompt: {message}"
+    return message
 
 
 def _code(body: JsonValue) -> str:
     """Return the error's code, unless its message has it: people search for it."""
     code = text_at(body, "error", "code")
-    return f" [{code}]" if code and code not in (error_message(body) or "") else ""
+    if code and code not in (error_message(body) or ""):
+        return f" [{code}]"
+    return ""
 
 
 def _request_id(headers: Mapping[str, str]) -> str:

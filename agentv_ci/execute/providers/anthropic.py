@@ -83,7 +83,9 @@ def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
         for each in alternating(turns)
     ]
     generation = _generation(target.model)
-    budget = max(LEAST_BUDGET, budget_of(target) or 0) if budget_of(target) else 0
+    budget = 0
+    if budget_of(target):
+        budget = max(LEAST_BUDGET, budget_of(target) or 0)
     body: JsonObject = {
         "model": target.model,
         "max_tokens": (limit_of(target, request) or DEFAULT_LIMIT) + budget,
@@ -95,9 +97,9 @@ def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
     if temperature is None:
         return body
     if budget or generation >= FIRST_WITHOUT_SAMPLING:
-        reason = (
-            "it cannot be combined with thinking" if budget else "the model does not support it"
-        )
+        reason = "the model does not support it"
+        if budget:
+            reason = "it cannot be combined with thinking"
         warn(f"{target.name}: temperature is ignored: {reason}")
         return body
     return {**body, "temperature": temperature}
@@ -155,7 +157,9 @@ def _usage(body: JsonObject) -> Usage | None:
 def _generation(model: str) -> tuple[int, int]:
     """Return generation and revision of a model; (0, 0) when its name has none."""
     match = MODEL.search(model)
-    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if match:
+        return (int(match[1]), int(match[2] or 0))
+    return (0, 0)
 
 
 def _calls(content: JsonValue) -> Iterator[ToolCall]:

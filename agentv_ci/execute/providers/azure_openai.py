@@ -27,7 +27,9 @@ def azure_openai_api(target: AzureOpenAITarget) -> Api:
     address = target.endpoint or target.base_url
     assert address is not None, "a resolved target has an endpoint"
     base_url, ends_in_v1 = azure_root(address)
-    headers = {"api-key": target.api_key} if target.api_key else {}
+    headers = {}
+    if target.api_key:
+        headers = {"api-key": target.api_key}
     version = (
         (target.version or ("v1" if ends_in_v1 else DEFAULT_VERSION))
         .strip()

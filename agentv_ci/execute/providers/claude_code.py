@@ -206,7 +206,9 @@ def _usage(result: JsonObject | None, events: Sequence[JsonObject]) -> Usage | N
 
 def _by_model(result: JsonObject | None) -> list[JsonValue]:
     by_model = value_at(result, "modelUsage")
-    return list(by_model.values()) if isinstance(by_model, dict) else []
+    if isinstance(by_model, dict):
+        return list(by_model.values())
+    return []
 
 
 def _sum(usages: Iterable[Usage | None]) -> Usage | None:
@@ -239,9 +241,13 @@ def _was_stopped(result: JsonObject) -> bool:
 
 def _reason(result: JsonObject) -> str:
     listed = value_at(result, "errors")
-    errors = "; ".join(map(str, listed)) if isinstance(listed, list) else ""
+    errors = ""
+    if isinstance(listed, list):
+        errors = "; ".join(map(str, listed))
     # Without `is_error`, it is what was written until the run was stopped.
-    said = text_at(result, "result") if value_at(result, "is_error") else None
+    said = None
+    if value_at(result, "is_error"):
+        said = text_at(result, "result")
     names = (text_at(result, "subtype"), text_at(result, "terminal_reason"))
     return (
         errors

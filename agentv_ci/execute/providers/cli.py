@@ -84,7 +84,9 @@ class CliProvider:
 
         The answer is its output, or the output file if the template names one.
         """
-        parent = request.place.scratch if request.place is not None else None
+        parent = None
+        if request.place is not None:
+            parent = request.place.scratch
         try:
             scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-", dir=parent))
         except OSError as error:
@@ -105,9 +107,10 @@ class CliProvider:
         prompt = self._prompt(request)
         prompt_file, output_file = scratch / "prompt.md", scratch / "output"
         # Its workspace does not show the repository.
-        files = (
-            request.files if request.place is None else mirrored(request.files, scratch / "files")
-        )
+        if request.place is None:
+            files = request.files
+        else:
+            files = mirrored(request.files, scratch / "files")
         prompt_file.write_text(prompt, encoding="utf-8")
         command = self._render(
             self._target.command_template,
@@ -153,7 +156,9 @@ class CliProvider:
 
     def _render(self, template: str, values: Mapping[str, str]) -> str:
         def put(match: re.Match[str]) -> str:
-            return f"{{{match['literal']}}}" if match["literal"] else values[match["name"]]
+            if match["literal"]:
+                return f"{{{match['literal']}}}"
+            return values[match["name"]]
 
         return CLI_PLACEHOLDER.sub(put, template)
 
@@ -166,13 +171,13 @@ class CliProvider:
             finished = await self._ended(command, where, timeout_s, stdin.encode())
         except ProcessFailed as error:
             if isinstance(error, ProcessTimedOut):
-                hint = f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else ""
+                hint = ""
+                if error.stderr.strip():
+                    hint = f"; stderr: {error.stderr.strip()}"
             else:
-                hint = (
-                    "; use {PROMPT_FILE} or stdin: prompt for long prompts"
-                    if "too long" in str(error)
-                    else ""
-                )
+                hint = ""
+                if "too long" in str(error):
+                    hint = "; use {PROMPT_FILE} or stdin: prompt for long prompts"
             raise process_failure(error, f"the command {error}{hint}") from error
         if finished.status != 0:
             reason = finished.stderr.strip() or finished.stdout.strip()
@@ -196,7 +201,9 @@ class CliProvider:
         )
 
     def _cwd(self, default: Path) -> Path:
-        return self._services.place(self._target.cwd) if self._target.cwd else default
+        if self._target.cwd:
+            return self._services.place(self._target.cwd)
+        return default
 
     async def _probe_url(self, probe: HttpHealthcheck) -> None:
         timeout_s = number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
@@ -327,5 +334,7 @@ def last_answer(messages: Sequence[OutputMessage]) -> str:
     for message in reversed(messages):
         if message.role == "assistant" and message.content not in (None, "", []):
             content = message.content
-            return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+            if isinstance(content, str):
+                return content
+            return json.dumps(content, ensure_ascii=False)
     return ""

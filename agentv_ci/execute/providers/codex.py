@@ -173,7 +173,9 @@ def _kind(error: str) -> ErrorKind:
         return "request"
     if OVERLOADED.search(error):
         return "server"
-    return "network" if DISCONNECTED.search(error) else "process"
+    if DISCONNECTED.search(error):
+        return "network"
+    return "process"
 
 
 def summary(event: JsonObject) -> Iterator[str]:
@@ -233,7 +235,9 @@ def run_log(
 def _open(folder: Path, target: str, request: Request, services: ProviderServices) -> TextIO:
     folder.mkdir(parents=True, exist_ok=True)
     stamp = services.environment.now().strftime("%Y%m%dT%H%M%SZ")
-    attempt = f"_attempt-{request.attempt + 1}" if request.attempt else ""
+    attempt = ""
+    if request.attempt:
+        attempt = f"_attempt-{request.attempt + 1}"
     name = f"{stamp}_{_safe(target)}_{_safe(request.case_id)}{attempt}_{uuid.uuid4().hex[:8]}.log"
     return (folder / name).open("x", encoding="utf-8")
 
@@ -272,12 +276,13 @@ class _Log:
     def _line(self, output: int, data: bytes) -> None:
         minutes, seconds = divmod(int(self._services.environment.monotonic() - self._begun), 60)
         line = data.decode("utf-8", "replace").rstrip()
-        event = json_or_none(line) if self._summarize is not None and line.startswith("{") else None
-        texts = (
-            self._summarize(event)
-            if self._summarize is not None and isinstance(event, dict)
-            else [line]
-        )
+        event = None
+        if self._summarize is not None and line.startswith("{"):
+            event = json_or_none(line)
+        if self._summarize is not None and isinstance(event, dict):
+            texts = self._summarize(event)
+        else:
+            texts = [line]
         for text in texts:
             self.write(f"[+{minutes:02}:{seconds:02}] [{OUTPUTS[output]}] {text}")
 

@@ -84,7 +84,9 @@ def _body(target: GeminiTarget, request: Request) -> JsonObject:
         "thinkingConfig": _thinking(target),
     }
     given: JsonObject = {name: value for name, value in settings.items() if value is not None}
-    return {**body, "generationConfig": given} if given else body
+    if given:
+        return {**body, "generationConfig": given}
+    return body
 
 
 def _text(text: str) -> JsonObject:

@@ -54,9 +54,9 @@ class MockProvider:
         )
 
     async def _wait(self, timeout_s: float) -> None:
-        delay_s = (
-            self._target.delay_ms / 1000 if isinstance(self._target.delay_ms, (int, float)) else 0.0
-        )
+        delay_s = 0.0
+        if isinstance(self._target.delay_ms, (int, float)):
+            delay_s = self._target.delay_ms / 1000
         if delay_s:
             await self._environment.sleep(min(delay_s, timeout_s))
         if delay_s > timeout_s:

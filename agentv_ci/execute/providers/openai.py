@@ -15,5 +15,7 @@ from agentv_ci.execute.provider_services import ProviderServices
 def open_provider(target: OpenAITarget, services: ProviderServices) -> ApiProvider:
     """Return the provider of a resolved target."""
     assert target.base_url is not None, "a resolved target has a base_url"
-    headers = {"authorization": f"Bearer {target.api_key}"} if target.api_key else {}
+    headers = {}
+    if target.api_key:
+        headers = {"authorization": f"Bearer {target.api_key}"}
     return ApiProvider(target, openai_api(target, target.base_url, headers), services)

@@ -136,9 +136,9 @@ def _response(returned: object) -> Response:
         finish_reason=answer.finish_reason,
     )
     response = replace(response, cost_usd=answer.cost_usd, request=answer.request)
-    return (
-        replace(response, messages=answer.messages, has_trace=True) if answer.messages else response
-    )
+    if answer.messages:
+        return replace(response, messages=answer.messages, has_trace=True)
+    return response
 
 
 class _Used(BaseModel):

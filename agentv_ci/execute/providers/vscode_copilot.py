@@ -131,7 +131,9 @@ class VsCodeProvider:
     @property
     def _template(self) -> Path | None:
         template = self._target.workspace_template
-        return self._services.place(template) if template else None
+        if template:
+            return self._services.place(template)
+        return None
 
     def _exchanges(self, place: Subagent, requests: Sequence[Request]) -> list[Exchange]:
         stamp = self._services.environment.now().strftime("%Y%m%d%H%M%S")
@@ -246,7 +248,9 @@ class VsCodeProvider:
         answer, proofs = take_proofs(text, exchange.guidelines)
         for proof in proofs:
             if not proof["ok"]:
-                reported = "no hash" if proof["sha256_reported"] is None else "a different hash"
+                reported = "a different hash"
+                if proof["sha256_reported"] is None:
+                    reported = "no hash"
                 self._services.warn(
                     f"{self._target.name}: {exchange.request.case_id}: "
                     f"the agent reported {reported} for "
@@ -284,7 +288,9 @@ def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) ->
         place.messages / f"{stem}_{end}.md" for end in ("req", "res.tmp", "res")
     )
     guidelines = guidelines_of(request.files)
-    unlock = f" && rm -f {shlex.quote(str(place.lock))}" if unlocks else ""
+    unlock = ""
+    if unlocks:
+        unlock = f" && rm -f {shlex.quote(str(place.lock))}"
     rename = f"mv {shlex.quote(str(unfinished))} {shlex.quote(str(answered))}{unlock}"
     text = _request_text(request, guidelines, unfinished, rename)
     return Exchange(request, text, guidelines, asked, answered)

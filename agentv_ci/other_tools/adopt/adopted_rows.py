@@ -44,7 +44,9 @@ def _verdict(result: AdoptedResult) -> Verdict:
         return "skipped"
     if result.passed is None:
         return "error"
-    return "pass" if result.passed else "fail"
+    if result.passed:
+        return "pass"
+    return "fail"
 
 
 def _score(result: AdoptedResult, verdict: Verdict) -> float | None:
@@ -52,7 +54,9 @@ def _score(result: AdoptedResult, verdict: Verdict) -> float | None:
         return None
     if verdict == "error":
         return 0.0
-    return float(verdict == "pass") if result.score is None else result.score
+    if result.score is None:
+        return float(verdict == "pass")
+    return result.score
 
 
 def _row(

@@ -91,4 +91,6 @@ def _deciding(tests: Sequence[tuple[str, ...]]) -> list[int]:
 def _qualifier(value: str) -> str:
     """Return a value as a part of an id: a long one by its digest."""
     is_short = value.strip() == value and value.isprintable() and len(value) <= MAX_QUALIFIER
-    return (value or "-") if is_short else mark_of(value)
+    if is_short:
+        return value or "-"
+    return mark_of(value)

@@ -89,11 +89,10 @@ def _lost(log: JsonObject, samples: Sequence[JsonObject]) -> Iterator[str]:
         (text(sample.get("id")), json.dumps(sample.get("id")), _epoch(sample)) for sample in samples
     )
     found = len(numbers)
-    counts = (
-        f"{found} of {counted(expected, 'sample')}"
-        if expected is not None
-        else counted(found, "sample")
-    )
+    if expected is not None:
+        counts = f"{found} of {counted(expected, 'sample')}"
+    else:
+        counts = counted(found, "sample")
     if status != "success":
         message = text_at(log, "error", "message")
         reason = f" ({message})" if message else ""
@@ -133,9 +132,10 @@ def _expected(log: JsonObject) -> int | None:
     if total is not None:
         return total
     ids = value_at(log, "eval", "dataset", "sample_ids")
-    number = (
-        len(ids) if isinstance(ids, list) and ids else count_at(log, "eval", "dataset", "samples")
-    )
+    if isinstance(ids, list) and ids:
+        number = len(ids)
+    else:
+        number = count_at(log, "eval", "dataset", "samples")
     limit = count_at(log, "eval", "config", "limit")
     if number is None or (limit is None and value_at(log, "eval", "config", "limit") is not None):
         return None
@@ -154,7 +154,9 @@ def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -
     if error is None:
         try:
             checks = tuple(scores.checks(_given(sample), "scorer"))
-            error = None if checks else "the sample has no scores"
+            error = "the sample has no scores"
+            if checks:
+                error = None
         except UnknownScore as unknown:
             error = str(unknown)
     usage = mapping(next(iter(mapping(sample.get("model_usage")).values()), None))

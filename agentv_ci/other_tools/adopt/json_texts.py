@@ -17,7 +17,9 @@ def text_in(path: Path) -> str:
     """Return the text of a file; raises OSError and ValueError."""
     content = require_text(read_regular(path, MAX_BYTES))
     # PowerShell writes what is redirected to a file in UTF-16.
-    encoding = "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    encoding = "utf-8-sig"
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        encoding = "utf-16"
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:

@@ -145,7 +145,9 @@ def _cases(root: ET.Element) -> Iterator[_Case]:
         names = Counter[str | None]()
         children = []
         for child in element:
-            name = child.get("name") if child.tag == "testsuite" else None
+            name = None
+            if child.tag == "testsuite":
+                name = child.get("name")
             names[name] += 1
             children.append(
                 _Case(child, inner, (*places, names[name]) if child.tag == "testsuite" else places)
@@ -299,7 +301,9 @@ def _counts_assertions(suite: ET.Element) -> bool:
 
 def _count(suite: ET.Element, name: str) -> int:
     written = (suite.get(name) or "").strip()
-    return int(written) if written.isdecimal() and len(written) < 10 else 0
+    if written.isdecimal() and len(written) < 10:
+        return int(written)
+    return 0
 
 
 def _text(element: ET.Element) -> str:

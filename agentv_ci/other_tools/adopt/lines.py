@@ -104,7 +104,9 @@ def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
 
     def path_of(name: str) -> Path:
         """Return where a name leads; a column may have a dot in its name."""
-        return (name,) if name in columns_of_lines else tuple(name.split("."))
+        if name in columns_of_lines:
+            return (name,)
+        return tuple(name.split("."))
 
     paths = {name: path_of(how.columns.get(name, name)) for name in FIELDS}
     ignored = {name: path_of(name) for name in how.ignored}

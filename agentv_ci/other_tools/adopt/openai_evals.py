@@ -53,7 +53,9 @@ def _specs(lines: Sequence[JsonObject]) -> dict[str, JsonObject]:
             spec = mapping(line["spec"])
             run = text(spec.get("run_id"))
             if run in specs:
-                shared = f"the run_id '{run}'" if run else "no run_id"
+                shared = "no run_id"
+                if run:
+                    shared = f"the run_id '{run}'"
                 raise ValueError(f"two of its runs have {shared}")
             specs[run] = spec
     return specs
@@ -84,7 +86,9 @@ def _lost(
             f"{counted(ended, 'final report')}"
         )
     for run in {**specs, **events}:
-        named = f"run '{run}'" if run else "a run without run_id"
+        named = "a run without run_id"
+        if run:
+            named = f"run '{run}'"
         if specs and run not in specs:
             yield f"{named} has no spec"
         judged = [event for event in events.get(run, ()) if text(event.get("type")) in JUDGED]
@@ -181,7 +185,9 @@ def _result(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> A
     if error is None:
         try:
             read = tuple(_checks(events, scores))
-            error = _contradiction(read) if read else "the sample has no result"
+            error = "the sample has no result"
+            if read:
+                error = _contradiction(read)
             checks = read if error is None else ()
         except UnknownScore as unknown:
             error = str(unknown)
@@ -231,4 +237,6 @@ def _contradiction(checks: Sequence[AdoptedCheck]) -> str | None:
         for name, scores in values.items()
         if len(scores) > 1
     ]
-    return f"events of the sample contradict each other: {listed(different)}" if different else None
+    if different:
+        return f"events of the sample contradict each other: {listed(different)}"
+    return None

@@ -30,12 +30,16 @@ def data_in(written: str) -> JsonValue:
     try:
         data = json_in(written)
     except ValueError:
-        rows = lines_in(written) if "\n" in written.strip() else []
+        rows = []
+        if "\n" in written.strip():
+            rows = lines_in(written)
         if not rows:
             raise
         return {"results": list[JsonValue](rows)}
     is_row = isinstance(data, dict) and "success" in data and "results" not in data
-    return {"results": [data]} if is_row else data
+    if is_row:
+        return {"results": [data]}
+    return data
 
 
 def results(data: JsonValue, how: HowToRead) -> AdoptedFile:
@@ -50,7 +54,9 @@ def results(data: JsonValue, how: HowToRead) -> AdoptedFile:
 
 
 def _listed(value: JsonValue) -> JsonValue:
-    return value if isinstance(value, list) else None
+    if isinstance(value, list):
+        return value
+    return None
 
 
 def _lost(data: JsonValue, found: Sequence[AdoptedResult]) -> Iterator[str]:

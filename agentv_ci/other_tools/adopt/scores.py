@@ -103,16 +103,17 @@ class Scores:
             return grade
         number = self._number(given)
         if number is None:
-            grade_it = f"{_worth(written)}, or " if not isinstance(value, list) else ""
+            grade_it = ""
+            if not isinstance(value, list):
+                grade_it = f"{_worth(written)}, or "
             raise UnknownScore(
                 f"score '{name}' is {written}: {grade_it}leave the score out with --ignore '{name}'"
             )
         if scale is None and name in self._beyond:
-            other = (
-                ""
-                if number == self._beyond[name]
-                else f", and {_shown(self._beyond[name])} elsewhere"
-            )
+            if number == self._beyond[name]:
+                other = ""
+            else:
+                other = f", and {_shown(self._beyond[name])} elsewhere"
             raise UnknownScore(
                 f"score '{name}' is {_shown(number)}{other}, which is not from 0 to 1; "
                 f"{_advice(name)}"
@@ -120,7 +121,9 @@ class Scores:
         worst, best = scale or SHARE
         share = round((number - worst) / (best - worst), PRECISION)
         if not _is_share(share):
-            limits = f"its scale {scale}" if scale is not None else "0 to 1"
+            limits = "0 to 1"
+            if scale is not None:
+                limits = f"its scale {scale}"
             raise UnknownScore(
                 f"score '{name}' is {_shown(number)}, outside of {limits}; {_advice(name)}"
             )
@@ -128,7 +131,9 @@ class Scores:
 
     def _is_verdict(self, value: JsonValue) -> bool:
         """Return whether a value is a verdict, unless the user says what score it stands for."""
-        written = text(value).strip() if isinstance(value, (str, bool)) else ""
+        written = ""
+        if isinstance(value, (str, bool)):
+            written = text(value).strip()
         return written.lower() in WORDS and written not in self._how.grades
 
     def _grade(self, value: JsonValue) -> float | None:
@@ -140,7 +145,9 @@ class Scores:
             return None
         written = value.strip()
         known = self._grades.get(written)
-        return known if known is not None else WORDS.get(written.lower())
+        if known is not None:
+            return known
+        return WORDS.get(written.lower())
 
     def _number(self, given: Given) -> float | None:
         """Return a number, also one that is written as a text."""
@@ -153,7 +160,9 @@ class Scores:
             number = float(value)
         except OverflowError:
             return math.copysign(math.inf, value)
-        return number if math.isfinite(number) else None
+        if math.isfinite(number):
+            return number
+        return None
 
     def _scale(self, name: str) -> Scale | None:
         return self._how.scales.get(name) or self._how.scales.get("")

@@ -51,12 +51,16 @@ def text(value: JsonValue) -> str:
     """Return a text as it is, nothing as an empty text, and other values as JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def mapping(value: JsonValue) -> JsonObject:
     """Return a mapping; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def objects(value: JsonValue, noun: str) -> list[JsonObject]:
@@ -82,13 +86,17 @@ def amount(value: JsonValue) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return max(0.0, number) if math.isfinite(number) else None
+    if math.isfinite(number):
+        return max(0.0, number)
+    return None
 
 
 def whole(value: JsonValue) -> int | None:
     """Return a number that is not negative, rounded; None for anything else."""
     found = amount(value)
-    return None if found is None else round(found)
+    if found is None:
+        return None
+    return round(found)
 
 
 def messages(value: JsonValue) -> tuple[tuple[str, str], ...]:
@@ -98,7 +106,9 @@ def messages(value: JsonValue) -> tuple[tuple[str, str], ...]:
             (text(mapping(each).get("role")), _content(mapping(each).get("content")))
             for each in value
         )
-    return (("user", text(value)),) if value not in (None, "") else ()
+    if value not in (None, ""):
+        return (("user", text(value)),)
+    return ()
 
 
 def _content(value: JsonValue) -> str:

@@ -63,7 +63,9 @@ def _settings_of(draft: Draft, source: Source) -> Source:
     found = next(
         (each for path in beside if (each := draft.reads.document(path)) is not None), None
     )
-    settings = found.data if found is not None and isinstance(found.data, dict) else {}
+    settings = {}
+    if found is not None and isinstance(found.data, dict):
+        settings = found.data
     return replace(found or source, data={**settings, "tests": source.path.name})
 
 
@@ -105,7 +107,9 @@ class _Suite:
             *self._messages.files(fields.at("input_files")),
         ]
         prompts = fields.at("prompts")
-        first = prompts.items[0].value if prompts and prompts.items else None
+        first = None
+        if prompts and prompts.items:
+            first = prompts.items[0].value
         self._prompt = first if isinstance(first, str) else None
         execution = self._execution(fields)
         fields.drop({"preprocessors"}, "files are read as they are")
@@ -150,7 +154,8 @@ class _Suite:
                 inner.end("set by options of `agentv-ci eval`, or not needed")
         made |= self._targets(fields)
         assertions = fields.at(*ASSERTIONS)
-        own += assertions.items if assertions else []
+        if assertions:
+            own += assertions.items
         shared = [each for each in own if not _depends_on_case(each)]
         self._each_case = [each for each in own if _depends_on_case(each)]
         if listed := evaluators(self._draft, shared, CaseContext()):
@@ -185,7 +190,9 @@ class _Suite:
                 "the majority of trials must pass",
             )
         fields.drop({"cost_limit_usd", "costLimitUsd"}, "write --max-cost")
-        early = {"stop_when": "decided"} if fields.take("early_exit") else {}
+        early = {}
+        if fields.take("early_exit"):
+            early = {"stop_when": "decided"}
         fields.end()
         return {"max": count or 1, "require": _STRATEGIES.get(strategy, "majority"), **early}
 
@@ -196,15 +203,16 @@ class _Suite:
             names = [self._target(single)]
         if len(names) > 1:
             return {"targets": names}
-        return {"target": names[0]} if names and names[0] else {}
+        if names and names[0]:
+            return {"target": names[0]}
+        return {}
 
     def _target(self, place: Place) -> str:
         value = place.value
-        names = (
-            [value.get(key) for key in ("name", "extends", "use_target", "id")]
-            if isinstance(value, dict)
-            else [value]
-        )
+        if isinstance(value, dict):
+            names = [value.get(key) for key in ("name", "extends", "use_target", "id")]
+        else:
+            names = [value]
         name = str(next((each for each in names if each), "default"))
         if isinstance(value, dict) and value.keys() - {"name"}:
             self._draft.note(
@@ -278,11 +286,15 @@ class _Suite:
         if skip:
             made["skip"] = "Not imported: " + "; ".join(skip)
         comments = comments_before(place)
-        return Commented(comments, Block(made)) if comments else Block(made)
+        if comments:
+            return Commented(comments, Block(made))
+        return Block(made)
 
     def _own_workspace(self, place: Place | None) -> dict[str, Node]:
         """Return the workspace of a case, which adds to that of the file."""
-        found = workspace(self._draft, place) if place else {}
+        found = {}
+        if place:
+            found = workspace(self._draft, place)
         if not place or not found or not can_work(self._draft, place, self._named or {"default"}):
             return {}
         return {"workspace": {**self._workspace, **found}}
@@ -300,7 +312,8 @@ class _Suite:
                 "dropped", turns, "tests.turns", f"{NO_CONVERSATION}; the case is skipped"
             )
             skip.append("it is a conversation with several questions")
-            own += self._messages.listed(turns.items[0] / "input") if turns.items else []
+            if turns.items:
+                own += self._messages.listed(turns.items[0] / "input")
             fields.drop({"mode", "aggregation", "on_turn_failure", "window_size"}, NO_CONVERSATION)
         messages = [*(self._input if with_defaults else []), *own]
         if not messages:
@@ -384,11 +397,15 @@ def _metadata(fields: Fields) -> dict[str, Node]:
     names = ("suite", "category", "difficulty", "tags", "severity")
     about = {name: value for name in names if (value := fields.take(name)) is not None}
     metadata = {**_mapping(fields.take("metadata")), **about}
-    return {"metadata": metadata} if metadata else {}
+    if metadata:
+        return {"metadata": metadata}
+    return {}
 
 
 def _mapping(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _short(messages: list[Node]) -> Node:
@@ -407,7 +424,9 @@ def _short(messages: list[Node]) -> Node:
 def _depends_on_case(place: Place) -> bool:
     """Whether an assertion of the file reads the reference answer while it is imported."""
     value = place.value
-    kind = str(value.get("type") or "").replace("_", "-") if isinstance(value, dict) else ""
+    kind = ""
+    if isinstance(value, dict):
+        kind = str(value.get("type") or "").replace("_", "-")
     needs_calls = (
         kind == "tool-trajectory"
         and isinstance(value, dict)

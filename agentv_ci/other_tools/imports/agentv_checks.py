@@ -67,7 +67,9 @@ def trajectory(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
 
 
 def _compares_partly(call: JsonValue) -> bool:
-    match = call.get("args_match", call.get("argsMatch")) if isinstance(call, dict) else None
+    match = None
+    if isinstance(call, dict):
+        match = call.get("args_match", call.get("argsMatch"))
     return match == "superset" or isinstance(match, list)
 
 
@@ -149,7 +151,9 @@ def field_accuracy(draft: Draft, fields: Fields, context: CaseContext) -> Evalua
 
 def _field(draft: Draft, place: Place, reference: JsonValue) -> Node | None:
     if isinstance(place.value, str):
-        return {"path": place.value} if _found(reference, place.value) else None
+        if _found(reference, place.value):
+            return {"path": place.value}
+        return None
     fields = draft.fields(place, "field-accuracy.fields")
     path = fields.text("path", "field", "name") or ""
     made: dict[str, Node] = {"path": path}
@@ -187,7 +191,9 @@ def _field(draft: Draft, place: Place, reference: JsonValue) -> Node | None:
 
 def _found(reference: JsonValue, path: str) -> tuple[JsonValue, ...]:
     steps = [int(step) if step.isdigit() else step for step in _STEP.findall(path)]
-    return found_at(reference, *steps) if steps else ()
+    if steps:
+        return found_at(reference, *steps)
+    return ()
 
 
 def _is_date(text: str) -> bool:

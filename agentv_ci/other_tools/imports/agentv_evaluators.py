@@ -92,7 +92,9 @@ def _common(fields: Fields) -> Evaluator:
 
 def _included(draft: Draft, place: Place, path: str, context: CaseContext) -> list[Evaluator]:
     file = place.source.resolve(path)
-    source = draft.reads.document(file) if file.suffix else None
+    source = None
+    if file.suffix:
+        source = draft.reads.document(file)
     candidates = (file, place.source.path.parent / ".agentv" / "templates" / f"{path}.yaml")
     source = source or next(
         (found for each in candidates if (found := draft.reads.document(each))), None
@@ -122,7 +124,9 @@ def _of_kind(
         made = _KINDS[kind](draft, fields)
     else:
         made = _custom(draft, fields, kind)
-    return None if made is None else [made]
+    if made is None:
+        return None
+    return [made]
 
 
 def _is_json(_: Draft, __: Fields) -> Evaluator:
@@ -168,7 +172,9 @@ def _text(fields: Fields, kind: str, *, insensitive: bool) -> list[Evaluator] | 
 
 def _regex(_: Draft, fields: Fields) -> Evaluator | None:
     pattern, flags = fields.text("value", "pattern"), fields.text("flags") or ""
-    return None if pattern is None else python_pattern(pattern, flags)
+    if pattern is None:
+        return None
+    return python_pattern(pattern, flags)
 
 
 def python_pattern(pattern: str, flags: str = "") -> Evaluator | None:
@@ -243,11 +249,8 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
             f"composite.{kind}",
             "a weighted average in which members are required",
         )
-        gates = (
-            {str(aggregator.get("gate") or aggregator.get("gate_grader"))}
-            if kind == "safety_gate"
-            else None
-        )
+        gate = str(aggregator.get("gate") or aggregator.get("gate_grader"))
+        gates = {gate} if kind == "safety_gate" else None
         made["evaluators"] = [
             {**cast("Evaluator", each), "required": True}
             if gates is None or cast("Evaluator", each).get("name") in gates
@@ -313,12 +316,12 @@ def _metrics(fields: Fields) -> list[Evaluator] | None:
     )
     if not made:
         return None
-    return (
-        [cast("Evaluator", made[0])]
-        if len(made) == 1
-        else [{"type": "composite", "evaluators": made}]
-    )
+    if len(made) == 1:
+        return [cast("Evaluator", made[0])]
+    return [{"type": "composite", "evaluators": made}]
 
 
 def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}

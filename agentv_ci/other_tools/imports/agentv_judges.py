@@ -76,11 +76,9 @@ def _judge(draft: Draft, fields: Fields) -> Evaluator:
 
 def judge_prompt(draft: Draft, place: Place, prompt: str) -> str | None:
     """Return the prompt of a judge with our variables; None for one that is a program."""
-    path = (
-        place.source.resolve(prompt.removeprefix("file://"))
-        if "\n" not in prompt and len(prompt) < 300
-        else None
-    )
+    path = None
+    if "\n" not in prompt and len(prompt) < 300:
+        path = place.source.resolve(prompt.removeprefix("file://"))
     is_path = path is not None and (
         prompt.startswith(("./", "../", "file://", "/")) or path.suffix in {".md", ".txt"}
     )
@@ -162,7 +160,9 @@ def _criterion(draft: Draft, place: Place, names: Names) -> Node:
     if ranges is not None and not gates:
         made.setdefault("required", False)
     fields.end()
-    return made if len(made) > 1 else made["description"]
+    if len(made) > 1:
+        return made
+    return made["description"]
 
 
 def _range_lines(ranges: JsonValue) -> Iterator[str]:

@@ -66,7 +66,9 @@ class Messages:
             )
         if kind in {"file", "image", "document"} and isinstance(content, str):
             return self._file(place, content, kind)
-        return str(content) if isinstance(content, str) else json.dumps(value, ensure_ascii=False)
+        if isinstance(content, str):
+            return str(content)
+        return json.dumps(value, ensure_ascii=False)
 
     def files(self, place: Place | None) -> list[Node]:
         """Return the message with the files of a case."""

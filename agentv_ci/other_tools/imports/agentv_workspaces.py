@@ -100,11 +100,9 @@ def _cloned(draft: Draft, place: Place) -> list[Node]:
         )
         return []
     clone: list[Node] = ["git", "clone", "--quiet", url, path]
-    return (
-        [clone, ["git", "-C", path, "checkout", "--quiet", str(reference)]]
-        if reference
-        else [clone]
-    )
+    if reference:
+        return [clone, ["git", "-C", path, "checkout", "--quiet", str(reference)]]
+    return [clone]
 
 
 def _hooks(draft: Draft, place: Place | None) -> None:
@@ -131,4 +129,6 @@ def _without_folder(draft: Draft, place: Place, name: str) -> None:
 
 
 def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}

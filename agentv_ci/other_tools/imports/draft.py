@@ -69,7 +69,9 @@ class Place:
         value = self.value
         if value is None:
             return []
-        return [self / index for index in range(len(value))] if isinstance(value, list) else [self]
+        if isinstance(value, list):
+            return [self / index for index in range(len(value))]
+        return [self]
 
 
 @dataclass(slots=True)
@@ -162,7 +164,9 @@ class Fields:
 
     def name(self, key: str) -> str:
         """Return the name of a field in notes."""
-        return f"{self._construct}.{key}" if self._construct else key
+        if self._construct:
+            return f"{self._construct}.{key}"
+        return key
 
     def __contains__(self, key: str) -> bool:
         """Whether a field is there and was not taken."""
@@ -186,7 +190,9 @@ class Fields:
     def take(self, *keys: str) -> JsonValue:
         """Take a field and return its value; None without it."""
         place = self.at(*keys)
-        return None if place is None else place.value
+        if place is None:
+            return None
+        return place.value
 
     def text(self, *keys: str) -> str | None:
         """Take a field that is a text, also one that YAML reads as a number.
@@ -246,7 +252,9 @@ def comments_at_start(source: Source) -> tuple[str, ...]:
 
 def _comments_above(lines: list[str], last: int) -> Iterator[str]:
     for number in range(last, -1, -1):
-        line = lines[number].strip() if number < len(lines) else ""
+        line = ""
+        if number < len(lines):
+            line = lines[number].strip()
         if not line.startswith("#"):
             return
         yield line[1:].removeprefix(" ").rstrip()

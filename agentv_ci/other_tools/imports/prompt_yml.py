@@ -128,7 +128,9 @@ def _evaluator(draft: Draft, place: Place) -> Node:
     fields.end()
     if not made:
         return None
-    return {**made, "name": name} if name else made
+    if name:
+        return {**made, "name": name}
+    return made
 
 
 def _judge(draft: Draft, place: Place) -> dict[str, Node]:

@@ -164,7 +164,9 @@ class _Cases:
         )
         made: list[Node] = []
         first: str | None = None
-        comments = comments_before(test.place) if test.place.pointer else ()
+        comments = ()
+        if test.place.pointer:
+            comments = comments_before(test.place)
         for index, prompt in enumerate(self._prompts):
             used = self._variables(test, prompt)
             own = self._own(test, used) | self._input(test, prompt)
@@ -254,11 +256,9 @@ class _Cases:
             made["execution"] = settings
         if test.metadata:
             made["metadata"] = test.metadata
-        skip = (
-            [f"its checks could not be imported: {', '.join(context.lost)}"]
-            if context.lost and not listed
-            else []
-        )
+        skip = []
+        if context.lost and not listed:
+            skip = [f"its checks could not be imported: {', '.join(context.lost)}"]
         if any(prompt.is_program for prompt in self._prompts):
             skip.append("a program makes its prompt")
         if skip:
@@ -284,7 +284,9 @@ class _Cases:
                 | ({"vars": constants} if constants else {})
             }
         rows = [self._short(filled({**missing, **row})) for row in test.rows if row or missing]
-        return {"vars": rows} if rows else {}
+        if rows:
+            return {"vars": rows}
+        return {}
 
     def _short(self, row: JsonObject) -> Node:
         """Return a row; what it shares with the others stands under an anchor."""
@@ -311,11 +313,15 @@ class _Cases:
             return cast("Node", value)
         name = f"text-{self._texts.index(value) + 1}"
         is_first = self._names.unique(name) == name
-        return Anchored(name, value) if is_first else Alias(name)
+        if is_first:
+            return Anchored(name, value)
+        return Alias(name)
 
     def _constants(self, test: Test) -> JsonObject:
         """Return the variables that a table does not have, but the defaults do."""
-        header = (self._draft.reads.text(test.file) or "").split("\n")[0] if test.file else ""
+        header = ""
+        if test.file:
+            header = (self._draft.reads.text(test.file) or "").split("\n")[0]
         columns = {each.strip().strip('"') for each in header.split(",")}
         return {
             key: value
@@ -327,7 +333,9 @@ class _Cases:
         provider = test.options.get("provider")
         if isinstance(provider, dict):
             provider = provider.get("text", provider)
-        return self._target(test, provider) if provider else None
+        if provider:
+            return self._target(test, provider)
+        return None
 
     def _target(self, test: Test, provider: JsonValue) -> str:
         source = test.place.source

@@ -232,7 +232,9 @@ def _of_kind(
                 "expected": [{"tool": each} for each in tools],
             }
         )
-    return Made(_script(draft, place, kind, value, context)) if kind in BY_SCRIPT else None
+    if kind in BY_SCRIPT:
+        return Made(_script(draft, place, kind, value, context))
+    return None
 
 
 def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
@@ -241,11 +243,10 @@ def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
     plain = DIRECT.get(kind[1:] if insensitive else kind)
     if plain is not None:
         several = plain in {"contains_any", "contains_all"}
-        texts = (
-            expected
-            if isinstance(expected, list)
-            else [each.strip() for each in str(expected).split(",")]
-        )
+        if isinstance(expected, list):
+            texts = expected
+        else:
+            texts = [each.strip() for each in str(expected).split(",")]
         if expected in (None, "") or (not several and isinstance(expected, (list, dict))):
             return None
         made: Evaluator = {plain: [str(each) for each in texts] if several else _text(expected)}
@@ -301,7 +302,9 @@ def _judged(
 
 def _least(value: JsonObject, otherwise: float | None) -> float | None:
     threshold = value.get("threshold")
-    return float(threshold) if isinstance(threshold, (int, float)) else otherwise
+    if isinstance(threshold, (int, float)):
+        return float(threshold)
+    return otherwise
 
 
 def _judge_prompt(prompt: str, criteria: list[str]) -> str:
@@ -330,7 +333,9 @@ def _set(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Made
     composite: Evaluator = {"type": "composite", "evaluators": [each.evaluator for each in made]}
     if (weight := assertion.value.get("weight")) is not None:
         composite["weight"] = weight
-    return [Made(composite, float(threshold))] if made else []
+    if made:
+        return [Made(composite, float(threshold))]
+    return []
 
 
 def _script(
@@ -386,12 +391,16 @@ def transform(draft: Draft, place: Place, text: str) -> JsonObject:
         return {"code": text}
     path, name = _split_function(text.removeprefix("file://"))
     found: JsonObject = {"file": draft.reference(resolved(place.source, path))}
-    return {**found, "function": name} if name else found
+    if name:
+        return {**found, "function": name}
+    return found
 
 
 def _split_function(path: str) -> tuple[str, str]:
     head, colon, name = path.rpartition(":")
-    return (head, name) if colon and name.isidentifier() else (path, "")
+    if colon and name.isidentifier():
+        return (head, name)
+    return (path, "")
 
 
 def _file_text(draft: Draft, place: Place, reference: str) -> JsonValue:
@@ -415,4 +424,6 @@ def resolved(source: Source, path: str) -> Path:
 def _text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value)

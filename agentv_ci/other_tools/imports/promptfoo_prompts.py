@@ -65,7 +65,9 @@ def _prompt(draft: Draft, place: Place, text: str) -> list[Prompt]:
     path = text.removeprefix("file://")
     files = draft.reads.matching(resolved(place.source, path))
     if not files or any(file.suffix in FUNCTIONS for file in files):
-        why = "the file was not found" if not files else "a program makes the prompt"
+        why = "a program makes the prompt"
+        if not files:
+            why = "the file was not found"
         if re.search(r"\.(py|js|mjs|ts|cjs)(:\w+)?$", path):
             why = "a program makes the prompt"
         draft.note("dropped", place, f"prompt {text}", f"{why}; its cases are skipped")
@@ -73,11 +75,10 @@ def _prompt(draft: Draft, place: Place, text: str) -> list[Prompt]:
     found = []
     for file in files:
         content = draft.reads.text(file) or ""
-        parts = (
-            re.split(r"^---\s*$", content, flags=re.MULTILINE)
-            if file.suffix == ".txt"
-            else [content]
-        )
+        if file.suffix == ".txt":
+            parts = re.split(r"^---\s*$", content, flags=re.MULTILINE)
+        else:
+            parts = [content]
         messages = [messages_in(part.strip()) for part in parts if part.strip()]
         if file.suffix in {".yaml", ".yml"} and (source := draft.reads.document(file)) is not None:
             messages = [messages_in(json.dumps(source.data, ensure_ascii=False))]

@@ -53,7 +53,9 @@ def add_target(draft: Draft, place: Place) -> str:
     """Add the target of a provider, and return its name."""
     value = place.value
     identity, settings = _parts(value)
-    label = str(settings.pop("label", "")) if isinstance(value, dict) else ""
+    label = ""
+    if isinstance(value, dict):
+        label = str(settings.pop("label", ""))
     name = slug(label or identity, "target")
     config = cast("JsonObject", settings.pop("config", None) or {})
     asks_http = is_http(identity, config)
@@ -61,11 +63,9 @@ def add_target(draft: Draft, place: Place) -> str:
     for key in settings:
         draft.note("dropped", place, f"providers.{key}", "not a setting of targets")
     if made is None:
-        why = (
-            "its request needs more than the prompt"
-            if asks_http
-            else "agentv-ci has no such provider"
-        )
+        why = "agentv-ci has no such provider"
+        if asks_http:
+            why = "its request needs more than the prompt"
         draft.stand_in(name, place, identity, why)
     else:
         draft.note("kept", place, f"provider {identity.partition(':')[0]}")
@@ -83,7 +83,9 @@ def question_of(place: Place | None) -> str:
         for each in (place.items if place else [])
         for name in questions_in(_parts(each.value)[1])
     }
-    return names.pop() if len(names) == 1 else "prompt"
+    if len(names) == 1:
+        return names.pop()
+    return "prompt"
 
 
 def _parts(value: JsonValue) -> tuple[str, JsonObject]:
@@ -183,13 +185,17 @@ def _references(text: str) -> str:
 def _endpoint(config: JsonObject) -> str:
     """Take the host of Azure's API, and return its address; a reference is an address."""
     host = _references(str(config.pop("apiHost", None) or "${{ AZURE_OPENAI_ENDPOINT }}"))
-    return host if "://" in host or host.startswith("${{") else f"https://{host}"
+    if "://" in host or host.startswith("${{"):
+        return host
+    return f"https://{host}"
 
 
 def _loaded(draft: Draft, source: Source, value: JsonValue) -> JsonValue:
     if isinstance(value, str) and value.startswith("file://"):
         found = draft.reads.document(resolved(source, value.removeprefix("file://")))
-        return found.data if found else value
+        if found:
+            return found.data
+        return value
     return value
 
 
@@ -203,11 +209,11 @@ def _program(
     if file.endswith((".yaml", ".yml", ".json")):
         found = draft.reads.document(resolved(source, file))
         identity, settings = _parts(found.data) if found else ("", {})
-        return (
-            _target(draft, Place(found), identity, cast("JsonObject", settings.get("config") or {}))
-            if found
-            else None
-        )
+        if found:
+            return _target(
+                draft, Place(found), identity, cast("JsonObject", settings.get("config") or {})
+            )
+        return None
     if not file.endswith((".js", ".mjs", ".cjs", ".py")):
         return None
     runner, script = (
@@ -217,7 +223,9 @@ def _program(
     )
     named = draft.reference(resolved(source, file)) + (f":{function}" if function else "")
     command = [runner, draft.script(script), named]
-    after = f" {shlex.quote(json.dumps(config))}" if config else ""
+    after = ""
+    if config:
+        after = f" {shlex.quote(json.dumps(config))}"
     draft.note(
         "approximated",
         place,

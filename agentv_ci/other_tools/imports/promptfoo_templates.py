@@ -90,7 +90,9 @@ def filled(row: JsonObject) -> JsonObject:
     made = dict(row)
     for _ in range(5):
         for key, value in made.items():
-            match = _NAMED.search(value) if isinstance(value, str) else None
+            match = None
+            if isinstance(value, str):
+                match = _NAMED.search(value)
             if match is not None and match[1] in made:
                 made[key] = (
                     f"{match.string[: match.start()]}{made[match[1]]}{match.string[match.end() :]}"
@@ -179,7 +181,9 @@ def partly_rendered(text: str) -> str | None:
     ):
         return None
     made = rendered(text, dict(names))
-    return made if isinstance(made, str) else None
+    if isinstance(made, str):
+        return made
+    return None
 
 
 def _dump(value: object, indent: int | None = None) -> str:
@@ -191,8 +195,6 @@ def _dump(value: object, indent: int | None = None) -> str:
 
     separators = (",", ":") if indent is None else None
     is_there = not isinstance(value, Undefined)
-    return (
-        json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
-        if is_there
-        else ""
-    )
+    if is_there:
+        return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
+    return ""

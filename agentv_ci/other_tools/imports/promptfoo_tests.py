@@ -81,11 +81,9 @@ class Tests:
     def shared(self) -> JsonObject:
         """The variables that the defaults give to every test, if one has several lines."""
         rows = self.defaults.rows
-        return (
-            rows[0]
-            if len(rows) == 1 and any("\n" in str(value) for value in rows[0].values())
-            else {}
-        )
+        if len(rows) == 1 and any("\n" in str(value) for value in rows[0].values()):
+            return rows[0]
+        return {}
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
@@ -171,11 +169,9 @@ class Tests:
             text and assertion_in(text)["type"] == "equals" for text in texts
         )
         if records and (not special or is_plain):
-            asserts = (
-                [Assertion(place, {"type": "equals", "value": "{{ __expected }}"})]
-                if special
-                else []
-            )
+            asserts = []
+            if special:
+                asserts = [Assertion(place, {"type": "equals", "value": "{{ __expected }}"})]
             yield self._with_defaults(
                 Test(place, cast("list[JsonObject]", records), asserts, file=file)
             )
@@ -210,7 +206,9 @@ class Tests:
             source = self._draft.reads.document(
                 resolved(place.source, place.value.removeprefix("file://"))
             )
-            return self._test(Place(source), construct) if source else Test(place, [{}], [])
+            if source:
+                return self._test(Place(source), construct)
+            return Test(place, [{}], [])
         fields = self._draft.fields(place, construct)
         found = fields.take("options")
         options = found if isinstance(found, dict) else {}
@@ -258,11 +256,9 @@ class Tests:
         files = self._draft.reads.matching(resolved(place.source, value.removeprefix("file://")))
         texts = [text for file in files if (text := self._draft.reads.text(file)) is not None]
         if any(file.suffix in {".py", ".js", ".ts", ".mjs"} for file in files) or not texts:
-            why = (
-                "a program makes it; it is empty"
-                if files
-                else "the file was not found; it is empty"
-            )
+            why = "the file was not found; it is empty"
+            if files:
+                why = "a program makes it; it is empty"
             self._draft.note("dropped", place, f"vars: {value}", why)
             return [""]
         self._draft.note("kept", place, "vars: file://", "the text of the file is in the row")

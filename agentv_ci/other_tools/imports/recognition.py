@@ -27,8 +27,12 @@ def kind_of(path: Path, data: JsonValue, text: str) -> ImportKind | None:
         if data.keys() & OF_PROMPTFOO or any(
             "vars" in each or "assert" in each for each in _objects(data.get("tests"))
         ):
-            return "agentv" if _is_agentv(data) else "promptfoo"
-        return "agentv" if data.keys() & OF_AGENTV else None
+            if _is_agentv(data):
+                return "agentv"
+            return "promptfoo"
+        if data.keys() & OF_AGENTV:
+            return "agentv"
+        return None
     return _dataset_kind(
         data if isinstance(data, list) else [json_or_none(text.partition("\n")[0])]
     )
@@ -44,7 +48,9 @@ def _is_agentv(data: dict[str, JsonValue]) -> bool:
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [each for each in value if isinstance(each, dict)]
+    return []
 
 
 def _dataset_kind(rows: list[JsonValue]) -> ImportKind | None:
@@ -57,4 +63,6 @@ def _dataset_kind(rows: list[JsonValue]) -> ImportKind | None:
         return "openai-evals"
     if first.keys() & {"actual_output", "expected_output", "retrieval_context"}:
         return "deepeval"
-    return "inspect" if first.keys() & {"target", "choices"} else None
+    if first.keys() & {"target", "choices"}:
+        return "inspect"
+    return None

@@ -70,7 +70,9 @@ def _table(notes: Sequence[ImportNote], root: Path) -> Iterator[str]:
     yield "| what | how or why | where |"
     yield "|---|---|---|"
     for (construct, how), where in places.items():
-        more = f" and {counted(len(where) - PLACES, 'more place')}" if len(where) > PLACES else ""
+        more = ""
+        if len(where) > PLACES:
+            more = f" and {counted(len(where) - PLACES, 'more place')}"
         yield f"| `{_cell(construct)}` | {_cell(how)} | {', '.join(where[:PLACES])}{more} |"
 
 

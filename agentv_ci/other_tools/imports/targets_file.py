@@ -67,8 +67,12 @@ def _anchored(key: str, values: list[Node], index: int) -> Node:
         return value
     first = values.index(value)
     name = slug(f"{key}-{first + 1}")
-    return Anchored(name, Block(_mapping(value))) if first == index else Alias(name)
+    if first == index:
+        return Anchored(name, Block(_mapping(value)))
+    return Alias(name)
 
 
 def _mapping(value: Node) -> Mapping[str, Node]:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}

@@ -124,14 +124,19 @@ def _item(item: Node, indent: str) -> Iterator[str]:
         if anchor:
             yield f"{indent}-{anchor}"
         first, *rest = _entries(_mapping(item), indent + "  ")
-        yield f"{indent}  {first.lstrip()}" if anchor else f"{indent}- {first[len(indent) + 2 :]}"
+        if anchor:
+            yield f"{indent}  {first.lstrip()}"
+        else:
+            yield f"{indent}- {first[len(indent) + 2 :]}"
         yield from rest
     else:
         yield from _entry(f"{indent}-{anchor}", item, indent)
 
 
 def _mapping(value: Mapping[str, Node] | Block) -> Mapping[str, Node]:
-    return value.value if isinstance(value, Block) else value
+    if isinstance(value, Block):
+        return value.value
+    return value
 
 
 def _is_nested(value: Node) -> bool:
@@ -154,14 +159,18 @@ def _flow(value: Node) -> str | None:
             return "{" + ", ".join(f"{key}: {part}" for key, part in parts) + "}"
         case list() | tuple():
             items = [_flow_item(item) for item in value]
-            return None if None in items else "[" + ", ".join(item or "" for item in items) + "]"
+            if None in items:
+                return None
+            return "[" + ", ".join(item or "" for item in items) + "]"
         case _:
             return json.dumps(value)
 
 
 def _flow_item(item: Node) -> str | None:
     line = _flow(item)
-    return line[1:-1] if line and isinstance(item, Mapping) and len(item) == 1 else line
+    if line and isinstance(item, Mapping) and len(item) == 1:
+        return line[1:-1]
+    return line
 
 
 def _key(key: str) -> str:

@@ -56,7 +56,9 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
         )
     yield from (_case(each, run, level, find_line) for each in cases)
     for outcome, trial in run.lost_trials:
-        what = "crashed" if trial.is_crash else "has no verdict"
+        what = "has no verdict"
+        if trial.is_crash:
+            what = "crashed"
         title = f"{_name(outcome, run)}: trial {trial.number} of {outcome.case.trials} {what}"
         yield _on_case(outcome, "warning", title, _line(trial.summary))
     for outcome in run.quarantined:
@@ -89,7 +91,9 @@ def _case(outcome: CaseOutcome, run: RunView, level: Level, find_line: FindLine)
     facts = [f"target {_line(outcome.target)}", trials_text(outcome)]
     lines.append(", ".join(filter(None, facts)))
     case = outcome.case
-    line = find_line(case.suite, case.id, wrong[0].name) if len(wrong) == 1 else None
+    line = None
+    if len(wrong) == 1:
+        line = find_line(case.suite, case.id, wrong[0].name)
     title = f"{_name(outcome, run)}: {score_text(outcome.verdict, outcome.score)}"
     return replace(_on_case(outcome, level, title, "\n".join(lines), line), is_failure=True)
 

@@ -179,7 +179,10 @@ def _entries(run: RunView) -> Iterator[_Entry]:
             why = _excuse(run, is_made_up_for=row.case_key in made_up_for)
         entry = _of_row(row, why)
         quarantine = quarantined.get(row.case_key)
-        yield entry if quarantine is None else _excused(entry, quarantine)
+        if quarantine is None:
+            yield entry
+        else:
+            yield _excused(entry, quarantine)
     for outcome in run.outcomes:
         if outcome.missing > 0:
             yield _of_missing(outcome, run.report)
@@ -189,11 +192,9 @@ def _excuse(run: RunView, *, is_made_up_for: bool) -> str | None:
     """Return why a trial that does not pass is not red; None if it is."""
     if is_made_up_for:
         return "other trials make up for it"
-    return (
-        f"the experiment is {run.report.experiment.verdict}"
-        if run.report.experiment is not None
-        else None
-    )
+    if run.report.experiment is None:
+        return None
+    return f"the experiment is {run.report.experiment.verdict}"
 
 
 def _of_row(row: ResultRow, excuse: str | None) -> _Entry:
@@ -243,11 +244,10 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
     first = next(number for number in range(1, case.trials + 1) if number not in ran)
     what = "not run" if report.leaves_cases else "no result"
     which = f"{outcome.missing} of {case.trials} trials: {what}" if case.trials > 1 else what
-    reason = (
-        f"{which}: {STOPS[report.stopped]}"
-        if report.stopped is not None and report.leaves_cases
-        else which
-    )
+    if report.stopped is not None and report.leaves_cases:
+        reason = f"{which}: {STOPS[report.stopped]}"
+    else:
+        reason = which
     return _Entry(
         suite=case.suite,
         id=case.id,

@@ -122,7 +122,9 @@ def _fitted(blocks: Sequence[Block], limit: int) -> str:
 
 def _left_out(blocks: Sequence[Block], limit: int) -> str:
     cases = sum(block.rank is Rank.CASE and block.case is not None for block in blocks)
-    others = f"{counted(cases, 'case')} that did not pass, and more" if cases else "details"
+    others = "details"
+    if cases:
+        others = f"{counted(cases, 'case')} that did not pass, and more"
     return (
         f"_Left out to stay within {limit:,} characters: {others}. "
         "The results file has everything._"
@@ -234,12 +236,16 @@ def _mine_or_known(run: RunView) -> str | None:
 
 def _on_base(outcome: CaseOutcome, run: RunView) -> str:
     """Return what a case that did not pass does on the base branch; empty if that is unknown."""
-    known = run.base.cases.get(outcome.key) if run.base is not None else None
+    known = None
+    if run.base is not None:
+        known = run.base.cases.get(outcome.key)
     if run.base is None or known is None:
         return ""
     branch = cell_code(run.base.name)
     times = f"{known.passed} of {counted(known.trials, 'trial')} passed"
-    since = f" since {code(known.since)}" if known.since is not None else ""
+    since = ""
+    if known.since is not None:
+        since = f" since {code(known.since)}"
     match known.state:
         case "green":
             return f"🆕 passes on {branch}{since}" + (f" ({times})" if known.trials > 1 else "")
@@ -313,17 +319,17 @@ def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
 def _why(outcome: CaseOutcome) -> str:
     """Return why a case did not pass: its first evaluator that did not, or its error."""
     wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
-    return f"{wrong[0].title}: {wrong[0].text or wrong[0].verdict}" if wrong else outcome.summary
+    if wrong:
+        return f"{wrong[0].title}: {wrong[0].text or wrong[0].verdict}"
+    return outcome.summary
 
 
 def _named(outcome: CaseOutcome, run: RunView) -> str:
     """Return the name of a case as a link to its line, with its target if there are several."""
     name = _link(outcome, run)
-    return (
-        f"{name} {cell_code(shortened(outcome.target, MAX_ID))}"
-        if len(run.report.targets) > 1
-        else name
-    )
+    if len(run.report.targets) > 1:
+        return f"{name} {cell_code(shortened(outcome.target, MAX_ID))}"
+    return name
 
 
 def _link(outcome: CaseOutcome, run: RunView) -> str:

@@ -119,11 +119,10 @@ def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonO
 
 
 def _message(outcome: CaseOutcome, again: str) -> JsonObject:
-    score = (
-        "no verdict"
-        if outcome.verdict == "error"
-        else f"{outcome.verdict}, score {outcome.score:.3f}"
-    )
+    if outcome.verdict == "error":
+        score = "no verdict"
+    else:
+        score = f"{outcome.verdict}, score {outcome.score:.3f}"
     facts = ", ".join(filter(None, [score, trials_text(outcome)]))
     text = f"{printable(outcome.case.id)} ({printable(outcome.target)}): {facts}"
     if outcome.summary:
@@ -145,13 +144,20 @@ def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
         "message": message(printable("\n".join(report.gate.reasons)) or report.gate.verdict),
         "partialFingerprints": fingerprint((GATE, *suites[:1]), Counter()),
     }
-    return {**result, "locations": [location(suites[0], {"startLine": 1})]} if suites else result
+    if suites:
+        return {**result, "locations": [location(suites[0], {"startLine": 1})]}
+    return result
 
 
 def _invocation(report: RunReport, left_out: int) -> JsonObject:
-    notes = [("note", f"dry run: {DRY_RUN}")] if report.dry_run else []
-    notes += [("note", f"{counted(left_out, 'more case')} did not pass")] if left_out > 0 else []
-    level = "note" if report.gate.exit_code == PASSED else "error"
+    notes = []
+    if report.dry_run:
+        notes = [("note", f"dry run: {DRY_RUN}")]
+    if left_out > 0:
+        notes += [("note", f"{counted(left_out, 'more case')} did not pass")]
+    level = "error"
+    if report.gate.exit_code == PASSED:
+        level = "note"
     notes += [(level, printable(each)) for each in report.gate.reasons]
     return {
         "executionSuccessful": report.gate.exit_code in (PASSED, FAILED),

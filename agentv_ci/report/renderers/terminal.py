@@ -55,7 +55,10 @@ _STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad"
 def render(run: RunView) -> Iterator[Line]:
     """Yield the summary: errors, failures, figures, the gate."""
     for line in _lines(run):
-        yield from [line] if line.parts or columns(line.text) <= WIDTH else _folded(line)
+        if line.parts or columns(line.text) <= WIDTH:
+            yield from [line]
+        else:
+            yield from _folded(line)
 
 
 def _folded(line: Line) -> Iterator[Line]:
@@ -141,11 +144,9 @@ def _headline(
 def _worst_of(outcome: CaseOutcome) -> str:
     """Return which of several trials the reasons are from."""
     several = len(outcome.trials) > 1 and outcome.worst is not None
-    return (
-        f"; trial {outcome.worst.number} of {len(outcome.trials)}"
-        if several and outcome.worst
-        else ""
-    )
+    if several and outcome.worst:
+        return f"; trial {outcome.worst.number} of {len(outcome.trials)}"
+    return ""
 
 
 def _lost_trials(run: RunView) -> Iterator[Line]:
@@ -176,7 +177,9 @@ def _skipped(run: RunView) -> Iterator[Line]:
 
 def _again(command: str) -> str:
     """Return the command that runs a case again; if it is too long for a line, where to find it."""
-    return command if len(command) <= MAX_COMMAND else "see the reports"
+    if len(command) <= MAX_COMMAND:
+        return command
+    return "see the reports"
 
 
 def _reasons(outcome: CaseOutcome) -> Iterator[str]:
@@ -184,18 +187,20 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
     findings = outcome.findings
     if len(findings) < 2:
         text = on_one_line(outcome.summary)
-        yield from [_cut(text)] if findings and findings[0].type == "schema" else _wrapped(text)
+        if findings and findings[0].type == "schema":
+            yield from [_cut(text)]
+        else:
+            yield from _wrapped(text)
         return
     for each in findings:
         score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
         text = (
             f"{each.verdict:<10} {score:<5}  {on_one_line(each.title)}: {on_one_line(each.text)}"
         ).removesuffix(": ")
-        yield from (
-            [_cut(text)]
-            if each.type == "schema" or each.verdict == "pass"
-            else _wrapped(text, indent="  ")
-        )
+        if each.type == "schema" or each.verdict == "pass":
+            yield from [_cut(text)]
+        else:
+            yield from _wrapped(text, indent="  ")
 
 
 def _time(run: RunView) -> Iterator[Line]:
@@ -208,7 +213,9 @@ def _time(run: RunView) -> Iterator[Line]:
         for each in slowest
         if each.duration_s >= SLOW_S
     ]
-    shown = f"; slowest: {', '.join(texts)}" if texts and len(run.outcomes) >= ENOUGH_CASES else ""
+    shown = ""
+    if texts and len(run.outcomes) >= ENOUGH_CASES:
+        shown = f"; slowest: {', '.join(texts)}"
     yield Line(f"time: {duration_text(run.report.duration_s)}{shown}")
 
 
@@ -221,11 +228,9 @@ def _gate(gate: GateResult) -> Iterator[Line]:
         case "nothing":
             yield Line(f"gate: {', '.join(gate.reasons)}", "warn")
         case _:
-            enforced = (
-                " (not enforced: `agentv-ci report` judges all shards)"
-                if gate.exit_code == 0
-                else ""
-            )
+            enforced = ""
+            if gate.exit_code == 0:
+                enforced = " (not enforced: `agentv-ci report` judges all shards)"
             yield Line(f"gate: {GATE[gate.verdict]}{enforced}", "bad")
             reasons = [on_one_line(each) for each in gate.reasons[:MAX_SHOWN]]
             for text in (*reasons, *more_text(len(gate.reasons), MAX_SHOWN)):
@@ -239,15 +244,23 @@ def verdict(run: RunView) -> Line:
     ) is not None and run.report.gate.exit_code == found.exit_code:
         return verdict_line(found)
     gate, *reasons = _gate(run.report.gate)
-    why = f": {shortened(reasons[0].text.strip(), MAX_SENTENCE)}" if reasons else ""
-    more = f" (and {len(run.report.gate.reasons) - 1} more)" if len(reasons) > 1 else ""
+    why = ""
+    if reasons:
+        why = f": {shortened(reasons[0].text.strip(), MAX_SENTENCE)}"
+    more = ""
+    if len(reasons) > 1:
+        more = f" (and {len(run.report.gate.reasons) - 1} more)"
     return Line(f"{gate.text}{why}{more}; {counts_text(run)}", gate.style)
 
 
 def _answer(outcome: CaseOutcome) -> list[str]:
     """Return the answer on at most two lines."""
-    answer = on_one_line(outcome.worst.answer) if outcome.worst is not None else ""
-    return _wrapped(f"answer: {answer}", indent="  ", limit=MAX_ANSWER) if answer else []
+    answer = ""
+    if outcome.worst is not None:
+        answer = on_one_line(outcome.worst.answer)
+    if answer:
+        return _wrapped(f"answer: {answer}", indent="  ", limit=MAX_ANSWER)
+    return []
 
 
 def _wrapped(text: str, *, indent: str = "", limit: int = MAX_SENTENCE) -> list[str]:

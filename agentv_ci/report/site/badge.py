@@ -38,7 +38,9 @@ def message_of(newest: Point | None) -> str:
         return "no runs"
     if not newest.graded:
         return "no verdict"
-    errors = f", {newest.errored} without verdict" if newest.errored else ""
+    errors = ""
+    if newest.errored:
+        errors = f", {newest.errored} without verdict"
     return f"{newest.passed}/{newest.graded} passed{errors}"
 
 

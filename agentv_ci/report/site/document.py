@@ -87,7 +87,9 @@ def render(site: SiteView) -> Mapping[str, bytes]:
     """Return the name and content of each file."""
     shown = Shown.of(site.ledger.runs)
     everything = overall(shown.runs)
-    newest = everything.points[-1] if everything.points else None
+    newest = None
+    if everything.points:
+        newest = everything.points[-1]
     return {
         "index.html": _page(site, shown, everything),
         "badge.svg": badge(newest).encode(),
@@ -160,7 +162,9 @@ def _marks(site: SiteView, cases: Iterable[CaseKey]) -> dict[CaseKey, list[str]]
 
 
 def _key(finding: HealthFinding) -> CaseKey | None:
-    return (finding.suite, finding.id, finding.target) if finding.suite and finding.id else None
+    if finding.suite and finding.id:
+        return (finding.suite, finding.id, finding.target)
+    return None
 
 
 @cache

@@ -61,7 +61,9 @@ class Track(Struct):
         found = [
             getattr(self.lines[n], name) if n in self.lines else None for n in range(self.runs)
         ]
-        return None if all(each is None for each in found) else found
+        if all(each is None for each in found):
+            return None
+        return found
 
     def changes(self, name: str) -> list[JsonValue]:
         """Return the runs in which a text is another one than before, each with the text."""

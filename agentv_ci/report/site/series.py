@@ -42,7 +42,9 @@ class Point(Struct, frozen=True):
     @property
     def rate(self) -> float | None:
         """The share of graded cases that passed."""
-        return self.passed / self.graded if self.graded else None
+        if self.graded:
+            return self.passed / self.graded
+        return None
 
 
 class Series(Struct, frozen=True):

@@ -46,9 +46,10 @@ class Axis(Struct, frozen=True):
 
         One beyond the ends, or None, is at the end (`otherwise`: its sign).
         """
-        value = (
-            self.reach * otherwise if change is None else max(-self.reach, min(self.reach, change))
-        )
+        if change is None:
+            value = self.reach * otherwise
+        else:
+            value = max(-self.reach, min(self.reach, change))
         return round(self.start + (value / self.reach + 1) / 2 * (self.end - self.start), 1)
 
     def ticks(self) -> Sequence[float]:

@@ -20,21 +20,25 @@ def fixed(value: float, places: int) -> str:
 def digits(value: float, number: int) -> str:
     """Return a number with `number` significant digits, without trailing zeros."""
     text = f"{_rounded(value, number):,f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if "." in text:
+        return text.rstrip("0").rstrip(".")
+    return text
 
 
 def score(value: float | None) -> str:
     """Return a score, or a dash for None."""
-    return "–" if value is None else fixed(value, 3)
+    if value is None:
+        return "–"
+    return fixed(value, 3)
 
 
 def money(dollars: float) -> str:
     """Return an amount in dollars with as many digits as it needs."""
     if 0 < dollars < 0.0001:
         return "<$0.0001"
-    return (
-        f"${fixed(dollars, 2)}" if dollars == 0 or dollars >= 0.0995 else f"${digits(dollars, 2)}"
-    )
+    if dollars == 0 or dollars >= 0.0995:
+        return f"${fixed(dollars, 2)}"
+    return f"${digits(dollars, 2)}"
 
 
 def duration(milliseconds: float) -> str:

@@ -182,20 +182,26 @@ def shown_trial(outcome: CaseOutcome) -> int | None:
         *filter(None, [outcome.worst if outcome.verdict != "pass" else None]),
         *outcome.trials,
     ]
-    return trials[0].number if trials else None
+    if trials:
+        return trials[0].number
+    return None
 
 
 def beginning(text: str) -> str:
     """Return the beginning of a text, on one line."""
     words = " ".join(text[: 4 * MAX_BRIEF].split())
-    return words if len(words) <= MAX_BRIEF else f"{words[: MAX_BRIEF - 1]}…"
+    if len(words) <= MAX_BRIEF:
+        return words
+    return f"{words[: MAX_BRIEF - 1]}…"
 
 
 def kind_of(outcome: CaseOutcome) -> int:
     """Return the kind of a case's data, which decides what is dropped first."""
     if outcome.verdict in ("fail", "error"):
         return FAILS
-    return PASSES if outcome.verdict == "pass" and not outcome.flaky else DOUBTFUL
+    if outcome.verdict == "pass" and not outcome.flaky:
+        return PASSES
+    return DOUBTFUL
 
 
 def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:

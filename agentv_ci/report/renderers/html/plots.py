@@ -70,7 +70,9 @@ class Scale(Struct, frozen=True):
             first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
             every = max(1, (last - first) // 4)
             tens = [10.0**power for power in range(first, last + 1, every)]
-            return tens if len(tens) > 1 else [*tens, self.high / 1.2]
+            if len(tens) > 1:
+                return tens
+            return [*tens, self.high / 1.2]
         step = 10.0 ** math.floor(math.log10(self.high))
         step = next(each for each in (step / 5, step / 2, step, step * 2) if self.high / each <= 6)
         return [step * number for number in range(math.floor(self.high / step) + 1)]
@@ -90,7 +92,9 @@ class Scatter(Struct, frozen=True):
 
     def height(self, point: Point) -> float:
         """Return the cost in dollars or the score, whichever is shown."""
-        return (point.cost or 0) / PARTS if self.shows_cost else point.score
+        if self.shows_cost:
+            return (point.cost or 0) / PARTS
+        return point.score
 
 
 def scatter(points: Sequence[Point]) -> Scatter | None:
