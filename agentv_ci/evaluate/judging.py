@@ -257,7 +257,10 @@ def checks_question(
         **variables(submission, with_messages=custom is not None),
         "criteria": criteria_text(rubrics),
     }
-    checks = [{"id": each.id, "satisfied": True, "reasoning": "a mock answer"} for each in rubrics]
+    checks = [
+        {"id": criterion.id, "satisfied": True, "reasoning": "a mock answer"}
+        for criterion in rubrics
+    ]
     sample = {"checks": checks, "overall_reasoning": "nothing was asked"}
     return _question(_CHECKS, values, custom, json.dumps(sample))
 
@@ -272,7 +275,9 @@ def choice_question(submission: Submission, request: str, first: str, second: st
 
 def criteria_text(rubrics: Sequence[PlanRubric]) -> str:
     """Return criteria as a judge reads them, one per line."""
-    return "\n".join(f"[{each.id}] {' '.join(each.description.split())}" for each in rubrics)
+    return "\n".join(
+        f"[{criterion.id}] {' '.join(criterion.description.split())}" for criterion in rubrics
+    )
 
 
 def aggregate_question(
@@ -346,11 +351,13 @@ def variables(submission: Submission, *, with_messages: bool = True) -> dict[str
     }
     if not with_messages:
         return texts
-    output: list[JsonValue] = [output_message(each) for each in response.messages]
+    output: list[JsonValue] = [output_message(message) for message in response.messages]
     return texts | {
-        "input_messages": json_text([_message(each, submission) for each in case.input_messages]),
+        "input_messages": json_text(
+            [_message(message, submission) for message in case.input_messages]
+        ),
         "expected_messages": json_text(
-            [_message(each, submission) for each in case.expected_messages]
+            [_message(message, submission) for message in case.expected_messages]
         ),
         "output_messages": json_text(output),
     }

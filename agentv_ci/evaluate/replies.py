@@ -108,8 +108,8 @@ def _body(text: str) -> str:
 def _others(objects: Iterator[JsonObject], read: Read) -> Iterator[Reading]:
     """Yield the verdicts after the first object, up to an object that cannot be read."""
     with suppress(_Unreadable):
-        for each in objects:
-            if (reading := read(each)) is not None:
+        for item in objects:
+            if (reading := read(item)) is not None:
                 yield reading
 
 
@@ -121,7 +121,7 @@ def last_score(text: str) -> Score | None:
     Earlier objects are ignored: a script may log the answer that it scores.
     """
     try:
-        found = [_score_of(each, most=None) for each in _objects(text)]
+        found = [_score_of(item, most=None) for item in _objects(text)]
     except _Unreadable:
         return None
     return next((score for score in reversed(found) if score is not None), None)
@@ -162,12 +162,11 @@ def read_score(reply: JsonObject, scale: tuple[float, ...] = UNIT_SCALE) -> Read
         return None
     low, high = scale
     clamped = min(max(low, found.score), high)
-    outside = ()
-    if clamped != found.score:
-        outside = (f"its score {found.score:g} is outside {low:g} to {high:g}",)
-    return Reading(
-        replace(found, score=(clamped - low) / (high - low)), decides=found.score, faults=outside
-    )
+    score = replace(found, score=(clamped - low) / (high - low))
+    if clamped == found.score:
+        return Reading(score, decides=found.score)
+    outside = f"its score {found.score:g} is outside {low:g} to {high:g}"
+    return Reading(score, decides=found.score, faults=(outside,))
 
 
 def _score_of(reply: JsonObject, *, most: int | None) -> Score | None:
@@ -213,12 +212,16 @@ def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Reading | N
         return None
     met = frozenset(name for name, (satisfied, _) in checks.items() if satisfied)
     score = Score(
-        weighted_mean((each.weight, float(each.id in met)) for each in rubrics),
-        hits=tuple(_finding(each, checks) for each in rubrics if each.id in met),
-        misses=tuple(_finding(each, checks) for each in rubrics if each.id not in met),
+        weighted_mean((criterion.weight, float(criterion.id in met)) for criterion in rubrics),
+        hits=tuple(_finding(criterion, checks) for criterion in rubrics if criterion.id in met),
+        misses=tuple(
+            _finding(criterion, checks) for criterion in rubrics if criterion.id not in met
+        ),
         reasoning=" ".join((text_at(reply, "overall_reasoning") or "").split()),
-        misses_required=any(each.required and each.id not in met for each in rubrics),
-        weighs_nothing=not any(each.weight for each in rubrics),
+        misses_required=any(
+            criterion.required and criterion.id not in met for criterion in rubrics
+        ),
+        weighs_nothing=not any(criterion.weight for criterion in rubrics),
     )
     return Reading(score, decides=met, faults=tuple(faults))
 
@@ -229,7 +232,7 @@ def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
     The judge may write it with the brackets of the list or without.
     """
     text = str(written)
-    ids = [each.id for each in rubrics]
+    ids = [criterion.id for criterion in rubrics]
     near = (each for each in ids if text.strip() in (each.strip(), f"[{each}]"))
     if text in ids:
         return text

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,7 +50,7 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
     value, hits, misses = min(max(0.0, score.score), 1.0), score.hits, score.misses
     if evaluator.negate:
         value = 1.0 - value
-        hits, misses = (tuple(f"negated: {each}" for each in texts) for texts in (misses, hits))
+        hits, misses = (tuple(f"negated: {text}" for text in texts) for texts in (misses, hits))
     if score.weighs_nothing:
         value = 0.0
     misses_required = score.misses_required and not evaluator.negate
@@ -69,9 +70,7 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
 def _result(
     evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, reasoning: str
 ) -> EvaluatorResult:
-    status = "ok"
-    if verdict in ("error", "skipped"):
-        status = verdict
+    status = verdict if verdict in ("error", "skipped") else "ok"
     return EvaluatorResult(
         name=evaluator.name,
         type=evaluator.type,
@@ -111,7 +110,8 @@ def settings_text(evaluator: PlanEvaluator) -> str | None:
 def settled(results: Iterable[EvaluatorResult]) -> tuple[EvaluatorResult, ...]:
     """Return results with skipped ones that are required as errors."""
     return tuple(
-        _as_error(each) if each.status == "skipped" and each.required else each for each in results
+        _as_error(result) if result.status == "skipped" and result.required else result
+        for result in results
     )
 
 
@@ -121,11 +121,11 @@ def _as_error(result: EvaluatorResult) -> EvaluatorResult:
 
 def lacks_weight(results: Sequence[EvaluatorResult]) -> bool:
     """Whether no scored result has weight while a skipped one has."""
-    scored = [each for each in results if each.status == "ok"]
-    skipped = [each for each in results if each.status == "skipped"]
+    scored = [result for result in results if result.status == "ok"]
+    skipped = [result for result in results if result.status == "skipped"]
     return bool(skipped) and (
         not scored
-        or (any(each.weight for each in skipped) and not any(each.weight for each in scored))
+        or (any(each.weight for each in skipped) and not any(score.weight for score in scored))
     )
 
 
@@ -135,32 +135,40 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
     The verdict is `error` when an evaluator could not score, or when nothing that counts has
     scored. A required evaluator that does not pass fails the case, whatever the mean.
     """
-    every = settled(each.result for each in assessments)
+    every = settled(assessment.result for assessment in assessments)
     # Comparisons with other arms say nothing of this answer, not even that it cannot be scored.
-    results = tuple(each for each in every if not each.compares_arms)
-    scored = [each for each in results if each.status == "ok"]
+    results = tuple(result for result in every if not result.compares_arms)
+    scored = [result for result in results if result.status == "ok"]
     if lacks_weight(results):
-        results = tuple(_as_error(each) if each.status == "skipped" else each for each in results)
-    broken = [each for each in results if each.status == "error"]
-    score = weighted_mean((each.weight, each.score) for each in scored)
+        results = tuple(
+            _as_error(result) if result.status == "skipped" else result for result in results
+        )
+    broken = [result for result in results if result.status == "error"]
+    score = weighted_mean((result.weight, result.score) for result in scored)
     verdict = verdict_of_score(score, threshold)
-    has_weight = any(each.weight for each in scored)
-    if any(each.fails_case for each in assessments) or not has_weight:
+    has_weight = any(result.weight for result in scored)
+    if any(assessment.fails_case for assessment in assessments) or not has_weight:
         verdict = "fail"
-    weightless = ()
+    misses = list(chain.from_iterable(result.misses for result in scored))
     if scored and not has_weight:
-        weightless = ("all weights are 0, so the score is 0",)
+        misses.append("all weights are 0, so the score is 0")
     return Grade(
         score=score,
         verdict="error" if broken else verdict,
-        hits=tuple(hit for each in scored for hit in each.hits),
-        misses=(*(miss for each in scored for miss in each.misses), *weightless),
+        hits=tuple(chain.from_iterable(result.hits for result in scored)),
+        misses=tuple(misses),
         reasoning=" | ".join(
-            f"{each.name}: {each.reasoning}" for each in results if each.reasoning
+            f"{result.name}: {result.reasoning}" for result in results if result.reasoning
         ),
-        results=(*results, *(each for each in every if each.compares_arms)),
-        error="; ".join(f"evaluator '{each.name}': {each.reasoning}" for each in broken) or None,
+        results=(*results, *(result for result in every if result.compares_arms)),
+        error=_reasons(broken),
     )
+
+
+def _reasons(broken: Iterable[EvaluatorResult]) -> str | None:
+    """Return why evaluators could not score; None if all could."""
+    reasons = (f"evaluator '{result.name}': {result.reasoning}" for result in broken)
+    return "; ".join(reasons) or None
 
 
 def verdict_of_score(score: float, threshold: float) -> Verdict:

@@ -51,7 +51,7 @@ class Materials:
         All are the repository's own, or all are scratch copies: a script never runs beside files
         that differ.
         """
-        key = tuple((each.path, each.sha256) for each in references)
+        key = tuple((reference.path, reference.sha256) for reference in references)
         paths, marks = self._sets.get(key, ({}, [None]))
         # Agents edit files: check the content again when the marks have changed.
         if marks != list(map(_mark, paths.values())):
@@ -60,7 +60,7 @@ class Materials:
         return paths
 
     def _find(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
-        originals = {each.path: self._original(each) for each in references}
+        originals = {reference.path: self._original(reference) for reference in references}
         whole = {path: original for path, original in originals.items() if original is not None}
         if len(whole) == len(originals):
             return whole

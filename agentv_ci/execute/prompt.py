@@ -67,7 +67,7 @@ def build_request(
         system_prompt=case.system_prompt,
         workspace=key_of(case.workspace) if case.workspace is not None else None,
         attached={
-            each.sha256: _base64(files[each.sha256]) for each in attached_files(case.input_messages)
+            file.sha256: _base64(files[file.sha256]) for file in attached_files(case.input_messages)
         },
     )
 

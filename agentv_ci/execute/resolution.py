@@ -107,7 +107,9 @@ def resolve_targets(
     if missing:
         variables = {variable for fields in missing.values() for variable in fields}
         raise MissingVariables(
-            missing, problems, empty={each for each in variables if _is_empty(each, environ)}
+            missing,
+            problems,
+            empty={variable for variable in variables if _is_empty(variable, environ)},
         )
     if problems:
         raise UsageError("\n".join(problems))
@@ -228,10 +230,10 @@ class Resolution:
 def _refused(error: ValidationError) -> Mapping[str, str]:
     """Return field → why its value is invalid; of a union, the message of its first member."""
     reasons: dict[str, str] = {}
-    for each in refusals(error):
-        field, *behind = each.place
+    for refusal in refusals(error):
+        field, *behind = refusal.place
         place = ".".join([str(field), *(str(step) for step in behind if isinstance(step, int))])
-        reasons.setdefault(place, each.message)
+        reasons.setdefault(place, refusal.message)
     return reasons
 
 

@@ -196,7 +196,7 @@ def _answer_in(data: JsonValue) -> Response:
 def _stored_answer() -> type[BaseModel]:
     """Return the model of stored answers, which has the fields of `Response`."""
     known: dict[str, Any] = {
-        each.name: (each.type, ... if each.required else None) for each in fields(Response)
+        field.name: (field.type, ... if field.required else None) for field in fields(Response)
     }
     return create_model("StoredAnswer", **known)
 
@@ -351,7 +351,7 @@ def _replaces_nothing(request: Request, target: JsonObject) -> bool:
 
     It does not if the question has its own and the target has none.
     """
-    has_own = any(each.role == "system" and each.content.strip() for each in request.chat)
+    has_own = any(message.role == "system" and message.content.strip() for message in request.chat)
     return request.system_prompt == NO_SYSTEM_PROMPT and has_own and "system_prompt" not in target
 
 

@@ -321,21 +321,23 @@ class LocalTrials:
         log = self._services.log
         grade = await self._grader(trial, request, response, self._judge_of(trial, label))
         log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
-        for each in grade.results:
+        for result in grade.results:
             found = (
-                "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
+                "; ".join(result.hits if result.verdict == "pass" else result.misses)
+                or result.reasoning
             )
             log(
-                f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: "
+                f"{label}: {result.name} ({result.type}): {result.verdict}, "
+                f"score {result.score:.3f}: "
                 f"{found}"
             )
-            if each.status == "error" and not (
-                self._options.dry_run and each.name in outcomes_of(trial.case)
+            if result.status == "error" and not (
+                self._options.dry_run and result.name in outcomes_of(trial.case)
             ):
-                reasoning = shortened(each.reasoning, MAX_WARNING)
+                reasoning = shortened(result.reasoning, MAX_WARNING)
                 self._services.warn(
                     about_case(
-                        f"evaluator '{each.name}' could not score: {reasoning}", trial.case.id
+                        f"evaluator '{result.name}' could not score: {reasoning}", trial.case.id
                     )
                 )
         return grade

@@ -31,7 +31,7 @@ async def record_of(work: Work, redact: Callable[[str], str]) -> WorkspaceRecord
     _, withheld = submitted(work.changes, work.workspace)
     return unopened_record(work.workspace).model_copy(
         update={
-            "changed": tuple(_shown(each.path, redact) for each in work.changes[:MAX_PATHS]),
+            "changed": tuple(_shown(change.path, redact) for change in work.changes[:MAX_PATHS]),
             "withheld": tuple(_shown(each, redact) for each in withheld[:MAX_PATHS]),
             "diff": await asyncio.to_thread(_diff, work, redact),
             "changes": _kept(work.changes, redact),
@@ -46,12 +46,12 @@ def _kept(changes: tuple[Change, ...], redact: Callable[[str], str]) -> tuple[Ch
     """
     if (
         len(changes) > MAX_PATHS
-        or sum(len(each.base64 or "") for each in changes) > MAX_KEPT * 4 // 3
+        or sum(len(change.base64 or "") for change in changes) > MAX_KEPT * 4 // 3
     ):
         return None
     texts = (
-        f"{each.path}\n{each.link}\n{(content_of(each) or b'').decode('utf-8', 'replace')}"
-        for each in changes
+        f"{change.path}\n{change.link}\n{(content_of(change) or b'').decode('utf-8', 'replace')}"
+        for change in changes
     )
     if all(redact(text) == text for text in texts):
         return changes

@@ -132,13 +132,13 @@ def _runs(
 
     Each is a line with the size, the content, and a line break.
     """
-    for each in files:
+    for file in files:
         *_, size = contents.readline().split()
         if not size.isdigit():
-            damaged.append(Damage(each.path, "is missing from the repository"))
+            damaged.append(Damage(file.path, "is missing from the repository"))
             continue
         content = contents.read(int(size) + 1)[:-1]
-        if (run := read_run(each.path, content, damaged)) is not None:
+        if (run := read_run(file.path, content, damaged)) is not None:
             yield run
 
 

@@ -24,8 +24,8 @@ TITLE = "This change lowers its own test"
 def gate_line(report: RunReport) -> str:
     """Return the gate in force, for each suite that has another one."""
     suites: dict[str, list[str]] = {}
-    for each in report.gate.settings:
-        suites.setdefault(", ".join(_limits(each)), []).append(each.suite)
+    for setting in report.gate.settings:
+        suites.setdefault(", ".join(_limits(setting)), []).append(setting.suite)
     gates = [
         code(shortened(gate, MAX_TEXT)) + _of(names, len(suites)) for gate, names in suites.items()
     ]
@@ -112,7 +112,7 @@ def all_changes(base: AgainstBase, links: Links) -> list[str]:
     if len(base.lowered) <= MOST_SHOWN and len(base.others) <= MOST_OTHERS:
         return []
     others = [f"- {code(shortened(each, MAX_TEXT))}" for each in base.others]
-    return [*(f"- {_item(each, links)}" for each in base.lowered), *others]
+    return [*(f"- {_item(change, links)}" for change in base.lowered), *others]
 
 
 def _each_kind_first(lowered: Sequence[Lowering]) -> list[Lowering]:
@@ -143,14 +143,14 @@ def _item(each: Lowering, links: Links) -> str:
 
 def lowered_annotations(base: AgainstBase | None) -> Iterator[Annotation]:
     """Yield a warning at each line where a change lowers its own test."""
-    for each in base.lowered if base is not None else ():
-        if each.path is not None:
-            names = [*each.cases, "…"] if each.number > len(each.cases) else each.cases
+    for change in base.lowered if base is not None else ():
+        if change.path is not None:
+            names = [*change.cases, "…"] if change.number > len(change.cases) else change.cases
             cases = ""
-            if each.cases:
+            if change.cases:
                 cases = f" ({', '.join(names)})"
             held = ""
-            if each.is_held:
+            if change.is_held:
                 held = "\nIt does not count before it is merged."
-            message = f"{shortened(on_one_line(each.text + cases), MAX_TEXT * 2)}{held}"
-            yield Annotation("warning", TITLE, message, each.path, each.line, is_failure=True)
+            message = f"{shortened(on_one_line(change.text + cases), MAX_TEXT * 2)}{held}"
+            yield Annotation("warning", TITLE, message, change.path, change.line, is_failure=True)

@@ -47,17 +47,17 @@ def document(
     """Return the diagnostics of all files; with `strict`, a file with warnings is invalid too."""
     records = tuple(
         FileRecord(
-            path=str(each.path),
-            kind=each.kind,
-            valid=each.is_valid(strict=strict),
+            path=str(file.path),
+            kind=file.kind,
+            valid=file.is_valid(strict=strict),
             diagnostics=tuple(
-                DiagnosticRecord(**asdict(diagnostic)) for diagnostic in each.diagnostics
+                DiagnosticRecord(**asdict(diagnostic)) for diagnostic in file.diagnostics
             ),
         )
-        for each in files
+        for file in files
     )
-    severities = [diagnostic.severity for each in records for diagnostic in each.diagnostics]
-    passed = sum(each.valid for each in records)
+    severities = [diagnostic.severity for record in records for diagnostic in record.diagnostics]
+    passed = sum(record.valid for record in records)
     summary = DiagnosticsSummary(
         files=len(records),
         passed=passed,
@@ -77,7 +77,7 @@ def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Rel
         case "github":
             return "".join(annotation_command(each) + "\n" for each in annotate(document, relative))
         case "sarif":
-            diagnostics = [each for file in document.files for each in file.diagnostics]
+            diagnostics = [diagnostic for file in document.files for diagnostic in file.diagnostics]
             return _sarif(diagnostics, RULES, relative)
         case _:
             assert_never(form)
@@ -100,7 +100,9 @@ def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Anno
 
     GitHub's runner shows only a few.
     """
-    return (_annotation(each, relative(each.path)) for each in document.errors_first)
+    return (
+        _annotation(diagnostic, relative(diagnostic.path)) for diagnostic in document.errors_first
+    )
 
 
 def _annotation(diagnostic: DiagnosticRecord | Diagnostic, path: str) -> Annotation:

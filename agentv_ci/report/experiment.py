@@ -49,26 +49,26 @@ def experiment_lines(found: ExperimentReport) -> Iterator[Line]:
     """Yield the effects on every metric, the cases that changed, and the verdict."""
     from agentv_ci.contracts.experiment_report import DRY_RUN  # few runs are experiments
 
-    for name in dict.fromkeys(each.arm for each in found.effects):
-        own = [each for each in found.effects if each.arm == name]
+    for name in dict.fromkeys(effect.arm for effect in found.effects):
+        own = [effect for effect in found.effects if effect.arm == name]
         about = f"{compared_text(own)}; primary metric {_name(found.primary)}"
         yield Line(f"{_name(found.base)} → {_name(name)} ({about}):", "title")
         yield from _table([(effect_row(each), style_of(each.verdict)) for each in own])
-        yield from (Line(f"  {each}") for each in preference_texts(own))
-        called = [each for each in found.cases if each.arm == name and each.called]
-        yield from (Line(f"  {case_text(each)}") for each in called[:MAX_SHOWN])
+        yield from (Line(f"  {text}") for text in preference_texts(own))
+        called = [case for case in found.cases if case.arm == name and case.called]
+        yield from (Line(f"  {case_text(case)}") for case in called[:MAX_SHOWN])
         yield from more_line(len(called))
-    yield from (Line(f"warning: {each}", "warn") for each in found.warnings)
+    yield from (Line(f"warning: {warning}", "warn") for warning in found.warnings)
     yield Line(f"experiment: {found.verdict}", style_of(found.verdict))
     # The gate names the reasons of the others, but there is none in a dry run.
-    for each in found.reasons if found.exit_code == PASSED or DRY_RUN in found.reasons else ():
-        yield Line(f"  {shortened(on_one_line(each), MAX_REASON)}")
-    yield from (Line(f"  {each}") for each in trials_texts(found))
+    for reason in found.reasons if found.exit_code == PASSED or DRY_RUN in found.reasons else ():
+        yield Line(f"  {shortened(on_one_line(reason), MAX_REASON)}")
+    yield from (Line(f"  {text}") for text in trials_texts(found))
 
 
 def verdict_line(found: ExperimentReport) -> Line:
     """Return the verdict as one line, with its first reason."""
-    reasons = [shortened(on_one_line(each), MAX_REASON) for each in found.reasons[:1]]
+    reasons = [shortened(on_one_line(reason), MAX_REASON) for reason in found.reasons[:1]]
     return Line(": ".join(["experiment", found.verdict, *reasons]), style_of(found.verdict))
 
 
@@ -147,13 +147,13 @@ def mean_text(metric: str, mean: float | None) -> str:
 
 def preference_texts(effects: Iterable[MetricEffect]) -> Iterator[str]:
     """Yield what judges prefer, and how far they choose by the order of two answers."""
-    for each in effects:
-        if (counts := each.preferences) is None:
+    for effect in effects:
+        if (counts := effect.preferences) is None:
             continue
         ties = counted(counts.ties, "tie")
         if counts.contradictions:
             ties += f" ({counts.contradictions} because the order decided)"
-        about = f"{each.metric} of '{_name(each.arm)}'"
+        about = f"{effect.metric} of '{_name(effect.arm)}'"
         yield (
             f"{about}: {counted(counts.wins, 'win')}, {ties}, "
             f"{counted(counts.losses, 'loss', 'losses')}"

@@ -64,7 +64,7 @@ def _parts(found: ExperimentReport) -> Iterator[str]:
 
 
 def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
-    own = [each for each in found.effects if each.arm == name]
+    own = [effect for effect in found.effects if effect.arm == name]
     yield (
         f"**{_name(found.base)} → {_name(name)}**: {compared_text(own)}; "
         f"primary metric {_name(found.primary)}"
@@ -77,9 +77,9 @@ def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
             for it, cells in rows
         ],
     )
-    if preferred := [f"- {code(each)}" for each in preference_texts(own)]:
+    if preferred := [f"- {code(text)}" for text in preference_texts(own)]:
         yield "\n".join(preferred)
-    if changed := [each for each in found.cases if each.arm == name]:
+    if changed := [case for case in found.cases if case.arm == name]:
         lines = [
             f"- {'**changed** ' if each.called else ''}{code(case_text(each))}" for each in changed
         ]

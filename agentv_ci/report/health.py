@@ -58,7 +58,7 @@ def health_text(report: HealthReport) -> str:
 
 def health_annotations(report: HealthReport) -> str:
     """Return commands to GitHub's runner, the most urgent first."""
-    return "".join(f"{annotation_command(_annotation(each))}\n" for each in report.findings)
+    return "".join(f"{annotation_command(_annotation(finding))}\n" for finding in report.findings)
 
 
 def _annotation(finding: HealthFinding) -> Annotation:

@@ -91,7 +91,8 @@ def _diagnostics(job: Job, most: int) -> Iterator[str]:
     if not diagnostics:
         return
     items = [
-        diagnostic_item(each, job.relative(each.path), job.links) for each in diagnostics[:most]
+        diagnostic_item(diagnostic, job.relative(diagnostic.path), job.links)
+        for diagnostic in diagnostics[:most]
     ]
     lines = _cut(items, len(diagnostics))
     if summary.errors or job.run.validate_only:
@@ -135,5 +136,5 @@ def _why(reasons: tuple[str, ...]) -> str:
     if len(reasons) > MAX_REASONS:
         more = [f"{len(reasons) - MAX_REASONS} more"]
     return ": " + ", ".join(
-        [*(code(shortened(each, MAX_TEXT)) for each in reasons[:MAX_REASONS]), *more]
+        [*(code(shortened(reason, MAX_TEXT)) for reason in reasons[:MAX_REASONS]), *more]
     )

@@ -64,7 +64,7 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
     """Yield scores, tokens and costs."""
     yield from _statistics(report.statistics)
     yield from group_lines(report)
-    yield from (Line(each, "warn") for each in view.caveats(report))
+    yield from (Line(caveat, "warn") for caveat in view.caveats(report))
     yield from _usage(report.usage)
     yield from _cost(report)
 
@@ -100,12 +100,12 @@ def matrix_lines(cases: Sequence[MatrixCase]) -> Iterator[Line]:
     yield Line(
         f"verdicts of targets differ in {len(differing)} of {counted(len(cases), 'case')}", "strong"
     )
-    for each in differing[:MAX_SHOWN]:
+    for case in differing[:MAX_SHOWN]:
         verdicts = (
             f"{_name(target)} {view.score_text(outcome.verdict, outcome.score)}"
-            for target, outcome in each.outcomes.items()
+            for target, outcome in case.outcomes.items()
         )
-        yield Line(f"  {_name(each.first.case.id)}: {', '.join(verdicts)}")
+        yield Line(f"  {_name(case.first.case.id)}: {', '.join(verdicts)}")
     yield from more_line(len(differing))
 
 
@@ -126,11 +126,11 @@ def group_lines(report: RunReport) -> Iterator[Line]:
 
 def _evaluators(evaluators: Sequence[EvaluatorFigures]) -> Iterator[Line]:
     """Yield a line for each evaluator that does not always pass, and one for all others."""
-    always = [each for each in evaluators if _always_passed(each)]
-    others = [each for each in evaluators if not _always_passed(each)]
+    always = [evaluator for evaluator in evaluators if _always_passed(evaluator)]
+    others = [evaluator for evaluator in evaluators if not _always_passed(evaluator)]
     rows = [
-        (f"{_name(each.name)} ({on_one_line(each.type)})", _evaluator(each))
-        for each in _cut_worst_first(others)
+        (f"{_name(evaluator.name)} ({on_one_line(evaluator.type)})", _evaluator(evaluator))
+        for evaluator in _cut_worst_first(others)
     ]
     if others:
         yield from _table("by evaluator", rows)
@@ -180,7 +180,7 @@ def _cost(report: RunReport) -> Iterator[Line]:
         if judges is not None:
             included = f", including {dollars(judges)} for judges"
         yield Line(f"cost: {cost}{included}")
-    yield from (Line(each, "warn") for each in view.cost_remarks(report))
+    yield from (Line(remark, "warn") for remark in view.cost_remarks(report))
 
 
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
@@ -189,32 +189,35 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
         about = ""
         if len(scenarios) > 1:
             about = f" of {on_one_line(scenario.scenario_key)}"
-        for each in scenario.aggregates.validations:
-            if isinstance(each, FailedValidation):
-                text = shortened(on_one_line(each.error), MAX_MESSAGE)
+        for validation in scenario.aggregates.validations:
+            if isinstance(validation, FailedValidation):
+                text = shortened(on_one_line(validation.error), MAX_MESSAGE)
                 yield Line(
-                    f"validator {_name(each.validator)}{about} could not run: {text}", "warn"
+                    f"validator {_name(validation.validator)}{about} could not run: {text}", "warn"
                 )
                 continue
             # A validator may have notes alone, such as that nothing could be compared.
-            problems = [issue for issue in each.worst_first if issue.severity != "info"]
-            notes = [] if problems else each.issues[:MAX_NOTES]
+            problems = [issue for issue in validation.worst_first if issue.severity != "info"]
+            notes = [] if problems else validation.issues[:MAX_NOTES]
             style: Style = "warn" if problems else "good"
-            if each.errors:
+            if validation.errors:
                 style = "bad"
-            yield Line(f"validator {_name(each.validator)}{about}: {view.issues_text(each)}", style)
+            yield Line(
+                f"validator {_name(validation.validator)}{about}: {view.issues_text(validation)}",
+                style,
+            )
             for issue in [*problems[:MAX_SHOWN], *notes]:
                 yield Line(
                     f"  {view.SEVERITIES[issue.severity]}: "
                     f"{shortened(on_one_line(issue.message), MAX_MESSAGE)}"
                 )
-            yield from more_line(each.count("error") + each.count("warning"))
+            yield from more_line(validation.count("error") + validation.count("warning"))
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     """Yield what is stated of both runs, and what changed, worst first."""
     yield from statement_lines(comparison)
-    changed = [each for each in comparison.cases if each.change not in ("new", "removed")]
+    changed = [case for case in comparison.cases if case.change not in ("new", "removed")]
     if changed:
         yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
     for each in changed[:MAX_SHOWN]:
@@ -222,8 +225,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
         yield Line(f"  {each.change:<19}  {text}", _STYLES.get(each.change, "plain"))
     yield from more_line(len(changed))
     yield Line(f"cases: {view.changes_text(comparison)}")
-    yield from (Line(f"  {each}") for each in view.one_sided(comparison))
-    yield from (Line(f"warning: {on_one_line(each)}", "warn") for each in comparison.warnings)
+    yield from (Line(f"  {name}") for name in view.one_sided(comparison))
+    yield from (Line(f"warning: {on_one_line(warning)}", "warn") for warning in comparison.warnings)
     if comparison.trial_correlation is not None:
         yield correlation_line(comparison.trial_correlation)
 

@@ -24,12 +24,12 @@ class MatrixCase(Struct, frozen=True):
     @property
     def differs(self) -> bool:
         """Whether its targets have different verdicts."""
-        return len({each.verdict for each in self.outcomes.values()}) > 1
+        return len({outcome.verdict for outcome in self.outcomes.values()}) > 1
 
     @property
     def spread(self) -> float:
         """How far apart the scores of its targets are."""
-        scores = [each.score for each in self.outcomes.values()]
+        scores = [outcome.score for outcome in self.outcomes.values()]
         return max(scores) - min(scores)
 
 

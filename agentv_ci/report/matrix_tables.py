@@ -23,7 +23,7 @@ def target_table(run: RunView) -> str:
     others = [
         name
         for name in ("not_run", "skipped", "quarantined")
-        if any(getattr(each, name) for each in targets)
+        if any(getattr(target, name) for target in targets)
     ]
     head = [
         "",
@@ -34,7 +34,7 @@ def target_table(run: RunView) -> str:
         "errors",
         *(name.replace("_", " ") for name in others),
     ]
-    shows_each = any(each.cost_per_pass_usd is not None for each in targets)
+    shows_each = any(target.cost_per_pass_usd is not None for target in targets)
     head += ["mean", "cost", *(["cost per passed case"] if shows_each else []), "time"]
 
     def row(group: Group) -> Sequence[str]:
@@ -53,18 +53,18 @@ def target_table(run: RunView) -> str:
         least = ""
         if view.lacks_price(run.report, group):
             least = "≥ "
-        amounts = ["" if each is None else least + dollars(each) for each in costs]
+        amounts = ["" if cost is None else least + dollars(cost) for cost in costs]
         time = "" if group.duration_s is None else view.duration_text(group.duration_s)
         return [sign, _name(group.name), *map(str, counts), mean, *amounts, time]
 
-    table = _table(head, [row(each) for each in targets], left=2)
+    table = _table(head, [row(target) for target in targets], left=2)
     return "\n\n".join([table, *view.more_text(len(run.report.targets), MAX_TARGETS, "target")])
 
 
 def case_table(run: RunView, named: Callable[[CaseOutcome], str]) -> str:
     """Return the verdict of each target for each case, those that tell the targets apart first."""
     cases = matrix_cases(run)
-    targets = [each.name for each in run.report.targets[:MAX_TARGETS]]
+    targets = [target.name for target in run.report.targets[:MAX_TARGETS]]
 
     def row(case: MatrixCase) -> Sequence[str]:
         return [named(case.first), *(_cell(case.outcomes.get(target)) for target in targets)]

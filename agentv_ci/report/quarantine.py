@@ -37,7 +37,7 @@ def result_text(outcome: CaseOutcome) -> str:
 
 def expired(run: RunView) -> Sequence[Quarantine]:
     """Return the entries whose cases gate again."""
-    return [each for each in run.report.quarantine if each.state == "expired"]
+    return [entry for entry in run.report.quarantine if entry.state == "expired"]
 
 
 def quarantine_lines(run: RunView) -> Iterator[Line]:
@@ -55,7 +55,7 @@ def quarantine_lines(run: RunView) -> Iterator[Line]:
         )
         yield Line(f"    {clipped(sentence(outcome.quarantine), WIDTH - 4)}", "faint")
     yield from more_line(len(outcomes))
-    yield from (Line(expired_text(each), "warn") for each in expired(run))
+    yield from (Line(expired_text(entry), "warn") for entry in expired(run))
     if outcomes:
         yield Line("")
 

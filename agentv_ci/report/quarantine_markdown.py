@@ -24,12 +24,14 @@ def quarantine_section(run: RunView) -> str | None:
     None if there are no such cases.
     """
     items = [
-        _item(each, each.quarantine, run) for each in run.quarantined if each.quarantine is not None
+        _item(entry, entry.quarantine, run)
+        for entry in run.quarantined
+        if entry.quarantine is not None
     ]
-    ended = [f"- ⏰ {code(shortened(expired_text(each), MAX_TEXT))}" for each in expired(run)]
+    ended = [f"- ⏰ {code(shortened(expired_text(entry), MAX_TEXT))}" for entry in expired(run)]
     if not items and not ended:
         return None
-    ending = sum(each.state == "ending" for each in run.report.quarantine)
+    ending = sum(entry.state == "ending" for entry in run.report.quarantine)
     title = []
     if items:
         title = [f"{counted(len(items), 'case')} in quarantine, not in the gate"]

@@ -23,7 +23,11 @@ def shifts_in(report: HealthReport) -> Sequence[HealthFinding]:
 
     They are scores below those before the first fall, and judges that drift.
     """
-    return [each for each in report.findings if each.kind == "drifting-judge" or _is_fall(each)]
+    return [
+        finding
+        for finding in report.findings
+        if finding.kind == "drifting-judge" or _is_fall(finding)
+    ]
 
 
 def _is_fall(finding: HealthFinding) -> bool:

@@ -130,24 +130,26 @@ class RunView(Struct, frozen=True, dict=True):
     def errors(self) -> list[CaseOutcome]:
         """The cases that ran and have no verdict."""
         errors = (
-            each for each in gating(self.outcomes) if each.verdict == "error" and not each.not_run
+            outcome
+            for outcome in gating(self.outcomes)
+            if outcome.verdict == "error" and not outcome.not_run
         )
-        return [each for each in errors if not self._is_unknown(each)]
+        return [error for error in errors if not self._is_unknown(error)]
 
     @property
     def skipped(self) -> list[CaseOutcome]:
         """The cases that are skipped."""
-        return [each for each in self.outcomes if each.verdict == "skipped"]
+        return [outcome for outcome in self.outcomes if outcome.verdict == "skipped"]
 
     @property
     def quarantined(self) -> list[CaseOutcome]:
         """The cases that do not gate."""
-        return [each for each in self.outcomes if each.quarantine is not None]
+        return [outcome for outcome in self.outcomes if outcome.quarantine is not None]
 
     @property
     def unknown(self) -> list[CaseOutcome]:
         """The cases of a dry run that have nothing to score."""
-        return [each for each in self.outcomes if self._is_unknown(each)]
+        return [outcome for outcome in self.outcomes if self._is_unknown(outcome)]
 
     def _is_unknown(self, outcome: CaseOutcome) -> bool:
         says_so = outcome.verdict == "error" and outcome.summary.endswith(f": {NO_OUTCOME}")
@@ -188,7 +190,7 @@ class RunView(Struct, frozen=True, dict=True):
     @property
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
         """The trials without a verdict of cases that have one; they count as errors, too."""
-        cases = [each for each in gating(self.outcomes) if each.has_verdict]
+        cases = [outcome for outcome in gating(self.outcomes) if outcome.has_verdict]
         return [
             (case, trial) for case in cases for trial in case.trials if trial.verdict == "error"
         ]
@@ -207,7 +209,11 @@ def unknown_text(run: RunView) -> str | None:
 
 def left_out_text(report: RunReport) -> str | None:
     """Return the evaluators that had nothing to measure in a dry run, if any."""
-    skipped = [f"{each.name} ({each.type})" for each in report.evaluators if each.skipped]
+    skipped = [
+        f"{evaluator.name} ({evaluator.type})"
+        for evaluator in report.evaluators
+        if evaluator.skipped
+    ]
     if report.dry_run and skipped:
         return f"not scored in a dry run: {listed(skipped)}"
     return None
@@ -314,7 +320,7 @@ def more_text(total: int, limit: int, of: str = "") -> list[str]:
 
 def judges_cost(report: RunReport) -> float | None:
     """Return what judges cost; None: unknown."""
-    known = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd is not None]
+    known = [suite.judge_cost_usd for suite in report.suites if suite.judge_cost_usd is not None]
     if known:
         return sum(known)
     return None
@@ -334,7 +340,7 @@ def cut_text(report: RunReport) -> str | None:
 def cost_remarks(report: RunReport) -> Iterator[str]:
     """Yield remarks on costs and times: missing prices, and rate limits that were hit."""
     if report.unpriced_models:
-        names = ", ".join(on_one_line(each) for each in report.unpriced_models)
+        names = ", ".join(on_one_line(model) for model in report.unpriced_models)
         yield f"no price is known for {names}; the cost does not include it"
     lowered = sum(change.after < change.before for change in report.concurrency)
     if lowered:
@@ -394,7 +400,7 @@ def one_sided(comparison: Comparison) -> Iterator[str]:
     """Yield the names of the cases that are new, and of those that are removed."""
     for change in ("new", "removed"):
         names = [
-            compared_name(each, comparison) for each in comparison.cases if each.change == change
+            compared_name(case, comparison) for case in comparison.cases if case.change == change
         ]
         if names:
             yield f"{change}: {first_few(names)}"
@@ -474,7 +480,7 @@ def rerun_command(suite: str, case_id: str, target: str, options: Sequence[str] 
     chosen = "" if target == "default" else f" --target={quote(target)}"
     path = suite if _is_typeable(suite) else _as_glob(suite)
     named = f"./{path}" if path.startswith("-") else path
-    others = "".join(f" {_assigned(each)}" for each in options)
+    others = "".join(f" {_assigned(option)}" for option in options)
     return f"{PROGRAM} eval {quote(named)} --eval-id={quote(_as_glob(case_id))}{chosen}{others}"
 
 
@@ -493,5 +499,5 @@ def _as_glob(text: str) -> str:
 def _is_typeable(text: str) -> bool:
     """Return whether a text can be typed on one line; spaces of all widths can."""
     return text.isprintable() or all(
-        each.isprintable() or unicodedata.category(each) == "Zs" for each in text
+        character.isprintable() or unicodedata.category(character) == "Zs" for character in text
     )

@@ -303,7 +303,7 @@ class ResumedResults:
 
     def _last_row(self, place: int, item: bytes, row: ResultRow, case: PlanCase) -> _LastRow:
         is_answered = row.status != "error" and not any(
-            each.is_unjudged for each in row.evaluator_results
+            result.is_unjudged for result in row.evaluator_results
         )
         is_answered |= self._keeps_crashes and row.is_crash
         return _LastRow(
@@ -319,7 +319,9 @@ class ResumedResults:
     def _unpriced(self, row: ResultRow, case: PlanCase) -> Iterator[str]:
         targets = self._plan.targets
         yield from unpriced_answer(row, targets[case.target])
-        is_unpriced = any(each.is_judge and each.cost_usd is None for each in row.expenses or ())
+        is_unpriced = any(
+            expense.is_judge and expense.cost_usd is None for expense in row.expenses or ()
+        )
         if is_unpriced or (row.judge_usage is not None and row.judge_cost_usd is None):
             prices = next(suite.prices for suite in self._plan.suites if suite.path == case.suite)
             names = (

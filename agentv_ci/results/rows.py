@@ -161,7 +161,7 @@ def regraded_row(
     fields = _graded(case, grade, now) | update
     if row.expenses is not None or grade.judge_expenses:
         answer = {"usage": row.usage, "cost_usd": row.cost_usd, "model": row.model}
-        of_target = [each for each in row.expenses or () if not each.is_judge]
+        of_target = [expense for expense in row.expenses or () if not expense.is_judge]
         fields = with_expenses(answer | fields, of_target, grade.judge_expenses)
     return row.model_copy(update=fields)
 

@@ -48,9 +48,9 @@ def verdict_of_trials(
     results: Sequence[Scored], planned: int, require: Require
 ) -> tuple[Verdict, float]:
     """Return the verdict and score of a case from the trials that ran, out of those planned."""
-    if all(each.verdict in UNGRADED for each in results):
-        return "skipped" if any(each.verdict == "skipped" for each in results) else "error", 0.0
-    graded = [each for each in results if is_graded(each)]
+    if all(result.verdict in UNGRADED for result in results):
+        return "skipped" if any(result.verdict == "skipped" for result in results) else "error", 0.0
+    graded = [result for result in results if is_graded(result)]
     score = round(math.fsum(each.score for each in graded) / len(graded), PRECISION)
     passed = sum(each.verdict == "pass" for each in graded)
     if passed >= enough(planned, require):
@@ -90,7 +90,7 @@ def needed(results: Sequence[Scored], planned: int, require: Require) -> int:
     That many can run concurrently without running one in vain.
     """
     left = planned - len(results)
-    to_pass = enough(planned, require) - sum(each.verdict == "pass" for each in results)
+    to_pass = enough(planned, require) - sum(result.verdict == "pass" for result in results)
     to_miss = left - to_pass + 1
     if not any(map(is_graded, results)):
         # Without a grade, the case would be an error and not one that does not pass.

@@ -101,12 +101,11 @@ async def _check_out(
 ) -> None:
     """Fetch a commit with its history, and nothing later."""
     place = root / commit.git
-    origin = str(place) if place.exists() else commit.git
-    # The default refuses commits that are no branch.
-    pack = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
-    pack_options = ()
+    origin, pack_options = commit.git, list[str]()
     if place.exists():
-        pack_options = ("--upload-pack", pack)
+        # The default refuses commits that are no branch.
+        pack = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
+        origin, pack_options = str(place), ["--upload-pack", pack]
     await git(("init", "--quiet", "--template=", "."), tree, environ)
     await git(
         ("fetch", "--quiet", "--no-tags", *pack_options, "--", origin, commit.commit), tree, environ

@@ -27,8 +27,8 @@ class FileDiff(Struct, frozen=True):
 
 def diff_of(changes: Iterable[Change], base: Base) -> Iterator[FileDiff]:
     """Yield the diff of each change against its base; raises OSError."""
-    for each in changes:
-        yield _file_diff(each, base)
+    for change in changes:
+        yield _file_diff(change, base)
 
 
 def _file_diff(change: Change, base: Base) -> FileDiff:

@@ -367,7 +367,7 @@ async def _namespaces(environ: Mapping[str, str]) -> Means:
     problems: list[str] = []
     path = ":".join((environ.get("PATH", ""), *ADMINISTRATION))
     for backend, programs in NEEDED.items():
-        if missing := [each for each in programs if which(each, path=path) is None]:
+        if missing := [program for program in programs if which(program, path=path) is None]:
             problems.append(f"{backend}: {missing[0]} is not installed")
             continue
         means = Means("namespaces", backend)

@@ -24,9 +24,9 @@ def remove_run(folder: Path) -> None:
     By the lock, what could not be removed is found again.
     """
     with suppress(OSError):
-        for each in folder.iterdir():
-            if each.name != LOCK:
-                remove_tree(each)
+        for path in folder.iterdir():
+            if path.name != LOCK:
+                remove_tree(path)
         if [each.name for each in folder.iterdir()] == [LOCK]:
             remove_tree(folder)
 

@@ -95,7 +95,7 @@ class TrialPlace(Struct, frozen=True):
     ) -> ProcessResult:
         """See Place."""
         if isinstance(command, str):
-            argv = ("/bin/sh", "-c", command)
+            argv: tuple[str, ...] = ("/bin/sh", "-c", command)
         else:
             argv = (program_of(command[0]), *command[1:])
         if (
@@ -179,9 +179,9 @@ class Work(Struct, frozen=True):
 
         Raises OSError.
         """
-        for each in self.changes:
-            if each.path == path:
-                return content_of(each)
+        for change in self.changes:
+            if change.path == path:
+                return content_of(change)
         known = self.base.entries.get(path)
         if known is not None and known.link is None:
             return (self.base.folder / path).read_bytes()
@@ -189,11 +189,11 @@ class Work(Struct, frozen=True):
 
     def mode(self, path: str) -> int | None:
         """Return the permission bits of a file as the agent left it; None if it does not exist."""
-        for each in self.changes:
-            if each.path == path:
-                if each.base64 is None:
+        for change in self.changes:
+            if change.path == path:
+                if change.base64 is None:
                     return None
-                return each.mode
+                return change.mode
         known = self.base.entries.get(path)
         if known is not None and known.link is None:
             return known.mode

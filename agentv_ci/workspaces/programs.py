@@ -41,9 +41,9 @@ def toolchains(path: str, hidden: Hidden) -> Iterator[Path]:
 
     It is the folders themselves, or the installation that they belong to.
     """
-    for each in dict.fromkeys(path.split(":")):
-        folder = Path(each)
-        if not each.startswith("/") or is_system(folder) or not folder.is_dir():
+    for part in dict.fromkeys(path.split(":")):
+        folder = Path(part)
+        if not part.startswith("/") or is_system(folder) or not folder.is_dir():
             continue
         yield from installation(folder, hidden)
         for name in ("python3", "python", "node"):
@@ -92,7 +92,7 @@ def program_of(word: str) -> str:
 
 def is_system(path: Path) -> bool:
     """Whether a path is among the system's programs, which are always visible."""
-    return any(path.is_relative_to(each) for each in SYSTEM)
+    return any(path.is_relative_to(folder) for folder in SYSTEM)
 
 
 def needed_by(files: Iterable[Path], program: Path | None, hidden: Hidden) -> Iterator[Path]:

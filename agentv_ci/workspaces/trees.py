@@ -58,7 +58,7 @@ class Entry(Struct, frozen=True):
 
 def entries(root: Path) -> dict[str, Entry]:
     """Return path → entry of every file and link, sorted; raises OSError."""
-    return dict(sorted((_relative(each.path, root), _entry(each)) for each in _walk(str(root))))
+    return dict(sorted((_relative(entry.path, root), _entry(entry)) for entry in _walk(str(root))))
 
 
 def files_in(root: Path, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> list[str]:
@@ -67,7 +67,7 @@ def files_in(root: Path, include: Iterable[str] = (), exclude: Iterable[str] = (
     Raises OSError.
     """
     include, exclude = tuple(include), tuple(exclude)
-    found = (_relative(each.path, root) for each in _walk(str(root)))
+    found = (_relative(entry.path, root) for entry in _walk(str(root)))
     return sorted(
         each
         for each in found
@@ -105,10 +105,10 @@ def sha256_of(path: Path) -> str:
 
 def copy_files(root: Path, paths: Iterable[str], place: Path) -> None:
     """Copy files and links of a folder to an empty one; raises OSError."""
-    for each in paths:
-        copy = place / each
+    for path in paths:
+        copy = place / path
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(root / each, copy, follow_symlinks=False)
+        shutil.copy2(root / path, copy, follow_symlinks=False)
 
 
 def copying(tree: Path, place: Path) -> tuple[str, ...] | None:
@@ -303,16 +303,16 @@ def _entries_now(before: Mapping[str, Entry], tree: Path) -> dict[str, Entry]:
     """
     found: dict[str, Entry] = {}
     size = 0
-    for each in _walk(str(tree)):
-        path = _relative(each.path, tree)
+    for entry in _walk(str(tree)):
+        path = _relative(entry.path, tree)
         if path.endswith(BYTECODE):
             continue
         was = before.get(path)
-        now = each.stat(follow_symlinks=False).st_size
+        now = entry.stat(follow_symlinks=False).st_size
         size += 0 if was is not None and was.size == now else now
         if size > MAX_CHANGED_BYTES:
             raise _too_much()
-        found[path] = _entry(each)
+        found[path] = _entry(entry)
     return found
 
 

@@ -163,11 +163,13 @@ async def assess(
     Evaluators that do not wait share one task: a task of its own would first yield to all other
     cases of the run.
     """
-    if sum(each.waits for each in evaluators) > 1:
+    if sum(evaluator.waits for evaluator in evaluators) > 1:
         return list(
-            await asyncio.gather(*(_assess(each, submission, services) for each in evaluators))
+            await asyncio.gather(
+                *(_assess(evaluator, submission, services) for evaluator in evaluators)
+            )
         )
-    return [await _assess(each, submission, services) for each in evaluators]
+    return [await _assess(evaluator, submission, services) for evaluator in evaluators]
 
 
 async def _assess(
@@ -205,33 +207,33 @@ def load_evaluators(case: PlanCase) -> None:
 
     Raises UsageError for a package or plugin that cannot be used.
     """
-    for each in flat(case.evaluators):
+    for evaluator in flat(case.evaluators):
         package = None
-        if isinstance(each, SimilarityEvaluator):
-            package = each.package
+        if isinstance(evaluator, SimilarityEvaluator):
+            package = evaluator.package
         if package is not None and find_spec(package) is None:
             raise UsageError(
                 (
                     f"{case.source.path}:{case.source.line}: "
-                    f"evaluator '{each.name}' needs the package "
+                    f"evaluator '{evaluator.name}' needs the package "
                     f"'{package}'"
                 ),
                 hint=PACKAGE_HINT,
             )
-        if isinstance(each, PluginEvaluator):
-            _require_plugin(each, f"{case.source.path}:{case.source.line}")
-        scorer_of(each)
+        if isinstance(evaluator, PluginEvaluator):
+            _require_plugin(evaluator, f"{case.source.path}:{case.source.line}")
+        scorer_of(evaluator)
 
 
 def needing_packages(plan: Plan) -> Plan:
     """Return a plan with one case for each package or plugin that evaluators need."""
     cases: dict[str, PlanCase] = {}
     for case in plan.cases:
-        for each in flat(case.evaluators):
-            if isinstance(each, PluginEvaluator):
-                cases.setdefault(each.type, case)
-            elif isinstance(each, SimilarityEvaluator) and each.package is not None:
-                cases.setdefault(each.package, case)
+        for evaluator in flat(case.evaluators):
+            if isinstance(evaluator, PluginEvaluator):
+                cases.setdefault(evaluator.type, case)
+            elif isinstance(evaluator, SimilarityEvaluator) and evaluator.package is not None:
+                cases.setdefault(evaluator.package, case)
     return plan.model_copy(update={"cases": tuple(cases.values())})
 
 

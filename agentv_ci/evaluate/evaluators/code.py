@@ -43,7 +43,9 @@ def _input(
     ]
     guideline_files: list[JsonValue] = [str(services.locate(part)) for part in guidelines]
     segments: list[JsonValue] = [
-        _part(part, submission, services) for each in case.input_messages for part in each.content
+        _part(part, submission, services)
+        for message in case.input_messages
+        for part in message.content
     ]
     summary = TraceSummary.of(call.tool for call in response.calls)
     return {

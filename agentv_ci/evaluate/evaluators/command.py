@@ -76,8 +76,8 @@ async def command(
 
 
 def _checks(settings: PlanCommandEvaluator, stdout: str) -> Iterator[Finding]:
-    for each in settings.contains or ():
-        yield each in stdout, f"{'prints' if each in stdout else 'does not print'} '{each}'"
+    for phrase in settings.contains or ():
+        yield phrase in stdout, f"{'prints' if phrase in stdout else 'does not print'} '{phrase}'"
     if settings.regex is not None:
         found = occurs(compiled(settings.regex), stdout)
         yield found, f"output {'matches' if found else 'does not match'} '{settings.regex}'"

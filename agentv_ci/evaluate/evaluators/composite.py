@@ -46,17 +46,21 @@ async def composite(
     A member with an error makes the composite an error; a skipped member is ignored.
     """
     assessments = await assess(settings.evaluators, submission, services)
-    members = settled(each.result for each in assessments)
-    if broken := [each for each in members if each.status == "error"]:
+    members = settled(assessment.result for assessment in assessments)
+    if broken := [member for member in members if member.status == "error"]:
         reasons = "; ".join(f"member '{each.name}': {each.reasoning}" for each in broken)
         return Score(error=reasons, members=members)
-    weighed = [each.model_copy(update={"weight": _weight(each, settings)}) for each in members]
+    weighed = [
+        member.model_copy(update={"weight": _weight(member, settings)}) for member in members
+    ]
     if lacks_weight(weighed):
         return Score(unmeasured="what the members measure", members=members)
     scored = [each for each in weighed if each.status == "ok"]
     score = await _aggregated(settings, scored, submission, services)
     return replace(
-        score, members=members, misses_required=any(each.fails_case for each in assessments)
+        score,
+        members=members,
+        misses_required=any(assessment.fails_case for assessment in assessments),
     )
 
 
@@ -76,12 +80,12 @@ async def _aggregated(
     match settings.aggregator:
         case PlanWeightedAverage():
             return Score(
-                weighted_mean((each.weight, each.score) for each in scored),
-                weighs_nothing=not any(each.weight for each in scored),
-                hits=tuple(f"[{each.name}] {hit}" for each in scored for hit in each.hits),
-                misses=tuple(f"[{each.name}] {miss}" for each in scored for miss in each.misses),
+                weighted_mean((score.weight, score.score) for score in scored),
+                weighs_nothing=not any(score.weight for score in scored),
+                hits=tuple(f"[{score.name}] {hit}" for score in scored for hit in score.hits),
+                misses=tuple(f"[{score.name}] {miss}" for score in scored for miss in score.misses),
                 reasoning="; ".join(
-                    f"{each.name}: {each.reasoning}" for each in scored if each.reasoning
+                    f"{score.name}: {score.reasoning}" for score in scored if score.reasoning
                 ),
             )
         case PlanCodeAggregator() as script:
@@ -109,7 +113,7 @@ async def _aggregated(
 
 def _results(scored: Sequence[EvaluatorResult]) -> JsonObject:
     """Return name → result, as aggregators read it."""
-    return {each.name: _result(each) for each in scored}
+    return {score.name: _result(score) for score in scored}
 
 
 def _result(result: EvaluatorResult) -> JsonObject:

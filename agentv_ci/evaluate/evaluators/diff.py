@@ -26,7 +26,7 @@ async def diff(
     work = submission.work
     if not isinstance(work, Work):
         return without_work(work)
-    findings = [*_paths(settings, [each.path for each in work.changes])]
+    findings = [*_paths(settings, [change.path for change in work.changes])]
     try:
         if settings.max_lines is not None:
             lines = await asyncio.to_thread(
@@ -49,9 +49,9 @@ def _paths(settings: PlanDiffEvaluator, changed: list[str]) -> Iterator[Finding]
         yield from ((False, f"{each} may not change") for each in others)
         if not others:
             yield True, "nothing else has changed"
-    for each in settings.must_change or ():
-        has_changed = any(matches(path, [each]) for path in changed)
-        yield has_changed, f"{each} has {'' if has_changed else 'not '}changed"
+    for glob in settings.must_change or ():
+        has_changed = any(matches(path, [glob]) for path in changed)
+        yield has_changed, f"{glob} has {'' if has_changed else 'not '}changed"
     for each in settings.must_not_change or ():
         hit = [path for path in changed if matches(path, [each])]
         yield not hit, f"{', '.join(hit)} has changed" if hit else f"{each} has not changed"
@@ -61,8 +61,8 @@ def _paths(settings: PlanDiffEvaluator, changed: list[str]) -> Iterator[Finding]
 
 async def _compared(patch: bytes, work: Work, environ: Mapping[str, str]) -> list[Finding]:
     """Compare with what a patch makes of the base, file by file; white space does not count."""
-    wanted = {each.path: each for each in await changes_by(patch, work.base, environ)}
-    found = {each.path: each for each in work.changes}
+    wanted = {change.path: change for change in await changes_by(patch, work.base, environ)}
+    found = {change.path: change for change in work.changes}
     findings: list[Finding] = []
     for path in sorted({*wanted, *found}):
         one, other = found.get(path), wanted.get(path)

@@ -53,7 +53,7 @@ def _score(settings: FileEvaluator, work: Work) -> Score:
 def _facts(settings: FileEvaluator, work: Work) -> Iterator[Finding]:
     """Yield what is checked besides the content."""
     if settings.unchanged is not None:
-        is_same_file = all(each.path != settings.path for each in work.changes)
+        is_same_file = all(change.path != settings.path for change in work.changes)
         yield (
             is_same_file is settings.unchanged,
             f"{settings.path} is {'un' if is_same_file else ''}changed",
@@ -65,8 +65,11 @@ def _facts(settings: FileEvaluator, work: Work) -> Iterator[Finding]:
 
 def _checks(settings: FileEvaluator, text: str) -> Iterator[Finding]:
     path = settings.path
-    for each in settings.contains or ():
-        yield each in text, f"{path} {'contains' if each in text else 'does not contain'} '{each}'"
+    for phrase in settings.contains or ():
+        yield (
+            phrase in text,
+            f"{path} {'contains' if phrase in text else 'does not contain'} '{phrase}'",
+        )
     if settings.regex is not None:
         found = occurs(compiled(settings.regex), text)
         yield found, f"{path} {'matches' if found else 'does not match'} '{settings.regex}'"

@@ -42,13 +42,14 @@ async def pairwise_judge(
     scores = await asyncio.gather(*compared)
     return replace(
         scores[0],
-        score=math.fsum(each.score for each in scores) / len(scores),
-        reasoning=" | ".join(each.reasoning for each in scores),
-        error=" | ".join(each.error for each in scores if each.error is not None) or None,
-        raw_response="\n".join(each.raw_response for each in scores if each.raw_response) or None,
+        score=math.fsum(score.score for score in scores) / len(scores),
+        reasoning=" | ".join(score.reasoning for score in scores),
+        error=" | ".join(score.error for score in scores if score.error is not None) or None,
+        raw_response="\n".join(score.raw_response for score in scores if score.raw_response)
+        or None,
         broken_contract=_broken_contracts(scores),
         # Those that worked, even if others did not.
-        preferences=tuple(preference for each in scores for preference in each.preferences),
+        preferences=tuple(preference for score in scores for preference in score.preferences),
     )
 
 
@@ -106,7 +107,9 @@ async def _compared(
 def _broken_contracts(scores: Iterable[Score]) -> str | None:
     """Return how replies broke their contract, each way once."""
     return (
-        " | ".join(dict.fromkeys(each.broken_contract for each in scores if each.broken_contract))
+        " | ".join(
+            dict.fromkeys(score.broken_contract for score in scores if score.broken_contract)
+        )
         or None
     )
 

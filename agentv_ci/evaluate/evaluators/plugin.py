@@ -148,5 +148,5 @@ def _are_texts(values: object) -> bool:
     return (
         isinstance(values, Iterable)
         and not isinstance(values, str)
-        and all(isinstance(each, str) for each in values)
+        and all(isinstance(value, str) for value in values)
     )

@@ -81,10 +81,10 @@ def _queried(
             database.execute("PRAGMA trusted_schema = OFF")
             database.set_authorizer(_authorize)
             cursor = database.execute(settings.query or "")
-            names = [each[0] for each in cursor.description or ()]
+            names = [column[0] for column in cursor.description or ()]
             rows = cursor.fetchmany(MAX_ROWS)
-    as_lists = any(isinstance(each, list) for each in settings.rows or ())
-    values = [[_value(each) for each in row] for row in rows]
+    as_lists = any(isinstance(row, list) for row in settings.rows or ())
+    values = [[_value(cell) for cell in row] for row in rows]
     return [row if as_lists else dict(zip(names, row, strict=True)) for row in values]
 
 

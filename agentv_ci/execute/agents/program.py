@@ -82,13 +82,12 @@ def usual_arguments(
     """
 
     def arguments(workspace: Path, is_elsewhere: bool) -> Sequence[str]:  # as called
-        model_words = ()
+        words = [*first]
         if target.model:
-            model_words = (model, target.model)
-        folder_words = ()
+            words += [model, target.model]
         if is_elsewhere:
-            folder_words = (folder, str(workspace))
-        return [*first, *model_words, *folder_words, *(target.args or ())]
+            words += [folder, str(workspace)]
+        return [*words, *(target.args or ())]
 
     return arguments
 

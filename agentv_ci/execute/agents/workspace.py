@@ -91,7 +91,7 @@ def prompt_document(request: Request, files: Sequence[InputFile]) -> str:
 
 def _preread(files: Sequence[InputFile]) -> Iterator[str]:
     for what, is_guideline in (("guideline", True), ("attached", False)):
-        if links := [f"* {file_link(each)}" for each in files if each.is_guideline is is_guideline]:
+        if links := [f"* {file_link(file)}" for file in files if file.is_guideline is is_guideline]:
             yield "\n".join([f"Read all {what} files:", *links]) + "."
     if files:
         yield f"{MISSING}\nThen apply the system instructions to the user query below."
@@ -107,9 +107,9 @@ def file_link(file: InputFile) -> str:
 def guidelines_of(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
     """Return the guidelines that the agent must prove to have read, with their current hashes."""
     return tuple(
-        replace(each, sha256=hashlib.sha256(each.path.read_bytes()).hexdigest())
-        for each in files
-        if each.is_guideline
+        replace(file, sha256=hashlib.sha256(file.path.read_bytes()).hexdigest())
+        for file in files
+        if file.is_guideline
     )
 
 

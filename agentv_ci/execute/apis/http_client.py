@@ -70,7 +70,7 @@ class HttpClient:
     def _new_client(self, url: httpx.URL) -> httpx.AsyncClient:
         proxy = proxy_for(url)
         if proxy is None:
-            transport = OneConnection(self._context)
+            transport: httpx.AsyncBaseTransport = OneConnection(self._context)
         else:
             transport = _transport(proxy, self._context)
         return CookielessClient(

@@ -99,12 +99,12 @@ def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:
     messages: list[JsonValue] = [{"role": "system", "content": system}] if system else []
     messages += [
         {
-            "role": each.role,
-            "content": parts_of(each, request, _chat_text, _chat_part)
-            if each.parts
-            else each.content,
+            "role": turn.role,
+            "content": parts_of(turn, request, _chat_text, _chat_part)
+            if turn.parts
+            else turn.content,
         }
-        for each in turns
+        for turn in turns
     ]
     body: JsonObject = {"model": _model(target), "messages": messages}
     if (temperature := temperature_of(target, request)) is not None:
@@ -188,9 +188,9 @@ def _text(content: JsonValue) -> str:
 
 
 def _chat_calls(message: JsonValue) -> Iterator[ToolCall]:
-    for each in objects_at(message, "tool_calls"):
-        if name := text_at(each, "function", "name"):
-            yield ToolCall(tool=name, input=_arguments(value_at(each, "function", "arguments")))
+    for item in objects_at(message, "tool_calls"):
+        if name := text_at(item, "function", "name"):
+            yield ToolCall(tool=name, input=_arguments(value_at(item, "function", "arguments")))
 
 
 def _arguments(written: JsonValue) -> JsonValue:

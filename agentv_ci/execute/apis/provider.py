@@ -169,9 +169,11 @@ def instructions_and_turns(target: HttpTarget, request: Request) -> tuple[str, l
     any.
     """
     system = [
-        each.content for each in request.chat if each.role == "system" and each.content.strip()
+        message.content
+        for message in request.chat
+        if message.role == "system" and message.content.strip()
     ]
-    turns = [each for each in request.chat if each.role != "system"]
+    turns = [message for message in request.chat if message.role != "system"]
     own = target.system_prompt if request.system_prompt is None else request.system_prompt
     if own is None:
         system = system or [DEFAULT_SYSTEM_PROMPT]
@@ -204,10 +206,10 @@ def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
     """Return two turns of one role as one."""
-    parts = ()
+    joined = ChatMessage(first.role, f"{first.content}\n\n{second.content}")
     if first.parts or second.parts:
-        parts = (*_parts(first), *_parts(second))
-    return ChatMessage(first.role, f"{first.content}\n\n{second.content}", parts)
+        return replace(joined, parts=(*_parts(first), *_parts(second)))
+    return joined
 
 
 def _parts(turn: ChatMessage) -> tuple[str | Attachment, ...]:

@@ -77,10 +77,10 @@ def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
     system, turns = instructions_and_turns(target, request)
     messages: list[JsonValue] = [
         {
-            "role": each.role,
-            "content": parts_of(each, request, _text, _part) if each.parts else each.content,
+            "role": turn.role,
+            "content": parts_of(turn, request, _text, _part) if turn.parts else turn.content,
         }
-        for each in alternating(turns)
+        for turn in alternating(turns)
     ]
     generation = _generation(target.model)
     budget = 0

@@ -309,8 +309,8 @@ def _protocol(text: str) -> JsonObject:
 
 def _message(written: JsonObject) -> OutputMessage:
     calls = tuple(
-        ToolCall(tool=str(each["tool"]), input=each.get("input"), output=each.get("output"))
-        for each in _entries(written, "tool_calls", "tool")
+        ToolCall(tool=str(entry["tool"]), input=entry.get("input"), output=entry.get("output"))
+        for entry in _entries(written, "tool_calls", "tool")
     )
     return OutputMessage(
         role=str(written["role"]), content=written.get("content"), tool_calls=calls

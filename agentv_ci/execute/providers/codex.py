@@ -280,7 +280,7 @@ class _Log:
         if self._summarize is not None and line.startswith("{"):
             event = json_or_none(line)
         if self._summarize is not None and isinstance(event, dict):
-            texts = self._summarize(event)
+            texts = list(self._summarize(event))
         else:
             texts = [line]
         for text in texts:

@@ -69,10 +69,10 @@ def _body(target: GeminiTarget, request: Request) -> JsonObject:
     system, turns = instructions_and_turns(target, request)
     contents: list[JsonValue] = [
         {
-            "role": "model" if each.role == "assistant" else "user",
-            "parts": parts_of(each, request, _text, _part),
+            "role": "model" if turn.role == "assistant" else "user",
+            "parts": parts_of(turn, request, _text, _part),
         }
-        for each in alternating(turns)
+        for turn in alternating(turns)
     ]
     body: JsonObject = {"contents": contents}
     if system:

@@ -83,7 +83,7 @@ def _question(request: Request) -> plugins.Question:
         prompt=request.prompt,
         messages=request.chat,
         guidelines=request.guidelines,
-        files=tuple(each.path for each in request.files),
+        files=tuple(file.path for file in request.files),
         cwd=request.cwd,
         timeout_s=request.timeout_s,
         attempt=request.attempt,
@@ -122,7 +122,7 @@ def _response(returned: object) -> Response:
         )
     try:
         answer = _Answer.model_validate(
-            {each.name: getattr(returned, each.name) for each in fields(returned)}
+            {field.name: getattr(returned, field.name) for field in fields(returned)}
         )
     except ValidationError as error:
         raise ProviderError(

@@ -112,7 +112,7 @@ class VsCodeProvider:
                     "process", f"cannot prepare a directory in '{self._root}': {error}"
                 ) from error
             if self._target.dry_run is True:
-                return [self._unanswered(each) for each in exchanges]
+                return [self._unanswered(exchange) for exchange in exchanges]
             await self._wake(place, deadline)
             await self._code(
                 deadline, "-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message
@@ -149,8 +149,8 @@ class VsCodeProvider:
 
     def _write(self, place: Subagent, exchanges: Sequence[Exchange]) -> tuple[Path, str]:
         """Write the requests; return the file to attach last, and the chat message."""
-        for each in exchanges:
-            each.asked.write_text(each.text, encoding="utf-8")
+        for exchange in exchanges:
+            exchange.asked.write_text(exchange.text, encoding="utf-8")
         if len(exchanges) == 1:
             return exchanges[0].asked, f"Follow the instructions in {exchanges[0].asked.name}."
         stamp = exchanges[0].asked.name.split("_")[0]
@@ -213,8 +213,10 @@ class VsCodeProvider:
         self, exchanges: Sequence[Exchange], deadline: float, timeout_s: float
     ) -> Sequence[Response]:
         """Wait for all answers; a batch may take as long as its questions one by one."""
-        if not await self._appears([each.answered for each in exchanges], self._left_s(deadline)):
-            missing = [each for each in exchanges if not each.answered.exists()]
+        if not await self._appears(
+            [exchange.answered for exchange in exchanges], self._left_s(deadline)
+        ):
+            missing = [exchange for exchange in exchanges if not exchange.answered.exists()]
             if len(exchanges) == 1:
                 raise ProviderError(
                     "timeout", f"VS Code produced no response within {timeout_s:g} s"
@@ -224,7 +226,9 @@ class VsCodeProvider:
                 "timeout", f"VS Code produced {complete} for {len(exchanges)} requests"
             )
         try:
-            return await asyncio.to_thread(lambda: [self._response(each) for each in exchanges])
+            return await asyncio.to_thread(
+                lambda: [self._response(exchange) for exchange in exchanges]
+            )
         except OSError as error:
             raise ProviderError(
                 "process", f"cannot read the response of VS Code: {error}"
@@ -279,7 +283,7 @@ class VsCodeProvider:
 
 
 def _attachments(exchanges: Sequence[Exchange], last: Path) -> list[str]:
-    files = dict.fromkeys(file.path for each in exchanges for file in each.request.files)
+    files = dict.fromkeys(file.path for exchange in exchanges for file in exchange.request.files)
     return [word for file in (*files, last) for word in ("-a", str(file))]
 
 

@@ -46,7 +46,7 @@ def log_in(path: Path) -> JsonObject:
 
 def _log_of(archive: zipfile.ZipFile, size: int) -> JsonObject:
     names = dict.fromkeys(archive.namelist())
-    unpacked = sum(each.file_size for each in archive.infolist())
+    unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > min(max(size * MOST_UNPACKED, LEAST_UNPACKED), MAX_BYTES):
         raise ValueError(
             f"it is {unpacked // 1024 // 1024:,} MiB unpacked, "
@@ -132,10 +132,9 @@ def _expected(log: JsonObject) -> int | None:
     if total is not None:
         return total
     ids = value_at(log, "eval", "dataset", "sample_ids")
+    number = count_at(log, "eval", "dataset", "samples")
     if isinstance(ids, list) and ids:
         number = len(ids)
-    else:
-        number = count_at(log, "eval", "dataset", "samples")
     limit = count_at(log, "eval", "config", "limit")
     if number is None or (limit is None and value_at(log, "eval", "config", "limit") is not None):
         return None

@@ -101,10 +101,10 @@ def whole(value: JsonValue) -> int | None:
 
 def messages(value: JsonValue) -> tuple[tuple[str, str], ...]:
     """Return role and text of each message of a question; a text is one of the user."""
-    if isinstance(value, list) and all(isinstance(each, dict) and "role" in each for each in value):
+    if isinstance(value, list) and all(isinstance(item, dict) and "role" in item for item in value):
         return tuple(
-            (text(mapping(each).get("role")), _content(mapping(each).get("content")))
-            for each in value
+            (text(mapping(item).get("role")), _content(mapping(item).get("content")))
+            for item in value
         )
     if value not in (None, ""):
         return (("user", text(value)),)

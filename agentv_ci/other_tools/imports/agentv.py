@@ -98,7 +98,7 @@ class _Suite:
                 made["dataset" if ours == "name" else ours] = text
         tags = fields.take("tags")
         if isinstance(tags, list):
-            made["tags"] = [str(each) for each in tags]
+            made["tags"] = [str(tag) for tag in tags]
         for key in (*ABOUT, *(("tags",) if isinstance(tags, dict) else ())):
             if (value := fields.take(key)) is not None:
                 made[f"x-{key}"] = value
@@ -150,7 +150,7 @@ class _Suite:
             if place is not None and isinstance(place.value, dict):
                 inner = self._draft.fields(place, key)
                 made |= self._run_settings(inner)
-                own += [each for found in [inner.at(*ASSERTIONS)] if found for each in found.items]
+                own += [item for found in [inner.at(*ASSERTIONS)] if found for item in found.items]
                 inner.end("set by options of `agentv-ci eval`, or not needed")
         made |= self._targets(fields)
         assertions = fields.at(*ASSERTIONS)

@@ -38,11 +38,11 @@ def trajectory(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
     match = _args_match(draft, fields, "args_match", "argsMatch")
     if mode == "any_order" and (minimums := fields.take("minimums")):
         return made | {"minimums": minimums}
-    calls: list[Node] = [_call(draft, each, match) for each in listed.items] if listed else []
+    calls: list[Node] = [_call(draft, item, match) for item in listed.items] if listed else []
     if (
         match is None
         and listed is not None
-        and any(_compares_partly(each.value) for each in listed.items)
+        and any(_compares_partly(item.value) for item in listed.items)
     ):
         match = "subset"
     if not calls:
@@ -137,8 +137,8 @@ def field_accuracy(draft: Draft, fields: Fields, context: CaseContext) -> Evalua
         return None
     compared = [
         found
-        for each in listed.items
-        if (found := _field(draft, each, context.reference)) is not None
+        for item in listed.items
+        if (found := _field(draft, item, context.reference)) is not None
     ]
     fields.approximate("match_type", "each field has its own")
     if not compared:

@@ -97,7 +97,7 @@ def _included(draft: Draft, place: Place, path: str, context: CaseContext) -> li
         source = draft.reads.document(file)
     candidates = (file, place.source.path.parent / ".agentv" / "templates" / f"{path}.yaml")
     source = source or next(
-        (found for each in candidates if (found := draft.reads.document(each))), None
+        (found for candidate in candidates if (found := draft.reads.document(candidate))), None
     )
     items = Place(source) if source else None
     if items is None:
@@ -163,7 +163,7 @@ def _text(fields: Fields, kind: str, *, insensitive: bool) -> list[Evaluator] | 
     if value is None or value in ("", []):
         return None
     made: Evaluator = {
-        kind: str(value) if not isinstance(value, list) else [str(each) for each in value]
+        kind: str(value) if not isinstance(value, list) else [str(item) for item in value]
     }
     if insensitive or fields.take("case_sensitive") is False:
         made["case_sensitive"] = False
@@ -180,7 +180,7 @@ def _regex(_: Draft, fields: Fields) -> Evaluator | None:
 def python_pattern(pattern: str, flags: str = "") -> Evaluator | None:
     """Return the evaluator of a pattern in JavaScript's syntax; None if Python cannot read it."""
     pattern = re.sub(r"\(\?<([A-Za-z_]\w*)>", r"(?P<\1>", pattern).replace(r"\/", "/")
-    letters = "".join(each for each in flags if each in "ims")
+    letters = "".join(flag for flag in flags if flag in "ims")
     written = f"(?{letters}){pattern}" if letters else pattern
     try:
         compiled(written)
@@ -194,7 +194,7 @@ def _code(draft: Draft, fields: Fields) -> Evaluator | None:
     if command is None:
         return None
     words: list[Node] = (
-        [str(each) for each in command] if isinstance(command, list) else ["sh", "-c", str(command)]
+        [str(word) for word in command] if isinstance(command, list) else ["sh", "-c", str(command)]
     )
     folder = fields.place.source.resolve(fields.text("cwd") or ".")
     fields.drop({"target", "preprocessors", "model"}, "a script asks no model through agentv-ci")
@@ -252,10 +252,10 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
         gate = str(aggregator.get("gate") or aggregator.get("gate_grader"))
         gates = {gate} if kind == "safety_gate" else None
         made["evaluators"] = [
-            {**cast("Evaluator", each), "required": True}
-            if gates is None or cast("Evaluator", each).get("name") in gates
-            else each
-            for each in members
+            {**cast("Evaluator", member), "required": True}
+            if gates is None or cast("Evaluator", member).get("name") in gates
+            else member
+            for member in members
         ]
     elif place is not None and kind in {"code_judge", "code_grader", "code"}:
         draft.note(
@@ -275,7 +275,7 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
 
 
 def _weights(weights: JsonValue, members: list[Node]) -> dict[str, Node]:
-    names = {cast("Evaluator", each).get("name") for each in members}
+    names = {cast("Evaluator", member).get("name") for member in members}
     return {key: value for key, value in _object(weights).items() if key in names}
 
 

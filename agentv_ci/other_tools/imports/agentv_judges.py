@@ -133,7 +133,7 @@ def rubric(draft: Draft, fields: Fields) -> Evaluator | None:
 
 def _criteria(draft: Draft, place: Place) -> list[Node]:
     names = Names()
-    return [_criterion(draft, each, names) for each in place.items]
+    return [_criterion(draft, item, names) for item in place.items]
 
 
 def _criterion(draft: Draft, place: Place, names: Names) -> Node:

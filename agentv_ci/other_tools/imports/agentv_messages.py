@@ -30,9 +30,9 @@ class Messages:
         if place is None or value in (None, "", []):
             return []
         if isinstance(value, list) and all(
-            isinstance(each, dict) and "role" in each for each in value
+            isinstance(item, dict) and "role" in item for item in value
         ):
-            return [self._message(each) for each in place.items]
+            return [self._message(item) for item in place.items]
         return [{"role": "user", "content": self._content(place)}]
 
     def _message(self, place: Place) -> dict[str, Node]:
@@ -50,8 +50,8 @@ class Messages:
         value = place.value
         if isinstance(value, str):
             return value
-        if isinstance(value, list) and all(isinstance(each, (str, dict)) for each in value):
-            return [self._block(each) for each in place.items]
+        if isinstance(value, list) and all(isinstance(item, (str, dict)) for item in value):
+            return [self._block(item) for item in place.items]
         return json.dumps(value, ensure_ascii=False)
 
     def _block(self, place: Place) -> Node:
@@ -77,7 +77,7 @@ class Messages:
         return [
             {
                 "role": "user",
-                "content": [self._file(each, str(each.value), "file") for each in place.items],
+                "content": [self._file(item, str(item.value), "file") for item in place.items],
             }
         ]
 
@@ -116,7 +116,7 @@ class Messages:
         if isinstance(value, list) and all(
             isinstance(each, dict) and "role" in each for each in value
         ):
-            return [self._expected_message(each, context) for each in place.items]
+            return [self._expected_message(item, context) for item in place.items]
         context.reference = value
         return [_assistant(value)]
 
@@ -132,11 +132,11 @@ class Messages:
             context.reference = json_or_none(value) if isinstance(value, str) else value
             is_data = isinstance(value, dict) and role == "assistant"
             made["content"] = value if is_data else self._content(content)
-        for each in objects_at(calls.value) if calls else ():
+        for item in objects_at(calls.value) if calls else ():
             call: JsonObject = {
-                ours: each[ours] for ours in ("tool", "input", "output") if ours in each
+                ours: item[ours] for ours in ("tool", "input", "output") if ours in item
             }
-            call.setdefault("tool", str(each.get("name") or "tool"))
+            call.setdefault("tool", str(item.get("name") or "tool"))
             context.calls.append(call)
         if calls and context.calls and made["role"] == "assistant":
             made["tool_calls"] = cast("list[Node]", context.calls[-len(calls.items) :])

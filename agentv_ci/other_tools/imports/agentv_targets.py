@@ -71,15 +71,15 @@ TAKEN: Mapping[str, frozenset[str]] = {
 
 def read_targets(draft: Draft, source: Source) -> None:
     """Add the targets of the nearest targets file."""
-    found = next((each for each in _candidates(draft, source)), None)
+    found = next((candidate for candidate in _candidates(draft, source)), None)
     if found is not None:
         place = Place(found)
         listed = next(
             (place / key for key in ("targets", "providers") if (place / key).value is not None),
             place,
         )
-        for each in sorted(listed.items, key=_is_alias):
-            _add(draft, each, source.path.parent)
+        for item in sorted(listed.items, key=_is_alias):
+            _add(draft, item, source.path.parent)
 
 
 def add_missing_targets(draft: Draft, source: Source) -> None:
@@ -197,7 +197,7 @@ def _key(draft: Draft, fields: Fields) -> dict[str, Node]:
 def _command(draft: Draft, fields: Fields) -> dict[str, Node]:
     command = fields.take("command", "command_template")
     if isinstance(command, list):
-        text = shlex.join(str(each) for each in command)
+        text = shlex.join(str(word) for word in command)
     else:
         text = str(command or "")
     made: dict[str, Node] = {"command_template": text}

@@ -141,9 +141,9 @@ def _judge(draft: Draft, place: Place) -> dict[str, Node]:
         "\n\n".join(filter(None, [system, prompt])),
     )
     choices = fields.at("choices")
-    for each in choices.items if choices else []:
-        if isinstance(each.value, dict):
-            written += f"\nThe score of {each.value.get('choice')!r} is {each.value.get('score')}."
+    for item in choices.items if choices else []:
+        if isinstance(item.value, dict):
+            written += f"\nThe score of {item.value.get('choice')!r} is {item.value.get('score')}."
     fields.approximate(
         "modelId", "the judge is the target itself; set judge_target for another one"
     )

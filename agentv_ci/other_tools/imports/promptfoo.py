@@ -51,7 +51,7 @@ def convert(draft: Draft, source: Source) -> None:
     if description := fields.text("description"):
         made["description"] = description
     providers = fields.at("providers", "targets")
-    names = [add_target(draft, each) for each in (providers.items if providers else [])]
+    names = [add_target(draft, item) for item in (providers.items if providers else [])]
     if not names:
         names = [draft.target("default", Place(source))]
     made |= {"targets": list(dict.fromkeys(names))} if len(set(names)) > 1 else {"target": names[0]}
@@ -164,9 +164,7 @@ class _Cases:
         )
         made: list[Node] = []
         first: str | None = None
-        comments = ()
-        if test.place.pointer:
-            comments = comments_before(test.place)
+        comments = comments_before(test.place) if test.place.pointer else ()
         for index, prompt in enumerate(self._prompts):
             used = self._variables(test, prompt)
             own = self._own(test, used) | self._input(test, prompt)
@@ -194,7 +192,7 @@ class _Cases:
     def _variables(self, test: Test, prompt: Prompt) -> set[str]:
         texts = [
             json.dumps(prompt.messages) if prompt.is_shared else "",
-            json.dumps([each.value for each in test.asserts]),
+            json.dumps([assertion.value for assertion in test.asserts]),
             json.dumps(test.options),
         ]
         return {name for text in texts for name in variables_of(text)}
@@ -322,7 +320,7 @@ class _Cases:
         header = ""
         if test.file:
             header = (self._draft.reads.text(test.file) or "").split("\n")[0]
-        columns = {each.strip().strip('"') for each in header.split(",")}
+        columns = {part.strip().strip('"') for part in header.split(",")}
         return {
             key: value
             for key, value in (test.rows[0] if test.rows else {}).items()

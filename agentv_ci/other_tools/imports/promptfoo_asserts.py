@@ -143,7 +143,7 @@ def assertion_in(text: str) -> JsonObject:
         if match[3]:
             found["threshold"] = float(match[3])
         if "-any" in match[2] or "-all" in match[2]:
-            found["value"] = [each.strip() for each in match[4].split(",")]
+            found["value"] = [part.strip() for part in match[4].split(",")]
         return found
     return {"type": "equals", "value": text}
 
@@ -229,7 +229,7 @@ def _of_kind(
             {
                 "type": "tool_trajectory",
                 "mode": "superset",
-                "expected": [{"tool": each} for each in tools],
+                "expected": [{"tool": tool} for tool in tools],
             }
         )
     if kind in BY_SCRIPT:
@@ -246,10 +246,10 @@ def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
         if isinstance(expected, list):
             texts = expected
         else:
-            texts = [each.strip() for each in str(expected).split(",")]
+            texts = [part.strip() for part in str(expected).split(",")]
         if expected in (None, "") or (not several and isinstance(expected, (list, dict))):
             return None
-        made: Evaluator = {plain: [str(each) for each in texts] if several else _text(expected)}
+        made: Evaluator = {plain: [str(text) for text in texts] if several else _text(expected)}
         return made | ({"case_sensitive": False} if insensitive else {})
     if kind == "equals" and isinstance(expected, (dict, list)):
         return {"type": "schema", "schema_inline": {"const": expected}}
@@ -296,7 +296,7 @@ def _judged(
             f"candidate_answer }}}}"
         )
         return Made({"type": "llm_judge", **settings}, least)
-    texts: list[Node] = [BY_JUDGE[kind].format(each) for each in criteria or [""]]
+    texts: list[Node] = [BY_JUDGE[kind].format(criterion) for criterion in criteria or [""]]
     return Made({"rubric": texts, **settings})
 
 

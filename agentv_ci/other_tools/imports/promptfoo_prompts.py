@@ -39,18 +39,18 @@ def prompts_at(draft: Draft, place: Place | None) -> list[Prompt]:
         for key in place.value:  # an older form: file or text → label
             found += _prompt(draft, place / key, key)
     else:
-        for each in place.items if place else []:
-            value = each.value
+        for item in place.items if place else []:
+            value = item.value
             if isinstance(value, dict):
                 for key in value.keys() - {"id", "label", "raw"}:
                     draft.note(
-                        "dropped", each, f"prompts.{key}", "prompts have no settings of their own"
+                        "dropped", item, f"prompts.{key}", "prompts have no settings of their own"
                     )
                 found += _prompt(
-                    draft, each, str(value.get("raw") or value.get("id") or value.get("file") or "")
+                    draft, item, str(value.get("raw") or value.get("id") or value.get("file") or "")
                 )
             else:
-                found += _prompt(draft, each, str(value))
+                found += _prompt(draft, item, str(value))
     return found
 
 
@@ -82,7 +82,7 @@ def _prompt(draft: Draft, place: Place, text: str) -> list[Prompt]:
         messages = [messages_in(part.strip()) for part in parts if part.strip()]
         if file.suffix in {".yaml", ".yml"} and (source := draft.reads.document(file)) is not None:
             messages = [messages_in(json.dumps(source.data, ensure_ascii=False))]
-        found += [Prompt(slug(file.stem, "prompt"), each) for each in messages]
+        found += [Prompt(slug(file.stem, "prompt"), message) for message in messages]
     if any("_conversation" in (draft.reads.text(file) or "") for file in files):
         draft.note(
             "approximated",
@@ -106,15 +106,16 @@ def messages_in(text: str) -> Node:
     data = json_or_none(text) if is_simple(text) else json_or_none(partly_rendered(text) or "")
     messages = objects_at(data)
     if not messages or not all(
-        each.get("role") in {*ROLES, "developer"} and "content" in each for each in messages
+        message.get("role") in {*ROLES, "developer"} and "content" in message
+        for message in messages
     ):
         return text
     return [
         {
-            "role": "system" if each["role"] == "developer" else each["role"],
-            "content": _content(each["content"]),
+            "role": "system" if message["role"] == "developer" else message["role"],
+            "content": _content(message["content"]),
         }
-        for each in messages
+        for message in messages
     ]
 
 
@@ -122,8 +123,8 @@ def _content(content: JsonValue) -> Node:
     if isinstance(content, str):
         return content
     texts = [
-        str(each.get("text", ""))
-        for each in objects_at(content)
-        if each.get("type", "text") == "text"
+        str(item.get("text", ""))
+        for item in objects_at(content)
+        if item.get("type", "text") == "text"
     ]
     return "\n".join(texts) or json.dumps(content, ensure_ascii=False)

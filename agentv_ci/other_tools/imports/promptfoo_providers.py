@@ -80,8 +80,8 @@ def question_of(place: Place | None) -> str:
     """
     names = {
         name
-        for each in (place.items if place else [])
-        for name in questions_in(_parts(each.value)[1])
+        for item in (place.items if place else [])
+        for name in questions_in(_parts(item.value)[1])
     }
     if len(names) == 1:
         return names.pop()

@@ -70,7 +70,7 @@ def is_simple(text: str) -> bool:
     return (
         "{%" not in text
         and "{#" not in text
-        and all(_VARIABLE.fullmatch(each) for each in _EXPRESSION.findall(text))
+        and all(_VARIABLE.fullmatch(part) for part in _EXPRESSION.findall(text))
     )
 
 
@@ -144,13 +144,13 @@ def _ends_soon(template: Template, size: int) -> bool:
     is_nested = any(next(child.find_all(nodes.For), None) for loop in loops for child in loop.body)
     if is_nested or len(list(template.find_all((nodes.Assign, nodes.AssignBlock)))) > MOST_ASSIGNED:
         return False
-    joins = [each for each in template.find_all(nodes.Filter) if each.name == "join"]
+    joins = [node for node in template.find_all(nodes.Filter) if node.name == "join"]
     if len(joins) > 1 or not all(
-        isinstance(each, nodes.Const) for join in joins for each in join.args
+        isinstance(argument, nodes.Const) for join in joins for argument in join.args
     ):
         return False
     if any(
-        len(str(each.value)) > MOST_BETWEEN for join in joins for each in join.find_all(nodes.Const)
+        len(str(node.value)) > MOST_BETWEEN for join in joins for node in join.find_all(nodes.Const)
     ):
         return False
     return (len(loops) + len(list(template.find_all(nodes.Name)))) * size <= MOST_STEPS

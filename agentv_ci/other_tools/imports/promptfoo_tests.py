@@ -50,7 +50,7 @@ class Test:
 
     def fits(self, other: Test) -> bool:
         """Whether both can be rows of one template."""
-        mine, theirs = ([each.value for each in test.asserts] for test in (self, other))
+        mine, theirs = ([assertion.value for assertion in test.asserts] for test in (self, other))
         same = (self.threshold, self.options, self.provider) == (
             other.threshold,
             other.options,
@@ -87,7 +87,7 @@ class Tests:
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
-        return [test for each in (place.items if place else []) for test in self._expanded(each)]
+        return [test for item in (place.items if place else []) for test in self._expanded(item)]
 
     def of_scenarios(self, place: Place | None) -> list[Test]:
         """Return the tests of scenarios: each for each of its sets of variables."""
@@ -97,8 +97,8 @@ class Tests:
             configs, tests = fields.at("config"), fields.at("tests")
             rows = [
                 row
-                for each in (configs.items if configs else [])
-                for row in self._test(each, "config").rows
+                for item in (configs.items if configs else [])
+                for row in self._test(item, "config").rows
             ]
             for test in self.listed(tests):
                 test.rows = [{**row, **own} for row in rows or [{}] for own in test.rows]
@@ -250,7 +250,7 @@ class Tests:
         if isinstance(value, list):
             if not expands or not value or not isinstance(value[0], str):
                 return [value]
-            return [one for each in value for one in self._values(place, each, expands=False)]
+            return [one for item in value for one in self._values(place, item, expands=False)]
         if not isinstance(value, str) or not value.startswith("file://"):
             return [value]
         files = self._draft.reads.matching(resolved(place.source, value.removeprefix("file://")))
@@ -269,11 +269,11 @@ class Tests:
         if place is None:
             return []
         found = []
-        for each in place.items:
-            if isinstance(each.value, dict):
-                found.append(Assertion(each, self._referenced(each.value, fields.place.source)))
-            elif isinstance(each.value, str):
-                found.append(Assertion(each, assertion_in(each.value)))
+        for item in place.items:
+            if isinstance(item.value, dict):
+                found.append(Assertion(item, self._referenced(item.value, fields.place.source)))
+            elif isinstance(item.value, str):
+                found.append(Assertion(item, assertion_in(item.value)))
         return found
 
     def _referenced(self, value: JsonObject, source: Source) -> JsonObject:

@@ -25,7 +25,7 @@ def kind_of(path: Path, data: JsonValue, text: str) -> ImportKind | None:
         if "messages" in data and data.keys() & {"testData", "modelParameters", "evaluators"}:
             return "prompt-yml"
         if data.keys() & OF_PROMPTFOO or any(
-            "vars" in each or "assert" in each for each in _objects(data.get("tests"))
+            "vars" in item or "assert" in item for item in _objects(data.get("tests"))
         ):
             if _is_agentv(data):
                 return "agentv"
@@ -44,12 +44,12 @@ def _is_agentv(data: dict[str, JsonValue]) -> bool:
         return True
     if data.keys() & OF_PROMPTFOO:
         return False
-    return any({"input", "criteria"} & each.keys() for each in _objects(data.get("tests")))
+    return any({"input", "criteria"} & item.keys() for item in _objects(data.get("tests")))
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
     if isinstance(value, list):
-        return [each for each in value if isinstance(each, dict)]
+        return [item for item in value if isinstance(item, dict)]
     return []
 
 

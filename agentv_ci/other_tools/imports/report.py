@@ -53,10 +53,10 @@ def migration_report(
 def _warnings(diagnostics: Sequence[Diagnostic], root: Path) -> Iterator[str]:
     yield "| rule | what | where |"
     yield "|---|---|---|"
-    for each in diagnostics:
+    for diagnostic in diagnostics:
         yield (
-            f"| {each.rule} | {_cell(each.message)} | "
-            f"{relative(Path(each.path), root)}:{each.line} |"
+            f"| {diagnostic.rule} | {_cell(diagnostic.message)} | "
+            f"{relative(Path(diagnostic.path), root)}:{diagnostic.line} |"
         )
 
 

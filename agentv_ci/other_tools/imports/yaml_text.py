@@ -190,8 +190,8 @@ def _scalar(text: str) -> str | None:
 def _quoted(text: str) -> str:
     if "\n" in text or "\t" in text or not _LINES.fullmatch(text):
         return "".join(
-            each if _LINES.fullmatch(each) else _escaped(each)
-            for each in json.dumps(text, ensure_ascii=False)
+            character if _LINES.fullmatch(character) else _escaped(character)
+            for character in json.dumps(text, ensure_ascii=False)
         )
     return "'" + text.replace("'", "''") + "'"
 

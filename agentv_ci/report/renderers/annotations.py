@@ -54,7 +54,7 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
         yield Annotation(
             "notice" if report.gate.verdict == "nothing" else "error", run.title, reasons
         )
-    yield from (_case(each, run, level, find_line) for each in cases)
+    yield from (_case(case, run, level, find_line) for case in cases)
     for outcome, trial in run.lost_trials:
         what = "has no verdict"
         if trial.is_crash:
@@ -79,13 +79,16 @@ def _is_explained_by_cases(gate: GateResult) -> bool:
 
     Run reports of older versions have no causes.
     """
-    kinds = {each.kind for each in gate.causes}
+    kinds = {cause.kind for cause in gate.causes}
     return kinds <= EXPLAINED_BY_CASES and bool(kinds or not gate.reasons)
 
 
 def _case(outcome: CaseOutcome, run: RunView, level: Level, find_line: FindLine) -> Annotation:
-    wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
-    lines = [_line(f"{each.title}: {each.text or each.verdict}") for each in wrong[:MAX_LINES]]
+    wrong = [finding for finding in outcome.findings if finding.verdict not in ("pass", "skipped")]
+    lines = [
+        _line(f"{finding.title}: {finding.text or finding.verdict}")
+        for finding in wrong[:MAX_LINES]
+    ]
     lines = lines or [_line(outcome.summary)]
     lines += more_text(len(wrong), MAX_LINES, "evaluator")
     facts = [f"target {_line(outcome.target)}", trials_text(outcome)]

@@ -120,7 +120,9 @@ class _Entry(Struct, frozen=True, kw_only=True):
         ]
         texts = self.answer.size + (self.blame.text.size if self.blame else 0)
         return (
-            MARKUP + texts + sum(xml_text.size(each) + 5 * each.count('"') for each in attributes)
+            MARKUP
+            + texts
+            + sum(xml_text.size(attribute) + 5 * attribute.count('"') for attribute in attributes)
         )
 
     def cut(self, limits: Mapping[str, int]) -> None:
@@ -160,8 +162,8 @@ def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
         total += entry.size
         while total > max_bytes and (cut := next(cuts, None)):
             limits |= [cut]
-            for each in fitted:
-                each.cut(limits)
+            for point in fitted:
+                point.cut(limits)
             total = sum(each.size for each in fitted)
     return fitted
 
@@ -171,7 +173,7 @@ def _entries(run: RunView) -> Iterator[_Entry]:
     made_up_for = {
         each.key for each in run.outcomes if each.verdict == "pass" and each.passed < each.ran
     }
-    with_errors = {each.suite for each in run.report.gate.causes if each.kind == "errors"}
+    with_errors = {cause.suite for cause in run.report.gate.causes if cause.kind == "errors"}
     quarantined = {each.key: each.quarantine for each in run.quarantined}
     for row in run.rows():
         why = None
@@ -240,7 +242,7 @@ def _excused(entry: _Entry, quarantine: Quarantine) -> _Entry:
 def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
     """Return one test for all missing trials of a case: one for each could be millions."""
     case = outcome.case
-    ran = {each.number for each in outcome.trials}
+    ran = {trial.number for trial in outcome.trials}
     first = next(number for number in range(1, case.trials + 1) if number not in ran)
     what = "not run" if report.leaves_cases else "no result"
     which = f"{outcome.missing} of {case.trials} trials: {what}" if case.trials > 1 else what

@@ -211,7 +211,7 @@ def _verdict(run: RunView, last: PastRun | None) -> str:
         lines += [
             "",
             *_some(
-                [f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS
+                [f"- {code(shortened(reason, MAX_REASON))}" for reason in gate.reasons], MAX_REASONS
             ),
         ]
     return "\n".join(lines)
@@ -225,7 +225,9 @@ def _mine_or_known(run: RunView) -> str | None:
     red = [*run.errors, *run.failures]
     if run.base is None or not red:
         return None
-    states = [known.state if (known := run.base.cases.get(each.key)) else "unknown" for each in red]
+    states = [
+        known.state if (known := run.base.cases.get(outcome.key)) else "unknown" for outcome in red
+    ]
     numbers = {state: states.count(state) for state in ("green", "red", "flaky", "unknown")}
     said = ", ".join(f"{number} {state}" for state, number in numbers.items() if number)
     return (
@@ -294,9 +296,9 @@ def _since(last: PastRun, report: RunReport) -> str:
 def _table(cases: Sequence[CaseOutcome], run: RunView) -> str:
     """Return a table of the worst cases; those with one cause share a row."""
     causes: dict[tuple[str, str, str], list[CaseOutcome]] = {}
-    for each in cases:
-        causes.setdefault((each.verdict, _why(each), _on_base(each, run)), []).append(each)
-    lines = [_row(each, run) for each in causes.values()]
+    for case in cases:
+        causes.setdefault((case.verdict, _why(case), _on_base(case, run)), []).append(case)
+    lines = [_row(alike, run) for alike in causes.values()]
     shown = ["| | case | score | why |", "|---|---|---|---|", *lines[:MAX_ROWS]]
     more = sum(map(len, [*causes.values()][MAX_ROWS:]))
     return "\n".join(shown) + (f"\n\n… and {counted(more, 'more case')}" if more else "")
@@ -304,7 +306,7 @@ def _table(cases: Sequence[CaseOutcome], run: RunView) -> str:
 
 def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
     first = cases[0]
-    named = [_named(each, run) for each in cases[:MAX_NAMED]]
+    named = [_named(case, run) for case in cases[:MAX_NAMED]]
     names = ", ".join([*named, *(f"{more} more" for more in [len(cases) - MAX_NAMED] if more > 0)])
     has_score = len(cases) == 1 and first.verdict != "error"
     score = f"{first.score:.3f}" if has_score else ""
@@ -318,7 +320,7 @@ def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
 
 def _why(outcome: CaseOutcome) -> str:
     """Return why a case did not pass: its first evaluator that did not, or its error."""
-    wrong = [each for each in outcome.findings if each.verdict not in ("pass", "skipped")]
+    wrong = [finding for finding in outcome.findings if finding.verdict not in ("pass", "skipped")]
     if wrong:
         return f"{wrong[0].title}: {wrong[0].text or wrong[0].verdict}"
     return outcome.summary
@@ -345,12 +347,15 @@ def _some(lines: Sequence[str], limit: int) -> list[str]:
 
 def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
     parts = [f"### Against {code(comparison.base)}", f"**{view.changes_text(comparison)}**"]
-    remarks = [code(each) for each in view.one_sided(comparison)]
-    remarks += [*_statement(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
-    parts.append("\n".join(f"- {each}" for each in remarks))
-    changed = [each for each in comparison.cases if each.change in CHANGES]
+    remarks = [code(name) for name in view.one_sided(comparison)]
+    remarks += [
+        *_statement(comparison),
+        *((f"⚠️ {code(warning)}") for warning in comparison.warnings),
+    ]
+    parts.append("\n".join(f"- {remark}" for remark in remarks))
+    changed = [case for case in comparison.cases if case.change in CHANGES]
     if changed:
-        sources = {each.key: each.case.source for each in run.outcomes}
+        sources = {outcome.key: outcome.case.source for outcome in run.outcomes}
         table = ["| | case | before → now | where |", "|---|---|---|---|"]
         rows = (_changed(each, comparison, sources, run.links) for each in changed[:MAX_CHANGES])
         parts.append("\n".join([*table, *rows]))
@@ -372,9 +377,9 @@ def _proof(proof: Proof, run: RunView) -> str:
     if not is_of(proof, run.report.plan_digest):
         parts.append(OF_ANOTHER_PLAN)
     reasons = _some(
-        [f"- {code(shortened(each, MAX_REASON))}" for each in proof.gate.reasons], MAX_REASONS
+        [f"- {code(shortened(reason, MAX_REASON))}" for reason in proof.gate.reasons], MAX_REASONS
     )
-    parts.append("\n".join([*reasons, *(f"- {each.text}" for each in facts(proof))]))
+    parts.append("\n".join([*reasons, *(f"- {fact.text}" for fact in facts(proof))]))
     if found := shown_findings(proof):
         items = [diagnostic_item(each, each.path, run.links) for each in found]
         parts.append(folded(counted(len(found), "finding"), "\n".join(_some(items, MAX_REASONS))))
@@ -445,7 +450,9 @@ def _rows_of(
     outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]
 ) -> dict[CaseKey, ResultRow]:
     """Return the row of the worst trial of each case."""
-    worst_trials = {each.key: each.worst.number for each in outcomes if each.worst is not None}
+    worst_trials = {
+        outcome.key: outcome.worst.number for outcome in outcomes if outcome.worst is not None
+    }
     rows_by_case: dict[CaseKey, ResultRow] = {}
     for row in rows if worst_trials else ():
         if worst_trials.get(row.case_key) == row.trial:
@@ -458,7 +465,8 @@ def _rows_of(
 def _answer(row: ResultRow) -> str:
     """Return the question, the expected outcome and the answer."""
     turns = "\n\n".join(
-        f"[{each.name or each.role}]\n{each.content}" for each in row.input_messages or ()
+        f"[{message.name or message.role}]\n{message.content}"
+        for message in row.input_messages or ()
     )
     parts = [
         ("Question", turns),

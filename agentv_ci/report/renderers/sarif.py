@@ -136,8 +136,8 @@ def _message(outcome: CaseOutcome, again: str) -> JsonObject:
 def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
     """Return a result for the gate, at the top of the first eval file."""
     suites = [
-        *(each.suite for each in report.gate.settings),
-        *(each.case.suite for each in outcomes),
+        *(setting.suite for setting in report.gate.settings),
+        *(outcome.case.suite for outcome in outcomes),
     ]
     result: JsonObject = {
         **_of_rule(GATE),

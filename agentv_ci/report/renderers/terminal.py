@@ -104,8 +104,8 @@ def _tolerated(comparison: Comparison) -> Iterator[Line]:
     """Yield what is undecided but passes; otherwise it is among the reasons of the gate."""
     if comparison.when_undecided == "pass":
         yield from (
-            Line(f"undecided, which passes: {on_one_line(each)}", "warn")
-            for each in comparison.undecided
+            Line(f"undecided, which passes: {on_one_line(name)}", "warn")
+            for name in comparison.undecided
         )
 
 
@@ -192,12 +192,13 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
         else:
             yield from _wrapped(text)
         return
-    for each in findings:
-        score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
+    for finding in findings:
+        score = "" if finding.verdict in ("error", "skipped") else f"{finding.score:.3f}"
         text = (
-            f"{each.verdict:<10} {score:<5}  {on_one_line(each.title)}: {on_one_line(each.text)}"
+            f"{finding.verdict:<10} {score:<5}  {on_one_line(finding.title)}: "
+            f"{on_one_line(finding.text)}"
         ).removesuffix(": ")
-        if each.type == "schema" or each.verdict == "pass":
+        if finding.type == "schema" or finding.verdict == "pass":
             yield from [_cut(text)]
         else:
             yield from _wrapped(text, indent="  ")
@@ -232,7 +233,7 @@ def _gate(gate: GateResult) -> Iterator[Line]:
             if gate.exit_code == 0:
                 enforced = " (not enforced: `agentv-ci report` judges all shards)"
             yield Line(f"gate: {GATE[gate.verdict]}{enforced}", "bad")
-            reasons = [on_one_line(each) for each in gate.reasons[:MAX_SHOWN]]
+            reasons = [on_one_line(reason) for reason in gate.reasons[:MAX_SHOWN]]
             for text in (*reasons, *more_text(len(gate.reasons), MAX_SHOWN)):
                 yield Line(f"  {text}", "bad")
 

@@ -124,8 +124,8 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
         groups=named,
         health=site.health,
         quarantine=[
-            (each, expired_text(each) if each.state == "expired" else end_text(each))
-            for each in site.quarantine
+            (entry, expired_text(entry) if entry.state == "expired" else end_text(entry))
+            for entry in site.quarantine
         ],
         style=style,
         early=early,
@@ -152,9 +152,9 @@ def _marks(site: SiteView, cases: Iterable[CaseKey]) -> dict[CaseKey, list[str]]
     That is the kinds of its findings, and that it is in quarantine.
     """
     marks: dict[CaseKey, list[str]] = {}
-    for each in site.health.findings if site.health is not None else ():
-        if (key := _key(each)) is not None:
-            marks.setdefault(key, []).append(each.kind)
+    for finding in site.health.findings if site.health is not None else ():
+        if (key := _key(finding)) is not None:
+            marks.setdefault(key, []).append(finding.kind)
     for key in cases if site.quarantine else ():
         if quarantine_of(site.quarantine, key) is not None:
             marks.setdefault(key, []).append(QUARANTINED)

@@ -58,7 +58,7 @@ def render(run: RunView) -> Iterable[bytes]:
     """Return the page, in pieces; the rows are read once."""
     trials = Trials.of(run, MAX_BYTES)
     before, after = _page(run, trials)
-    guidelines: JsonObject = {each.path: each.text for each in run.report.guidelines}
+    guidelines: JsonObject = {guideline.path: guideline.text for guideline in run.report.guidelines}
     if guidelines:
         before += fitting_block("guidelines", guidelines, MAX_BYTES // 4)
     room = MAX_BYTES - len(before) - len(after)

@@ -63,7 +63,7 @@ class Axis(Struct, frozen=True):
 
 def axis_of(changes: Iterable[float | None], start: float, end: float) -> Axis:
     """Return an axis that shows these changes, as far as they are not extreme."""
-    largest = max((abs(each) for each in changes if each is not None), default=LEAST)
+    largest = max((abs(change) for change in changes if change is not None), default=LEAST)
     reach = next((each for each in (0.05, 0.1, 0.2, 0.4, 0.6) if each >= largest), MOST)
     return Axis(reach, start, end)
 
@@ -122,8 +122,8 @@ class LookPlot(Struct, frozen=True):
 def look_plots(found: ExperimentReport) -> list[LookPlot]:
     """Return a plot for each arm that was looked at more than once."""
     by_arm: dict[str, list[Look]] = {}
-    for each in found.looks:
-        by_arm.setdefault(each.arm, []).append(each)
+    for look in found.looks:
+        by_arm.setdefault(look.arm, []).append(look)
     return [_look_plot(arm, looks) for arm, looks in by_arm.items() if len(looks) > 1]
 
 
@@ -144,23 +144,23 @@ def shown_experiment(found: ExperimentReport) -> ShownExperiment:
     return ShownExperiment(
         facts=[*preference_texts(found.effects), *trials_texts(found)],
         forest=forest(found),
-        rows=[(each, effect_row(each)) for each in found.effects],
+        rows=[(effect, effect_row(effect)) for effect in found.effects],
         plots=look_plots(found),
-        looks=[look_row(each, found) for each in found.looks],
+        looks=[look_row(look, found) for look in found.looks],
     )
 
 
 def _look_plot(arm: str, looks: Sequence[Look]) -> LookPlot:
-    ends = [value for each in looks for value in (each.low, each.high)]
+    ends = [value for look in looks for value in (look.low, look.high)]
     axis = axis_of(ends, LOOKS_BOTTOM, LOOKS_TOP)
-    last = max(*(each.trials for each in looks), 1)
+    last = max(*(look.trials for look in looks), 1)
     places = [
-        round(LOOKS_LEFT + each.trials / last * (LOOKS_RIGHT - LOOKS_LEFT), 1) for each in looks
+        round(LOOKS_LEFT + look.trials / last * (LOOKS_RIGHT - LOOKS_LEFT), 1) for look in looks
     ]
-    highs = [axis.at(each.high, otherwise=1) for each in looks]
-    lows = [axis.at(each.low, otherwise=-1) for each in looks]
+    highs = [axis.at(look.high, otherwise=1) for look in looks]
+    lows = [axis.at(look.low, otherwise=-1) for look in looks]
     around = [*zip(places, highs, strict=True), *reversed([*zip(places, lows, strict=True)])]
-    line = zip(places, (axis.at(each.estimate) for each in looks), strict=True)
+    line = zip(places, (axis.at(look.estimate) for look in looks), strict=True)
     return LookPlot(arm, looks, axis, _path(line), f"{_path(around)}z", places)
 
 

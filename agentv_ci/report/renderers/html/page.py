@@ -57,7 +57,7 @@ def environment(*folders: Path) -> Environment:
 def in_one_block(scripts: Sequence[str]) -> str:
     """Return scripts in one block, so that they add no global names."""
     strict = '"use strict";\n'
-    parts = [each.removeprefix(strict) for each in scripts]
+    parts = [script.removeprefix(strict) for script in scripts]
     return f"{strict}{{\n{''.join(parts)}}}\n"
 
 

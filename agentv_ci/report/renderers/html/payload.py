@@ -146,12 +146,16 @@ class Trials(Struct):
     def _note(self, number: int, row: ResultRow) -> None:
         brief = self.briefs.setdefault(number, Brief())
         brief.misses |= {
-            each.name for each in row.evaluator_results if each.verdict not in ("pass", "skipped")
+            result.name
+            for result in row.evaluator_results
+            if result.verdict not in ("pass", "skipped")
         }
         if row.model:
             self.models.setdefault(row.arm or row.target, set()).add(row.model)
         if row.trial == self.shown[number]:
-            asked = [each.content for each in row.input_messages or () if each.role == "user"]
+            asked = [
+                message.content for message in row.input_messages or () if message.role == "user"
+            ]
             brief.question = beginning(_ATTACHED.sub("", asked[-1]) if asked else "")
             brief.answer = beginning(row.candidate_answer)
             brief.tags = row.tags
@@ -165,8 +169,8 @@ class Trials(Struct):
 
 
 def _totals(points: Sequence[Point]) -> JsonObject:
-    milliseconds, trials = sum(each.duration_ms for each in points), len(points)
-    costs = [each.cost for each in points if each.cost is not None]
+    milliseconds, trials = sum(point.duration_ms for point in points), len(points)
+    costs = [point.cost for point in points if point.cost is not None]
     return {
         "ms": (2 * milliseconds + trials) // (2 * trials),
         "cost": dollars(sum(costs)) if costs else None,
@@ -213,8 +217,8 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
     tags, evaluators = filter_names(trials)
     comparison = run.report.comparison
     compared = {
-        each.key: each.model_dump(include=_OF_CHANGE)
-        for each in (comparison.cases if comparison else ())
+        case.key: case.model_dump(include=_OF_CHANGE)
+        for case in (comparison.cases if comparison else ())
     }
     unchanged: JsonObject = {"change": "unchanged"} if comparison else {}
     intervals = {
@@ -240,8 +244,8 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
             "question": brief.question or None,
             "answer": brief.answer or None,
             "shown": trials.shown[number],
-            "tags": [tags[each] for each in brief.tags if each in tags] or None,
-            "misses": [evaluators[each] for each in sorted(brief.misses) if each in evaluators]
+            "tags": [tags[tag] for tag in brief.tags if tag in tags] or None,
+            "misses": [evaluators[miss] for miss in sorted(brief.misses) if miss in evaluators]
             or None,
             **totals.get(number, {}),
             "interval": [*intervals.get(outcome.key, ())] or None,
@@ -266,7 +270,7 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
     facts: JsonObject = {
         "suites": list(suites),
         "targets": list(targets),
-        "models": [", ".join(sorted(trials.models.get(each, ()))) for each in targets],
+        "models": [", ".join(sorted(trials.models.get(target, ()))) for target in targets],
         "tags": list(tags),
         "evaluators": list(evaluators),
         "confidence": comparison.confidence if comparison else None,
@@ -289,8 +293,8 @@ def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dic
 
     Suites are sorted; targets are in the order of the author.
     """
-    targets = dict.fromkeys(each.target for each in outcomes)
-    return numbered({each.case.suite for each in outcomes}), {
+    targets = dict.fromkeys(outcome.target for outcome in outcomes)
+    return numbered({outcome.case.suite for outcome in outcomes}), {
         name: number for number, name in enumerate(targets)
     }
 
@@ -309,9 +313,9 @@ def numbered(names: Iterable[str], most: int | None = None) -> dict[str, int]:
 
 def _verdict(outcome: CaseOutcome) -> JsonObject:
     several = outcome.case.trials > 1 or len(outcome.trials) > 1
-    is_first = [each.number for each in outcome.trials] in ([], [1])
+    is_first = [trial.number for trial in outcome.trials] in ([], [1])
     trials: list[JsonValue] = [
-        [each.number, each.verdict, each.score, each.summary] for each in outcome.trials
+        [trial.number, trial.verdict, trial.score, trial.summary] for trial in outcome.trials
     ]
     return {
         "verdict": "not run" if outcome.not_run else outcome.verdict,
@@ -339,15 +343,15 @@ def details(row: ResultRow) -> JsonObject:
             "seed": None if row.seed is None else str(row.seed),
             "metadata": _pretty(row.metadata or None),
             "request": _pretty(row.request or None),
-            "output_messages": [_turn(each) for each in row.output_messages or ()],
+            "output_messages": [_turn(message) for message in row.output_messages or ()],
         }
     )
 
 
 def _turn(turn: OutputMessage) -> JsonObject:
     calls: list[JsonValue] = [
-        {"tool": each.tool, "input": _pretty(each.input), "output": _pretty(each.output)}
-        for each in turn.tool_calls
+        {"tool": call.tool, "input": _pretty(call.input), "output": _pretty(call.output)}
+        for call in turn.tool_calls
     ]
     return {"role": turn.role, "content": _pretty(turn.content), "tool_calls": calls}
 
@@ -365,7 +369,7 @@ def _known_parts(value: JsonValue) -> JsonValue:
         case dict():
             return _known(value)
         case list() | tuple():
-            return [_known_parts(each) for each in value]
+            return [_known_parts(item) for item in value]
         case _:
             return value
 
