@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 
 from agentv_ci.base.canonical import canonical, digest_of
 from agentv_ci.base.secret_values import SECRET_WORDS
@@ -51,7 +52,7 @@ def _from_environment(target: Target, environ: Mapping[str, str]) -> tuple[JsonO
     """Return settings that the environment gives, and whether all of their variables are set."""
     resolution = Resolution(target, environ)
     ignored = target.outside_digest | NEVER
-    absent = {field for fields in resolution.missing.values() for field in fields} - ignored
+    absent = set(chain.from_iterable(resolution.missing.values())) - ignored
     given: JsonObject = {
         name: _without_secrets(value, resolution.authored.get(name))
         for name, value in resolution.data.items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TypeGuard
 
@@ -135,7 +135,9 @@ def _part(part: Part, files: Files) -> str:
 
 
 def _shows_files(messages: Sequence[PlanMessage]) -> bool:
-    return any(_is_shown(part) for message in messages for part in message.content)
+    return any(
+        _is_shown(part) for part in chain.from_iterable(message.content for message in messages)
+    )
 
 
 def _is_shown(part: Part) -> TypeGuard[FilePart]:

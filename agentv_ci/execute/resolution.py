@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from itertools import chain
 
 from pydantic import ValidationError
 
@@ -46,7 +47,7 @@ def resolve_plan(
     """
     targets = {
         key: plan.targets[key]
-        for key in sorted({key for case in heads_of(plan) for key in targets_of(case)})
+        for key in sorted(set(chain.from_iterable(map(targets_of, heads_of(plan)))))
     }
     asked: AbstractSet[str] = still_asked(plan, finished.results)
     if only_judges:
@@ -62,7 +63,7 @@ def resolve_plan(
 
 
 def _with_mocks(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Target]:
-    judges = {key for case in heads_of(plan) for key in case.judges}
+    judges = set(chain.from_iterable(case.judges for case in heads_of(plan)))
     width = cases_at_once(None, [targets[key] for key in judges])
     return {
         key: target
@@ -105,7 +106,7 @@ def resolve_targets(
                 source = f" (read from {found.sources[field]})"
             problems.append(f"target '{target.name}': invalid {field}{source}: {reason}")
     if missing:
-        variables = {variable for fields in missing.values() for variable in fields}
+        variables = set(chain.from_iterable(missing.values()))
         raise MissingVariables(
             missing,
             problems,
@@ -207,7 +208,7 @@ class Resolution:
 
     @property
     def _awaited(self) -> set[str]:
-        return {field for fields in self.missing.values() for field in fields}
+        return set(chain.from_iterable(self.missing.values()))
 
     def notes(self) -> Iterator[str]:
         """Yield warnings about where values come from."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from heapq import heapreplace
+from itertools import chain
 from statistics import median
 
 from msgspec import Struct
@@ -54,7 +55,7 @@ def parts_of(plan: Plan, efforts: Sequence[float], total: int) -> list[list[int]
         ).append(place)
     groups = [*together.values()]
     parts = split([sum(efforts[place] for place in group) for group in groups], total)
-    return [sorted(place for number in part for place in groups[number]) for part in parts]
+    return [sorted(chain.from_iterable(groups[number] for number in part)) for part in parts]
 
 
 def split(efforts: Sequence[float], total: int) -> list[list[int]]:
@@ -96,7 +97,7 @@ def efforts(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
 
 
 def _size(case: PlanCase) -> float:
-    parts = [part for message in case.input_messages for part in message.content]
+    parts = list(chain.from_iterable(message.content for message in case.input_messages))
     characters = sum(len(part.text) for part in parts if isinstance(part, TextPart))
     characters += CHARACTERS_A_QUESTION // 4 * sum(not isinstance(part, TextPart) for part in parts)
     return 1.0 + characters / CHARACTERS_A_QUESTION + sum(map(_effort, flat(case.evaluators)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from itertools import count
+from itertools import chain, count
 
 from msgspec.structs import replace
 
@@ -333,7 +333,9 @@ def _unusable(response: Response, detail: str) -> ProviderError:
 def _require_taken(target: Target, request: Request) -> None:
     """Raise ProviderError for images and documents that a resolved target does not take."""
     for part in (
-        part for message in request.chat for part in message.parts if isinstance(part, Attachment)
+        part
+        for part in chain.from_iterable(message.parts for message in request.chat)
+        if isinstance(part, Attachment)
     ):
         reason = refused_attachment(target, part.type, part.media_type, by_url=part.url is not None)
         if reason is not None:

@@ -53,7 +53,7 @@ def trials_left(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result])
 def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
     """Return the keys of the targets that are still to be asked."""
     left = (case for case in heads_of(plan) if first_trials(plan, case, finished))
-    return {key for case in left for key in targets_of(case)}
+    return set(chain.from_iterable(map(targets_of, left)))
 
 
 def can_pass(case: CaseHead, missed: int) -> bool:
@@ -289,7 +289,7 @@ class TrialSchedule:
 
     def stop(self, reason: Stop) -> None:
         """Hand out nothing more."""
-        waiting = (place for trials in self._waiting.values() for _, place, *_ in trials)
+        waiting = (place for _, place, *_ in chain.from_iterable(self._waiting.values()))
         held = (place for place, *_ in self._held.values())
         if any(
             self._is_affordable(self._heads[place])

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Literal, assert_never
 
 from msgspec.structs import asdict
@@ -56,7 +57,10 @@ def document(
         )
         for file in files
     )
-    severities = [diagnostic.severity for record in records for diagnostic in record.diagnostics]
+    severities = [
+        diagnostic.severity
+        for diagnostic in chain.from_iterable(record.diagnostics for record in records)
+    ]
     passed = sum(record.valid for record in records)
     summary = DiagnosticsSummary(
         files=len(records),
@@ -77,7 +81,7 @@ def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Rel
         case "github":
             return "".join(annotation_command(each) + "\n" for each in annotate(document, relative))
         case "sarif":
-            diagnostics = [diagnostic for file in document.files for diagnostic in file.diagnostics]
+            diagnostics = list(chain.from_iterable(file.diagnostics for file in document.files))
             return _sarif(diagnostics, RULES, relative)
         case _:
             assert_never(form)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -158,7 +159,7 @@ class ResumedResults:
             used=index.used,
             expenses={key: last.expenses for key, last in index.last.items() if last.expenses},
             unpriced_models=tuple(
-                dict.fromkeys(model for last in index.last.values() for model in last.unpriced)
+                dict.fromkeys(chain.from_iterable(last.unpriced for last in index.last.values()))
             ),
             kept=KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None,
             sentence=self._sentence(earlier, index),

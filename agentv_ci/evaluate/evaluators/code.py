@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan_evaluators import PlanCodeEvaluator
@@ -32,8 +34,7 @@ def _input(
     case, response = submission.case, submission.response
     attached = [
         part
-        for message in case.input_messages
-        for part in message.content
+        for part in chain.from_iterable(message.content for message in case.input_messages)
         if isinstance(part, FilePart)
     ]
     guidelines = [part for part in attached if part.type == "guideline"]
@@ -44,8 +45,7 @@ def _input(
     guideline_files: list[JsonValue] = [str(services.locate(part)) for part in guidelines]
     segments: list[JsonValue] = [
         _part(part, submission, services)
-        for message in case.input_messages
-        for part in message.content
+        for part in chain.from_iterable(message.content for message in case.input_messages)
     ]
     summary = TraceSummary.of(call.tool for call in response.calls)
     return {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -49,7 +50,7 @@ async def pairwise_judge(
         or None,
         broken_contract=_broken_contracts(scores),
         # Those that worked, even if others did not.
-        preferences=tuple(preference for score in scores for preference in score.preferences),
+        preferences=tuple(chain.from_iterable(score.preferences for score in scores)),
     )
 
 

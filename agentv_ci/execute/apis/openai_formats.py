@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -258,7 +259,9 @@ def read_responses(body: JsonObject) -> Response:
     if not isinstance(body.get("output"), list):
         raise ProviderError("malformed", "output is missing in the answer")
     reason = text_at(body, "incomplete_details", "reason")
-    parts = [part for item in objects_at(body, "output") for part in objects_at(item, "content")]
+    parts = list(
+        chain.from_iterable(objects_at(item, "content") for item in objects_at(body, "output"))
+    )
     answer = "".join(
         text_at(part, "text") or "" for part in parts if value_at(part, "type") == "output_text"
     )

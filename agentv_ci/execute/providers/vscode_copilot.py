@@ -283,7 +283,9 @@ class VsCodeProvider:
 
 
 def _attachments(exchanges: Sequence[Exchange], last: Path) -> list[str]:
-    files = dict.fromkeys(file.path for exchange in exchanges for file in exchange.request.files)
+    files = dict.fromkeys(
+        file.path for file in chain.from_iterable(exchange.request.files for exchange in exchanges)
+    )
     return [word for file in (*files, last) for word in ("-a", str(file))]
 
 

@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from agentv_ci.base.json_access import amount_at, count_at, objects_at, text_at, value_at
@@ -77,7 +78,7 @@ def _part(archive: zipfile.ZipFile, name: str) -> JsonValue:
 def results(log: JsonObject, how: HowToRead) -> AdoptedFile:
     """Return the samples of a log; a sample passes if all its scores reach the threshold."""
     samples = objects(log.get("samples"), "sample")
-    scores = Scores(how, (given for sample in samples for given in _given(sample)), GRADES)
+    scores = Scores(how, chain.from_iterable(map(_given, samples)), GRADES)
     task, model = text_at(log, "eval", "task"), text_at(log, "eval", "model")
     found = tuple(_result(sample, model or "default", scores, task) for sample in samples)
     return AdoptedFile(found, tuple(_lost(log, samples)), scores.names)

@@ -265,7 +265,7 @@ def _lost(root: ET.Element, cases: Sequence[_Case]) -> Iterator[str]:
         for mark in beside:
             yield f"{name}: {shortened(on_one_line(_text(mark)), MAX_REASON) or mark.tag}"
         yield from (f"{name} {sentence}" for sentence in _miscounted(suite, is_pytest=is_pytest))
-    if not cases and not any(child.tag in BAD for suite in root.iter() for child in suite):
+    if not cases and not any(child.tag in BAD for child in chain.from_iterable(root.iter())):
         yield "it has no test cases"
 
 
@@ -274,7 +274,8 @@ def _miscounted(suite: ET.Element, *, is_pytest: bool) -> Iterator[str]:
     cases = [*suite.iter("testcase")]
     kinds = Counter(chain.from_iterable(map(_kinds, cases)))
     beside = sum(
-        child.tag in BAD for inner in suite.iter() if inner.tag != "testcase" for child in inner
+        child.tag in BAD
+        for child in chain.from_iterable(inner for inner in suite.iter() if inner.tag != "testcase")
     )
     bad = kinds["failure"] + kinds["error"] + beside
     if is_pytest or suite.get("name") in PYTEST or _counts_assertions(suite):

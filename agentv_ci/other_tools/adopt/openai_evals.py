@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from agentv_ci.base.canonical import exact
 from agentv_ci.base.json_access import text_at, value_at
@@ -38,10 +39,10 @@ def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
     for line in lines:
         if "spec" not in line and "final_report" not in line:
             events[text(line.get("run_id")) or only].append(line)
-    scores = Scores(how, (given for line in lines for given in _given(line)))
-    found = [
-        result for run in events for result in _results(events[run], specs.get(run, {}), scores)
-    ]
+    scores = Scores(how, chain.from_iterable(map(_given, lines)))
+    found = list(
+        chain.from_iterable(_results(events[run], specs.get(run, {}), scores) for run in events)
+    )
     return AdoptedFile(tuple(found), tuple(_lost(events, specs, _reports(lines))), scores.names)
 
 

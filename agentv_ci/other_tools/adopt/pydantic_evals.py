@@ -20,7 +20,7 @@ def results(report: JsonValue, how: HowToRead) -> AdoptedFile:
     """
     target = text_at(report, "name") or "default"
     cases = objects(value_at(report, "cases"), "case")
-    scores = Scores(how, (given for case in cases for given in _given(case, "scores")))
+    scores = Scores(how, chain.from_iterable(_given(case, "scores") for case in cases))
     failures = objects(value_at(report, "failures"), "failure")
     broken = objects(value_at(report, "report_evaluator_failures"), "failure of an evaluator")
     found = chain(

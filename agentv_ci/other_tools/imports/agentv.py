@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -150,7 +151,9 @@ class _Suite:
             if place is not None and isinstance(place.value, dict):
                 inner = self._draft.fields(place, key)
                 made |= self._run_settings(inner)
-                own += [item for found in [inner.at(*ASSERTIONS)] if found for item in found.items]
+                own += list(
+                    chain.from_iterable(found.items for found in [inner.at(*ASSERTIONS)] if found)
+                )
                 inner.end("set by options of `agentv-ci eval`, or not needed")
         made |= self._targets(fields)
         assertions = fields.at(*ASSERTIONS)

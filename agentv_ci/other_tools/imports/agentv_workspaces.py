@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import chain
 
 from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Fields, Place
 from agentv_ci.other_tools.imports.yaml_text import Node
@@ -65,11 +66,11 @@ def _made(draft: Draft, fields: Fields) -> dict[str, Node]:
             draft.note(
                 "dropped", template, "workspace.template", f"'{template.value}' has no files"
             )
-    commands = [
-        each
-        for place in (repositories.items if repositories else [])
-        for each in _cloned(draft, place)
-    ]
+    commands = list(
+        chain.from_iterable(
+            (_cloned(draft, place)) for place in (repositories.items if repositories else [])
+        )
+    )
     if commands:
         made["setup"] = commands
     _hooks(draft, hooks)

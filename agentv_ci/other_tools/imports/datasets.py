@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Literal, cast
 
@@ -69,7 +70,7 @@ def convert(draft: Draft, source: Source, kind: DataSet, columns: Mapping[str, s
             "they are in Python; a judge compares with the expected output",
         )
     columns_used = {*names.values()}
-    for column in sorted({key for row in rows for key in row} - columns_used - {"metadata"}):
+    for column in sorted(set(chain.from_iterable(rows)) - columns_used - {"metadata"}):
         draft.note("dropped", place, f"column {column}", "no evaluator uses it")
     made: dict[str, Node] = {
         "$schema": EVAL_SCHEMA,

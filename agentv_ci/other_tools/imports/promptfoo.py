@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import chain
 from typing import cast
 
 from msgspec import structs
@@ -195,7 +196,7 @@ class _Cases:
             json.dumps([assertion.value for assertion in test.asserts]),
             json.dumps(test.options),
         ]
-        return {name for text in texts for name in variables_of(text)}
+        return set(chain.from_iterable(map(variables_of, texts)))
 
     def _is_rendered(self) -> bool:
         """Whether a prompt has more than variables."""

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -107,7 +108,7 @@ def evaluators(
     draft: Draft, listed: Sequence[Assertion], context: CheckContext
 ) -> tuple[list[Node], Evaluator]:
     """Return the evaluators of a test, and what its `execution` needs."""
-    made = [each for assertion in listed for each in _made(draft, assertion, context)]
+    made = list(chain.from_iterable(_made(draft, assertion, context) for assertion in listed))
     if context.threshold is not None:
         return [each.evaluator for each in made], {"threshold": context.threshold}
     graded = [each.least for each in made if each.least is not None]
@@ -326,7 +327,7 @@ def _set(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Made
         context.judge,
         context.lost,
     )
-    made = [each for member in members for each in _made(draft, member, inner)]
+    made = list(chain.from_iterable(_made(draft, member, inner) for member in members))
     draft.note("kept", place, "assert-set")
     if not isinstance(threshold, (int, float)):
         return made

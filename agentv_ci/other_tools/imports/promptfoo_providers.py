@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from itertools import chain
 from typing import cast
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -78,11 +79,11 @@ def question_of(place: Place | None) -> str:
 
     It is that of the config's requests, else `prompt`.
     """
-    names = {
-        name
-        for item in (place.items if place else [])
-        for name in questions_in(_parts(item.value)[1])
-    }
+    names = set(
+        chain.from_iterable(
+            (questions_in(_parts(item.value)[1])) for item in (place.items if place else [])
+        )
+    )
     if len(names) == 1:
         return names.pop()
     return "prompt"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -141,16 +142,21 @@ def _ends_soon(template: Template, size: int) -> bool:
     ):
         return False
     loops = list(template.find_all(nodes.For))
-    is_nested = any(next(child.find_all(nodes.For), None) for loop in loops for child in loop.body)
+    is_nested = any(
+        next(child.find_all(nodes.For), None)
+        for child in chain.from_iterable(loop.body for loop in loops)
+    )
     if is_nested or len(list(template.find_all((nodes.Assign, nodes.AssignBlock)))) > MOST_ASSIGNED:
         return False
     joins = [node for node in template.find_all(nodes.Filter) if node.name == "join"]
     if len(joins) > 1 or not all(
-        isinstance(argument, nodes.Const) for join in joins for argument in join.args
+        isinstance(argument, nodes.Const)
+        for argument in chain.from_iterable(join.args for join in joins)
     ):
         return False
     if any(
-        len(str(node.value)) > MOST_BETWEEN for join in joins for node in join.find_all(nodes.Const)
+        len(str(node.value)) > MOST_BETWEEN
+        for node in chain.from_iterable(join.find_all(nodes.Const) for join in joins)
     ):
         return False
     return (len(loops) + len(list(template.find_all(nodes.Name)))) * size <= MOST_STEPS
@@ -173,9 +179,9 @@ def partly_rendered(text: str) -> str | None:
     nothing. None if the template has other expressions, or if its statements need variables.
     """
     names = {match[1]: f"{{{{ {match[1]} }}}}" for match in _DUMPED.finditer(_BLOCK.sub("", text))}
-    words = {
-        word for statement in _STATEMENT.findall(text) for word in re.findall(r"\w+", statement)
-    }
+    words = set(
+        chain.from_iterable(re.findall(r"\w+", statement) for statement in _STATEMENT.findall(text))
+    )
     if words & names.keys() or not is_simple(
         _STATEMENT.sub("", _DUMPED.sub("", _BLOCK.sub("", text)))
     ):

@@ -10,6 +10,7 @@ import io
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -46,7 +47,7 @@ class Test:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of its variables."""
-        return tuple(dict.fromkeys(name for row in self.rows for name in row))
+        return tuple(dict.fromkeys(chain.from_iterable(self.rows)))
 
     def fits(self, other: Test) -> bool:
         """Whether both can be rows of one template."""
@@ -87,7 +88,9 @@ class Tests:
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
-        return [test for item in (place.items if place else []) for test in self._expanded(item)]
+        return list(
+            chain.from_iterable((self._expanded(item)) for item in (place.items if place else []))
+        )
 
     def of_scenarios(self, place: Place | None) -> list[Test]:
         """Return the tests of scenarios: each for each of its sets of variables."""
@@ -95,11 +98,11 @@ class Tests:
         for scenario in place.items if place else []:
             fields = self._draft.fields(scenario, "scenarios")
             configs, tests = fields.at("config"), fields.at("tests")
-            rows = [
-                row
-                for item in (configs.items if configs else [])
-                for row in self._test(item, "config").rows
-            ]
+            rows = list(
+                chain.from_iterable(
+                    (self._test(item, "config").rows) for item in (configs.items if configs else [])
+                )
+            )
             for test in self.listed(tests):
                 test.rows = [{**row, **own} for row in rows or [{}] for own in test.rows]
                 test.file = None
@@ -250,7 +253,9 @@ class Tests:
         if isinstance(value, list):
             if not expands or not value or not isinstance(value[0], str):
                 return [value]
-            return [one for item in value for one in self._values(place, item, expands=False)]
+            return list(
+                chain.from_iterable(self._values(place, item, expands=False) for item in value)
+            )
         if not isinstance(value, str) or not value.startswith("file://"):
             return [value]
         files = self._draft.reads.matching(resolved(place.source, value.removeprefix("file://")))

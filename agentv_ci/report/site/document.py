@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,7 @@ def status(ledger: Ledger, newest: Point | None) -> JsonObject:
 def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
     named = {"Target": by_target(shown.runs), "Suite": by_suite(shown.runs)}
     # A single group is all cases.
-    groups = [each for group in named.values() if len(group) > 1 for each in group]
+    groups = list(chain.from_iterable(group for group in named.values() if len(group) > 1))
     style = template_text("report.css") + template_text("site.css", FOLDER)
     early, script = template_text(EARLY), _script()
     text = _template().render(

@@ -6,6 +6,7 @@ It has runs, figures of groups, and what every case did in every run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct, field
 
@@ -112,7 +113,7 @@ def interval_block(all_tracks: Iterable[Track]) -> JsonObject:
 
     The numbers are those that occur in any run.
     """
-    lines = (line for track in all_tracks for line in track.lines.values())
+    lines = chain.from_iterable(track.lines.values() for track in all_tracks)
     counts = sorted({(line.passed, line.graded) for line in lines if line.graded > 1})
     return {
         f"{passed}/{graded}": [*rate_interval(passed, graded, CONFIDENCE)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
+from itertools import chain
 
 from jinja2 import Environment
 
@@ -97,7 +98,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         is_of_plan=run.proof is None or is_of(run.proof, report.plan_digest),
         when=when(trials.first, trials.last),
         commit=commit_of(run),
-        models=sorted({model for models in trials.models.values() for model in models}),
+        models=sorted(set(chain.from_iterable(trials.models.values()))),
         validations=[
             (each.scenario_key, it)
             for each in report.scenario_reports

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 
 from msgspec import Struct, field
@@ -301,8 +301,8 @@ def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dic
 
 def filter_names(trials: Trials) -> tuple[dict[str, int], dict[str, int]]:
     """Return tags of cases and evaluators that did not always pass, each with its number."""
-    tags = {tag for brief in trials.briefs.values() for tag in brief.tags}
-    misses = {name for brief in trials.briefs.values() for name in brief.misses}
+    tags = set(chain.from_iterable(brief.tags for brief in trials.briefs.values()))
+    misses = set(chain.from_iterable(brief.misses for brief in trials.briefs.values()))
     return numbered(tags, MAX_NAMES), numbered(misses, MAX_NAMES)
 
 
