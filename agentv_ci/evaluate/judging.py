@@ -215,11 +215,15 @@ async def judge_score(
         if score is None:
             what = "unreadable"
         services.log(f"{label}: {what} reply {again + 1}: {reply!r}")
-    tries = "1 try" if retries == 0 else f"{retries + 1} tries"
+    tries = "1 try"
+    if retries != 0:
+        tries = f"{retries + 1} tries"
     last = "empty"
     if reply.strip():
         last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'"
-    why = f": {_faults(reading)}" if reading.faults else ""
+    why = ""
+    if reading.faults:
+        why = f": {_faults(reading)}"
     reason = (
         f"judge '{target}' did not reply in the required form in {tries}; "
         f"its last reply is {last}{why}"
@@ -229,7 +233,9 @@ async def judge_score(
 
 def _repeated(question: JudgeQuestion, last: Reading) -> JudgeQuestion:
     """Return a question with what was wrong with the last reply to it."""
-    why = f": {_faults(last)}" if last.faults else ""
+    why = ""
+    if last.faults:
+        why = f": {_faults(last)}"
     reminder = (
         f"Your last reply was not the JSON object that is asked for{why}. "
         "Reply with that object and nothing else."

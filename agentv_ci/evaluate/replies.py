@@ -89,7 +89,9 @@ def read_reply(text: str, read: Read) -> Reading:
         first = next(objects, None)
     except _Unreadable as error:
         return Reading(None, faults=tuple(filter(None, [str(error)])))
-    reading = read(first) if first is not None else None
+    reading = None
+    if first is not None:
+        reading = read(first)
     if reading is None:
         return Reading(None)
     if any(other.decides != reading.decides for other in _others(objects, read)):
@@ -187,7 +189,9 @@ def _score_of(reply: JsonObject, *, most: int | None) -> Score | None:
 
 
 def _texts(value: JsonValue) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else ()
+    items = ()
+    if isinstance(value, list):
+        items = value
     return tuple(text for item in items if isinstance(item, str) and (text := item.strip()))
 
 

@@ -70,7 +70,9 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
 def _result(
     evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, reasoning: str
 ) -> EvaluatorResult:
-    status = verdict if verdict in ("error", "skipped") else "ok"
+    status = "ok"
+    if verdict in ("error", "skipped"):
+        status = verdict
     return EvaluatorResult(
         name=evaluator.name,
         type=evaluator.type,

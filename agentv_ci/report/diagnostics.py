@@ -111,7 +111,9 @@ def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Anno
 
 def _annotation(diagnostic: DiagnosticRecord | Diagnostic, path: str) -> Annotation:
     about = diagnostic.case or diagnostic.target or diagnostic.pointer
-    hint = f"\n{diagnostic.hint}" if diagnostic.hint else ""
+    hint = ""
+    if diagnostic.hint:
+        hint = f"\n{diagnostic.hint}"
     rule = RULES.get(diagnostic.rule) or PROOF_RULES.get(diagnostic.rule)
     return Annotation(
         level="notice" if diagnostic.severity == "info" else diagnostic.severity,

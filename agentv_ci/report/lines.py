@@ -198,7 +198,9 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
                 continue
             # A validator may have notes alone, such as that nothing could be compared.
             problems = [issue for issue in validation.worst_first if issue.severity != "info"]
-            notes = [] if problems else validation.issues[:MAX_NOTES]
+            notes = []
+            if not problems:
+                notes = validation.issues[:MAX_NOTES]
             style: Style = "warn" if problems else "good"
             if validation.errors:
                 style = "bad"
@@ -252,7 +254,9 @@ def statement_lines(comparison: Comparison) -> Iterator[Line]:
 
 
 def _group(group: CaseFigures, report: RunReport) -> str:
-    mean = "" if group.mean is None else f", mean {group.mean:.3f}"
+    mean = ""
+    if group.mean is not None:
+        mean = f", mean {group.mean:.3f}"
     errors = ""
     if group.errored:
         errors = f", {counted(group.errored, 'error')}"
@@ -268,7 +272,9 @@ def _group(group: CaseFigures, report: RunReport) -> str:
     spent, seconds = None, 0.0
     if isinstance(group, Group):
         spent, seconds = view.cost_text(report, group), group.duration_s or 0.0
-    cost = "" if spent is None else f", {spent}"
+    cost = ""
+    if spent is not None:
+        cost = f", {spent}"
     time = ""
     if seconds >= WORTH_A_TIME_S:
         time = f", {view.duration_text(seconds)}"
@@ -276,7 +282,9 @@ def _group(group: CaseFigures, report: RunReport) -> str:
 
 
 def _evaluator(figures: EvaluatorFigures) -> str:
-    mean = "" if figures.mean is None else f", mean {figures.mean:.3f}"
+    mean = ""
+    if figures.mean is not None:
+        mean = f", mean {figures.mean:.3f}"
     errors = ""
     if figures.errors:
         errors = f", {counted(figures.errors, 'error')}"

@@ -48,13 +48,17 @@ def target_table(run: RunView) -> str:
             group.errored,
             *(getattr(group, name) for name in others),
         ]
-        mean = "" if group.mean is None else f"{group.mean:.3f}"
+        mean = ""
+        if group.mean is not None:
+            mean = f"{group.mean:.3f}"
         costs = [group.total_usd, *([group.cost_per_pass_usd] if shows_each else [])]
         least = ""
         if view.lacks_price(run.report, group):
             least = "≥ "
         amounts = ["" if cost is None else least + dollars(cost) for cost in costs]
-        time = "" if group.duration_s is None else view.duration_text(group.duration_s)
+        time = ""
+        if group.duration_s is not None:
+            time = view.duration_text(group.duration_s)
         return [sign, _name(group.name), *map(str, counts), mean, *amounts, time]
 
     table = _table(head, [row(target) for target in targets], left=2)
@@ -84,11 +88,15 @@ def _cell(outcome: CaseOutcome | None) -> str:
         return "–"
     if outcome.verdict == "skipped":
         return outcome.verdict
-    score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
+    score = ""
+    if outcome.verdict != "error":
+        score = f" {outcome.score:.3f}"
     trials = ""
     if len(outcome.trials) > 1:
         trials = f" ({outcome.passed}/{len(outcome.trials)})"
-    mark = " 🔒" if outcome.quarantine is not None else ""
+    mark = ""
+    if outcome.quarantine is not None:
+        mark = " 🔒"
     return f"{SIGNS[outcome.verdict]}{score}{trials}{mark}"
 
 

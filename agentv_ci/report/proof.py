@@ -41,7 +41,9 @@ def mutants_text(total: ProofSummary) -> str:
     undecided = total.mutants - total.killed - total.survived
     if total.kill_rate is None:
         return f"no kill rate: {counted(undecided, 'mutant')} undecided"
-    others = f", {undecided} undecided" if undecided else ""
+    others = ""
+    if undecided:
+        others = f", {undecided} undecided"
     killed = (
         f"{total.killed} of {counted(total.mutants, 'mutant')} killed, "
         f"{total.survived} survived{others}"

@@ -66,7 +66,9 @@ def _item(outcome: CaseOutcome, entry: Quarantine, run: RunView) -> str:
     issue = ""
     if entry.issue is not None:
         issue = f" · {_issue(entry.issue, run.links)}"
-    soon = "⏰ " if entry.state == "ending" else ""
+    soon = ""
+    if entry.state == "ending":
+        soon = "⏰ "
     reason = code(shortened(entry.reason, MAX_TEXT))
     return (
         f"- {SIGNS[outcome.verdict]} {name} {result_text(outcome)} · {soon}{end_text(entry)} · "

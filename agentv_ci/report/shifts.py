@@ -62,7 +62,9 @@ def _item(finding: HealthFinding, repository_url: str) -> str:
     sign = "⚖️" if finding.kind == "drifting-judge" else "📉"
     url = finding.run_url or ""
     is_own = re.fullmatch(rf"{re.escape(repository_url)}/actions/runs/[0-9]+", url) is not None
-    first = f" ({link('first run', url)})" if is_own else ""
+    first = ""
+    if is_own:
+        first = f" ({link('first run', url)})"
     texts = (
         code(shortened(each, MAX_TEXT))
         for each in (name_of(finding), finding.message, finding.action)

@@ -344,7 +344,9 @@ def cost_remarks(report: RunReport) -> Iterator[str]:
         yield f"no price is known for {names}; the cost does not include it"
     lowered = sum(change.after < change.before for change in report.concurrency)
     if lowered:
-        times = "once" if lowered == 1 else f"{lowered} times"
+        times = "once"
+        if lowered != 1:
+            times = f"{lowered} times"
         yield f"a server's rate limit was hit and concurrency lowered {times}; see the run report"
 
 
@@ -477,7 +479,9 @@ def rerun_command(suite: str, case_id: str, target: str, options: Sequence[str] 
     It is quoted for any POSIX shell.
     """
     # `--target default` means no override, which is the same as no option.
-    chosen = "" if target == "default" else f" --target={quote(target)}"
+    chosen = ""
+    if target != "default":
+        chosen = f" --target={quote(target)}"
     path = suite if _is_typeable(suite) else _as_glob(suite)
     named = f"./{path}" if path.startswith("-") else path
     others = "".join(f" {_assigned(option)}" for option in options)

@@ -45,7 +45,9 @@ async def schema(
         return Score(error=str(error))
     if not misses:
         return Score(1.0, hits=("Valid",))
-    more = ["… and more"] if len(misses) > MAX_MISSES else []
+    more = []
+    if len(misses) > MAX_MISSES:
+        more = ["… and more"]
     return Score(0.0, misses=(*misses[:MAX_MISSES], *more))
 
 

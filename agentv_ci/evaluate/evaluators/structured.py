@@ -45,7 +45,9 @@ async def is_json(
     except RecursionError:
         return Score(error="the answer is nested too deeply")
     except ValueError as error:
-        reason = "it is in a code fence" if unfenced(answer) != answer else str(error)
+        reason = "it is in a code fence"
+        if unfenced(answer) == answer:
+            reason = str(error)
         return Score(0.0, misses=(f"not JSON: {reason}",))
     return Score(1.0, hits=("is JSON",))
 

@@ -243,7 +243,9 @@ def _unknown(case: ET.Element) -> str | None:
     if tags := {child.tag for child in case} - NEUTRAL - {*BAD, *SKIPPED, *FLAKY, *RERUNS}:
         return f"it has <{min(tags)}>, which is not known to be a pass"
     skipped = case.find("skipped")
-    message = _text(skipped) if skipped is not None else ""
+    message = ""
+    if skipped is not None:
+        message = _text(skipped)
     # CTest skips tests that it cannot start; those that are meant to be skipped begin so.
     if (
         "notrun" in _states(case)

@@ -34,7 +34,9 @@ def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
     Raises ValueError if runs cannot be distinguished.
     """
     specs = _specs(lines)
-    only = next(iter(specs)) if len(specs) == 1 else ""
+    only = ""
+    if len(specs) == 1:
+        only = next(iter(specs))
     events: defaultdict[str, list[JsonObject]] = defaultdict(list)
     for line in lines:
         if "spec" not in line and "final_report" not in line:

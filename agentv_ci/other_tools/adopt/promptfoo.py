@@ -158,7 +158,9 @@ def _distinctions(row: JsonObject) -> tuple[str, ...]:
     shown = ", ".join(f"{name}={text(value)}" for name, value in own.items())
     # A prompt with what a run sets, such as earlier answers, is another one in every trial.
     is_of_the_run = bool(OF_THE_RUN & mapping(row.get("vars")).keys())
-    raw = "" if is_of_the_run else text(prompt.get("raw"))
+    raw = ""
+    if not is_of_the_run:
+        raw = text(prompt.get("raw"))
     others = {
         name: value for name, value in test.items() if name not in {"vars", "assert", "description"}
     }

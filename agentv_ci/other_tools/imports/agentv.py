@@ -28,6 +28,7 @@ from agentv_ci.other_tools.imports.draft import (
     Place,
     comments_at_start,
     comments_before,
+    items_of,
 )
 from agentv_ci.other_tools.imports.yaml_text import Block, Commented, Node, yaml_text
 
@@ -201,7 +202,7 @@ class _Suite:
 
     def _targets(self, fields: Fields) -> dict[str, Node]:
         several, single = fields.at("targets"), fields.at("target")
-        names = [self._target(place) for place in (several.items if several else [])]
+        names = [self._target(place) for place in items_of(several)]
         if not names and single:
             names = [self._target(single)]
         if len(names) > 1:
@@ -333,7 +334,7 @@ class _Suite:
     def _evaluators(self, fields: Fields, context: CaseContext, skips_defaults: bool) -> list[Node]:
         assertions, rubrics = fields.at(*ASSERTIONS), fields.at("rubrics")
         places = [
-            *(assertions.items if assertions else []),
+            *items_of(assertions),
             *([] if skips_defaults else self._each_case),
         ]
         listed = evaluators(self._draft, places, context)

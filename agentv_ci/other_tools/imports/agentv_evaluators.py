@@ -16,7 +16,7 @@ from agentv_ci.other_tools.imports.agentv_checks import (
     trajectory,
 )
 from agentv_ci.other_tools.imports.agentv_judges import judge_prompt, llm, rubric
-from agentv_ci.other_tools.imports.draft import Draft, Fields, Names, Place
+from agentv_ci.other_tools.imports.draft import Draft, Fields, Names, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
 
 Evaluator = dict[str, Node]
@@ -224,7 +224,7 @@ def _custom(draft: Draft, fields: Fields, kind: str) -> Evaluator | None:
 
 def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator | None:
     listed = fields.at("assertions", "evaluators", "assert", "graders")
-    members = evaluators(draft, listed.items if listed else [], context)
+    members = evaluators(draft, items_of(listed), context)
     if not members:
         return None
     made: Evaluator = {"type": "composite", "evaluators": members}
@@ -263,8 +263,9 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
         )
     elif place is not None and kind in {"llm_judge", "llm_grader"}:
         prompt = aggregator.get("prompt")
-        written = judge_prompt(draft, place / "prompt", prompt) if isinstance(prompt, str) else None
-        made["aggregator"] = {"type": "llm_judge"} | ({"prompt": written} if written else {})
+        made["aggregator"] = {"type": "llm_judge"}
+        if isinstance(prompt, str) and (written := judge_prompt(draft, place / "prompt", prompt)):
+            made["aggregator"]["prompt"] = written
     elif place is not None and kind != "weighted_average":
         if kind == "threshold":
             threshold = aggregator.get("threshold", threshold)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from itertools import chain
 
-from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Fields, Place
+from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
 
 CAN_WORK = frozenset({"cli", "codex", "claude-code", "copilot-cli", "gemini-cli", "mock"})
@@ -66,11 +66,7 @@ def _made(draft: Draft, fields: Fields) -> dict[str, Node]:
             draft.note(
                 "dropped", template, "workspace.template", f"'{template.value}' has no files"
             )
-    commands = list(
-        chain.from_iterable(
-            (_cloned(draft, place)) for place in (repositories.items if repositories else [])
-        )
-    )
+    commands = list(chain.from_iterable(_cloned(draft, place) for place in items_of(repositories)))
     if commands:
         made["setup"] = commands
     _hooks(draft, hooks)

@@ -74,6 +74,13 @@ class Place:
         return [self]
 
 
+def items_of(place: Place | None) -> list[Place]:
+    """Return the items of a list that may be missing."""
+    if place is None:
+        return []
+    return place.items
+
+
 @dataclass(slots=True)
 class Draft:
     """The output of an import: eval files, targets, other files, and notes."""

@@ -7,7 +7,7 @@ from typing import cast
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.source import EVAL_SCHEMA, Source
-from agentv_ci.other_tools.imports.draft import Draft, Place, comments_at_start, slug
+from agentv_ci.other_tools.imports.draft import Draft, Place, comments_at_start, items_of, slug
 from agentv_ci.other_tools.imports.yaml_text import Block, Node, yaml_text
 
 BASE_URL = "https://models.github.ai/inference"
@@ -45,7 +45,7 @@ def convert(draft: Draft, source: Source) -> None:
     _response_format(draft, fields.take("responseFormat"), fields.at("jsonSchema"), name)
     case: dict[str, Node] = {"id": name, "expected_outcome": "The answer passes the evaluators"}
     messages = fields.at("messages")
-    case["input"] = [cast("Node", each.value) for each in (messages.items if messages else [])]
+    case["input"] = [cast("Node", each.value) for each in items_of(messages)]
     rows = fields.at("testData")
     case["expected"] = []
     if rows is not None:
@@ -56,9 +56,7 @@ def convert(draft: Draft, source: Source) -> None:
         ):
             case["expected"] = "{{ expected }}"
     checks = fields.at("evaluators")
-    if listed := [
-        each for place in (checks.items if checks else []) if (each := _evaluator(draft, place))
-    ]:
+    if listed := [each for place in items_of(checks) if (each := _evaluator(draft, place))]:
         case["evaluators"] = listed
     else:
         draft.has_judges = True
@@ -141,7 +139,7 @@ def _judge(draft: Draft, place: Place) -> dict[str, Node]:
         "\n\n".join(filter(None, [system, prompt])),
     )
     choices = fields.at("choices")
-    for item in choices.items if choices else []:
+    for item in items_of(choices):
         if isinstance(item.value, dict):
             written += f"\nThe score of {item.value.get('choice')!r} is {item.value.get('score')}."
     fields.approximate(

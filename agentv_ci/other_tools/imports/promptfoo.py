@@ -18,6 +18,7 @@ from agentv_ci.other_tools.imports.draft import (
     Place,
     comments_at_start,
     comments_before,
+    items_of,
     slug,
 )
 from agentv_ci.other_tools.imports.promptfoo_asserts import CheckContext, evaluators, transform
@@ -52,7 +53,7 @@ def convert(draft: Draft, source: Source) -> None:
     if description := fields.text("description"):
         made["description"] = description
     providers = fields.at("providers", "targets")
-    names = [add_target(draft, item) for item in (providers.items if providers else [])]
+    names = [add_target(draft, item) for item in items_of(providers)]
     if not names:
         names = [draft.target("default", Place(source))]
     made |= {"targets": list(dict.fromkeys(names))} if len(set(names)) > 1 else {"target": names[0]}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agentv_ci.base.json_access import json_or_none, objects_at
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evals import ROLES
-from agentv_ci.other_tools.imports.draft import Draft, Place, slug
+from agentv_ci.other_tools.imports.draft import Draft, Place, items_of, slug
 from agentv_ci.other_tools.imports.promptfoo_asserts import resolved
 from agentv_ci.other_tools.imports.promptfoo_templates import is_simple, partly_rendered
 from agentv_ci.other_tools.imports.yaml_text import Node
@@ -39,7 +39,7 @@ def prompts_at(draft: Draft, place: Place | None) -> list[Prompt]:
         for key in place.value:  # an older form: file or text → label
             found += _prompt(draft, place / key, key)
     else:
-        for item in place.items if place else []:
+        for item in items_of(place):
             value = item.value
             if isinstance(value, dict):
                 for key in value.keys() - {"id", "label", "raw"}:

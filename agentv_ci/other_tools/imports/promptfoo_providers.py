@@ -10,7 +10,7 @@ from typing import cast
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.source import Source
-from agentv_ci.other_tools.imports.draft import Draft, Place, slug
+from agentv_ci.other_tools.imports.draft import Draft, Place, items_of, slug
 from agentv_ci.other_tools.imports.promptfoo_asserts import resolved
 from agentv_ci.other_tools.imports.promptfoo_http import http_target, is_http, questions_in
 from agentv_ci.other_tools.imports.yaml_text import Node
@@ -80,9 +80,7 @@ def question_of(place: Place | None) -> str:
     It is that of the config's requests, else `prompt`.
     """
     names = set(
-        chain.from_iterable(
-            (questions_in(_parts(item.value)[1])) for item in (place.items if place else [])
-        )
+        chain.from_iterable(questions_in(_parts(item.value)[1]) for item in items_of(place))
     )
     if len(names) == 1:
         return names.pop()
@@ -150,7 +148,9 @@ def _settings(draft: Draft, place: Place, config: JsonObject) -> dict[str, Node]
             made[SETTINGS[key]] = _references(value) if isinstance(value, str) else value
         elif key in {"apiKey", "apiKeyEnvar"}:
             name = _ENV.search(str(value))
-            known = (name[1] or name[2]) if name else None
+            known = None
+            if name:
+                known = name[1] or name[2]
             if key == "apiKeyEnvar":
                 known = str(value)
             if known is None:

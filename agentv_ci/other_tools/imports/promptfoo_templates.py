@@ -199,7 +199,9 @@ def _dump(value: object, indent: int | None = None) -> str:
     """
     from jinja2 import Undefined
 
-    separators = (",", ":") if indent is None else None
+    separators = None
+    if indent is None:
+        separators = (",", ":")
     is_there = not isinstance(value, Undefined)
     if is_there:
         return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)

@@ -18,7 +18,7 @@ from agentv_ci.base.json_access import json_or_none
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ANY_LENGTH
 from agentv_ci.contracts.source import Mark, Source
-from agentv_ci.other_tools.imports.draft import Draft, Fields, Place
+from agentv_ci.other_tools.imports.draft import Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.promptfoo_asserts import Assertion, assertion_in, resolved
 from agentv_ci.other_tools.imports.promptfoo_templates import FileText
 
@@ -88,20 +88,16 @@ class Tests:
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
-        return list(
-            chain.from_iterable((self._expanded(item)) for item in (place.items if place else []))
-        )
+        return list(chain.from_iterable(self._expanded(item) for item in items_of(place)))
 
     def of_scenarios(self, place: Place | None) -> list[Test]:
         """Return the tests of scenarios: each for each of its sets of variables."""
         found = []
-        for scenario in place.items if place else []:
+        for scenario in items_of(place):
             fields = self._draft.fields(scenario, "scenarios")
             configs, tests = fields.at("config"), fields.at("tests")
             rows = list(
-                chain.from_iterable(
-                    (self._test(item, "config").rows) for item in (configs.items if configs else [])
-                )
+                chain.from_iterable(self._test(item, "config").rows for item in items_of(configs))
             )
             for test in self.listed(tests):
                 test.rows = [{**row, **own} for row in rows or [{}] for own in test.rows]
@@ -214,7 +210,9 @@ class Tests:
             return Test(place, [{}], [])
         fields = self._draft.fields(place, construct)
         found = fields.take("options")
-        options = found if isinstance(found, dict) else {}
+        options = {}
+        if isinstance(found, dict):
+            options = found
         is_fixed = {**self.defaults.options, **options}.get("disableVarExpansion") is True
         variables = self._variables(fields, expands=not is_fixed)
         test = Test(place, variables, self._assertions(fields))

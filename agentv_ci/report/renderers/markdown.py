@@ -309,7 +309,9 @@ def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
     named = [_named(case, run) for case in cases[:MAX_NAMED]]
     names = ", ".join([*named, *(f"{more} more" for more in [len(cases) - MAX_NAMED] if more > 0)])
     has_score = len(cases) == 1 and first.verdict != "error"
-    score = f"{first.score:.3f}" if has_score else ""
+    score = ""
+    if has_score:
+        score = f"{first.score:.3f}"
     why = cell_code(shortened(_why(first), MAX_WHY))
     why = " · ".join(filter(None, [why, _on_base(first, run)]))
     return (
@@ -391,7 +393,9 @@ def _changed(
 ) -> str:
     source = sources.get(case.key)
     name = cell_code(shortened(view.compared_name(case, comparison), MAX_ID))
-    place = "" if source is None else _place(source, links, cell_code)
+    place = ""
+    if source is not None:
+        place = _place(source, links, cell_code)
     return f"| {CHANGES[case.change]} | {name} | {view.change_text(case)} | {place} |"
 
 
@@ -441,7 +445,9 @@ def _skipped(outcome: CaseOutcome, run: RunView) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    text = f": {code(finding.text)}" if finding.text else ""
+    text = ""
+    if finding.text:
+        text = f": {code(finding.text)}"
     score = view.score_text(finding.verdict, finding.score)
     return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.title)} {score}{text}"
 

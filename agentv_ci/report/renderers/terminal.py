@@ -193,7 +193,9 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
             yield from _wrapped(text)
         return
     for finding in findings:
-        score = "" if finding.verdict in ("error", "skipped") else f"{finding.score:.3f}"
+        score = ""
+        if finding.verdict not in ("error", "skipped"):
+            score = f"{finding.score:.3f}"
         text = (
             f"{finding.verdict:<10} {score:<5}  {on_one_line(finding.title)}: "
             f"{on_one_line(finding.text)}"

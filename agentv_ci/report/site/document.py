@@ -105,7 +105,9 @@ def render(site: SiteView) -> Mapping[str, bytes]:
 def status(ledger: Ledger, newest: Point | None) -> JsonObject:
     """Return the figures of the newest run, for programs; null where there is none."""
     figures: JsonObject = {"message": message_of(newest), "runs": len(ledger.runs)}
-    head = ledger.runs[-1].head if ledger.runs else None
+    head = None
+    if ledger.runs:
+        head = ledger.runs[-1].head
     figures |= {name: getattr(head, name, None) for name in ("time", "commit", "run_url")}
     counts = ("cases", "passed", "graded", "rate", "score", "cost_usd")
     return figures | {name: getattr(newest, name, None) for name in counts}
