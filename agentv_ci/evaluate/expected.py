@@ -101,7 +101,8 @@ def _expected(evaluator: PlanEvaluator, case: PlanCase) -> Iterator[str]:
         case PlanSchemaEvaluator():
             yield _json(evaluator.schema_)
         case ToolTrajectoryEvaluator():
-            yield from (_json(call.input) for call in evaluator.expected or ())
+            for call in evaluator.expected or ():
+                yield _json(call.input)
         case _:
             yield from _judged(evaluator, case)
 
@@ -111,7 +112,8 @@ def _judged(evaluator: PlanEvaluator, case: PlanCase) -> Iterator[str]:
     if isinstance(judge, JUDGED):
         yield case.expected_outcome
         yield case.reference_answer
-        yield from (rubric.description for rubric in getattr(judge, "rubrics", None) or ())
+        for rubric in getattr(judge, "rubrics", None) or ():
+            yield rubric.description
 
 
 def _json(value: JsonValue) -> str:

@@ -357,7 +357,7 @@ def variables(submission: Submission, *, with_messages: bool = True) -> dict[str
     }
     if not with_messages:
         return texts
-    output: list[JsonValue] = [output_message(message) for message in response.messages]
+    output: list[JsonValue] = list(map(output_message, response.messages))
     return texts | {
         "input_messages": json_text(
             [_message(message, submission) for message in case.input_messages]

@@ -189,10 +189,9 @@ def _score_of(reply: JsonObject, *, most: int | None) -> Score | None:
 
 
 def _texts(value: JsonValue) -> tuple[str, ...]:
-    items = ()
-    if isinstance(value, list):
-        items = value
-    return tuple(text for item in items if isinstance(item, str) and (text := item.strip()))
+    if not isinstance(value, list):
+        return ()
+    return tuple(text for item in value if isinstance(item, str) and (text := item.strip()))
 
 
 def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Reading | None:

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace

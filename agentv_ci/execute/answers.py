@@ -119,7 +119,7 @@ def error_message(body: JsonValue) -> str | None:
         case str():
             return one_line(body) or None
         case list():
-            return "; ".join(_located(item) for item in objects_at(body)) or None
+            return "; ".join(map(_located, objects_at(body))) or None
         case dict():
             inner = (error_message(body.get(key)) for key in ("error", "message", "detail"))
             return next((each for each in inner if each), None)

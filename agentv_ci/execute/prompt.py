@@ -135,9 +135,7 @@ def _part(part: Part, files: Files) -> str:
 
 
 def _shows_files(messages: Sequence[PlanMessage]) -> bool:
-    return any(
-        _is_shown(part) for part in chain.from_iterable(message.content for message in messages)
-    )
+    return any(map(_is_shown, chain.from_iterable(message.content for message in messages)))
 
 
 def _is_shown(part: Part) -> TypeGuard[FilePart]:

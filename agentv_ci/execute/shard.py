@@ -71,7 +71,7 @@ def split(efforts: Sequence[float], total: int) -> list[list[int]]:
         load, cases, index = loads[0]
         heapreplace(loads, (load + efforts[place], cases + 1, index))
         shards[index].append(place)
-    return [sorted(places) for places in shards]
+    return list(map(sorted, shards))
 
 
 def efforts(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
@@ -93,7 +93,7 @@ def efforts(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
             _size(case) if usual is None else durations_s.get(plan.key_of(case), usual)
         )
 
-    return [effort(case) for case in plan.cases]
+    return list(map(effort, plan.cases))
 
 
 def _size(case: PlanCase) -> float:

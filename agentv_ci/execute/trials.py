@@ -170,10 +170,8 @@ class TrialSchedule:
                 and not self._is_stopped
                 and not self._budget.is_exhausted(case.suite)
             ):
-                yield from (
-                    self._trial(place, number)
-                    for number in first_trials(self._plan, case, self._finished)
-                )
+                for number in first_trials(self._plan, case, self._finished):
+                    yield self._trial(place, number)
 
     def skipped(self) -> Iterator[Trial]:
         """Yield the first trial of every case that is not run and has no row yet."""

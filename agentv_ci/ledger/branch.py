@@ -189,9 +189,7 @@ async def _tip(git: Git, branch: str) -> Tip:
         return Tip(ref, await _commit_of(git, local), is_new=True)
     if await _commit_of(git, ref) != there:
         is_shallow = (await git.run("rev-parse", "--is-shallow-repository")).strip() == "true"
-        depth = ()
-        if is_shallow:
-            depth = ("--depth=1",)
+        depth = ("--depth=1",) if is_shallow else ()
         await git.run("fetch", *QUIETLY, *depth, REMOTE, f"+{local}:{ref}")
     return Tip(ref, await _commit_of(git, ref))
 
@@ -248,9 +246,7 @@ async def _commit(git: Git, tip: Tip, files: Mapping[str, bytes], environment: E
         entries = "".join(f"{PLAIN} {blob}\t{path}\n" for path, blob in blobs.items())
         await git.run("update-index", "--add", "--index-info", stdin=entries.encode(), index=index)
         tree = (await git.run("write-tree", index=index)).strip()
-    parent = ()
-    if tip.commit:
-        parent = ("-p", tip.commit)
+    parent = ("-p", tip.commit) if tip.commit else ()
     date_at = f"{environment.now():%Y-%m-%dT%H:%M:%S%z}"
     dated = Git(
         git.folder, {**git.variables, "GIT_AUTHOR_DATE": date_at, "GIT_COMMITTER_DATE": date_at}

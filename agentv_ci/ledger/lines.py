@@ -39,7 +39,7 @@ def file_of(
     They are the same for the same cases and time, so that a run is added only once.
     """
     ended = time.astimezone(UTC).replace(microsecond=0)
-    lines = [_encode(case) for case in cases]
+    lines = list(map(_encode, cases))
     stamp = ended.isoformat().replace("+00:00", "Z")
     run = sha256(b"\n".join([stamp.encode(), *lines])).hexdigest()[:12]
     head = RunLine(1, run, stamp, len(lines), commit, run_url)

@@ -58,7 +58,8 @@ def experiment_lines(found: ExperimentReport) -> Iterator[Line]:
         called = [case for case in found.cases if case.arm == name and case.called]
         yield from (Line(f"  {case_text(case)}") for case in called[:MAX_SHOWN])
         yield from more_line(len(called))
-    yield from (Line(f"warning: {warning}", "warn") for warning in found.warnings)
+    for warning in found.warnings:
+        yield Line(f"warning: {warning}", "warn")
     yield Line(f"experiment: {found.verdict}", style_of(found.verdict))
     # The gate names the reasons of the others, but there is none in a dry run.
     for reason in found.reasons if found.exit_code == PASSED or DRY_RUN in found.reasons else ():

@@ -24,10 +24,8 @@ def health_lines(report: HealthReport) -> Iterator[Line]:
                 "warn" if each.severity == "warning" else "plain",
             )
         # Findings of a kind may differ in what to do.
-        yield from (
-            Line(f"    {action}", "faint")
-            for action in dict.fromkeys(each.action for each in of_kind)
-        )
+        for action in dict.fromkeys(each.action for each in of_kind):
+            yield Line(f"    {action}", "faint")
     yield from (Line(f"not used: {each}", "warn") for each in report.damaged)
     days = ""
     if report.first and report.last:

@@ -64,7 +64,8 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
     """Yield scores, tokens and costs."""
     yield from _statistics(report.statistics)
     yield from group_lines(report)
-    yield from (Line(caveat, "warn") for caveat in view.caveats(report))
+    for caveat in view.caveats(report):
+        yield Line(caveat, "warn")
     yield from _usage(report.usage)
     yield from _cost(report)
 
@@ -180,7 +181,8 @@ def _cost(report: RunReport) -> Iterator[Line]:
         if judges is not None:
             included = f", including {dollars(judges)} for judges"
         yield Line(f"cost: {cost}{included}")
-    yield from (Line(remark, "warn") for remark in view.cost_remarks(report))
+    for remark in view.cost_remarks(report):
+        yield Line(remark, "warn")
 
 
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
@@ -198,9 +200,7 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
                 continue
             # A validator may have notes alone, such as that nothing could be compared.
             problems = [issue for issue in validation.worst_first if issue.severity != "info"]
-            notes = []
-            if not problems:
-                notes = validation.issues[:MAX_NOTES]
+            notes = [] if problems else validation.issues[:MAX_NOTES]
             style: Style = "warn" if problems else "good"
             if validation.errors:
                 style = "bad"
@@ -227,8 +227,10 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
         yield Line(f"  {each.change:<19}  {text}", _STYLES.get(each.change, "plain"))
     yield from more_line(len(changed))
     yield Line(f"cases: {view.changes_text(comparison)}")
-    yield from (Line(f"  {name}") for name in view.one_sided(comparison))
-    yield from (Line(f"warning: {on_one_line(warning)}", "warn") for warning in comparison.warnings)
+    for name in view.one_sided(comparison):
+        yield Line(f"  {name}")
+    for warning in comparison.warnings:
+        yield Line(f"warning: {on_one_line(warning)}", "warn")
     if comparison.trial_correlation is not None:
         yield correlation_line(comparison.trial_correlation)
 
@@ -313,7 +315,8 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
 
 def more_line(total: int) -> Iterator[Line]:
     """Yield how many more there are than MAX_SHOWN."""
-    yield from (Line(f"  {text}") for text in view.more_text(total, MAX_SHOWN))
+    for text in view.more_text(total, MAX_SHOWN):
+        yield Line(f"  {text}")
 
 
 def _name(text: str) -> str:

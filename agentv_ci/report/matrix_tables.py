@@ -61,7 +61,7 @@ def target_table(run: RunView) -> str:
             time = view.duration_text(group.duration_s)
         return [sign, _name(group.name), *map(str, counts), mean, *amounts, time]
 
-    table = _table(head, [row(target) for target in targets], left=2)
+    table = _table(head, list(map(row, targets)), left=2)
     return "\n\n".join([table, *view.more_text(len(run.report.targets), MAX_TARGETS, "target")])
 
 
@@ -75,7 +75,7 @@ def case_table(run: RunView, named: Callable[[CaseOutcome], str]) -> str:
 
     table = _table(
         ["case", *map(_name, targets)],
-        [row(each) for each in cases[:MAX_CASES]],
+        list(map(row, cases[:MAX_CASES])),
         left=1 + len(targets),
     )
     differing = sum(each.differs for each in cases)

@@ -55,7 +55,8 @@ def quarantine_lines(run: RunView) -> Iterator[Line]:
         )
         yield Line(f"    {clipped(sentence(outcome.quarantine), WIDTH - 4)}", "faint")
     yield from more_line(len(outcomes))
-    yield from (Line(expired_text(entry), "warn") for entry in expired(run))
+    for entry in expired(run):
+        yield Line(expired_text(entry), "warn")
     if outcomes:
         yield Line("")
 

@@ -340,7 +340,7 @@ def cut_text(report: RunReport) -> str | None:
 def cost_remarks(report: RunReport) -> Iterator[str]:
     """Yield remarks on costs and times: missing prices, and rate limits that were hit."""
     if report.unpriced_models:
-        names = ", ".join(on_one_line(model) for model in report.unpriced_models)
+        names = ", ".join(map(on_one_line, report.unpriced_models))
         yield f"no price is known for {names}; the cost does not include it"
     lowered = sum(change.after < change.before for change in report.concurrency)
     if lowered:

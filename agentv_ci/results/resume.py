@@ -330,7 +330,9 @@ class ResumedResults:
                 for key in case.judges
                 if (judge := targets[key]).charges
             )
-            yield from (name for name in names if not is_unpriced or price_of(name, prices) is None)
+            for name in names:
+                if not is_unpriced or price_of(name, prices) is None:
+                    yield name
 
     def _fits(self, row: ResultRow, case: PlanCase) -> bool:
         return (

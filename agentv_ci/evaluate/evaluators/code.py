@@ -58,7 +58,7 @@ def _input(
         "expected_messages": [
             _message(message, submission, services) for message in case.expected_messages
         ],
-        "output_messages": [output_message(message) for message in response.messages],
+        "output_messages": list(map(output_message, response.messages)),
         "guideline_files": guideline_files,
         "input_files": [str(services.locate(part)) for part in others],
         "has_trace": response.has_trace,

@@ -84,7 +84,7 @@ def _queried(
             names = [column[0] for column in cursor.description or ()]
             rows = cursor.fetchmany(MAX_ROWS)
     as_lists = any(isinstance(row, list) for row in settings.rows or ())
-    values = [[_value(cell) for cell in row] for row in rows]
+    values = [list(map(_value, row)) for row in rows]
     return [row if as_lists else dict(zip(names, row, strict=True)) for row in values]
 
 
@@ -160,7 +160,7 @@ def _plain(value: JsonValue) -> JsonValue:
         case float() if value.is_integer():
             return int(value)
         case list():
-            return [_plain(each) for each in value]
+            return list(map(_plain, value))
         case dict():
             return {key: _plain(each) for key, each in value.items()}
         case _:

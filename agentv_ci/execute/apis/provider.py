@@ -158,7 +158,7 @@ def retry_policy(target: HttpTarget, status_codes: frozenset[int]) -> RetryPolic
         / 1000,
         max_delay_s=number(target.retry_max_delay_ms, default.max_delay_s * 1000) / 1000,
         backoff_factor=number(target.retry_backoff_factor, default.backoff_factor),
-        status_codes=status_codes if codes is None else frozenset(int(code) for code in codes),
+        status_codes=status_codes if codes is None else frozenset(map(int, codes)),
     )
 
 
@@ -236,7 +236,7 @@ def parts_of(
             return part.shown
         return attachment_form(part, request.attached[part.sha256])
 
-    return [form(part) for part in _parts(turn)]
+    return list(map(form, _parts(turn)))
 
 
 def temperature_of(target: HttpTarget, request: Request) -> JsonValue:

@@ -242,7 +242,7 @@ def _files(files: Sequence[InputFile], form: str | None) -> str:
         values = {"path": shlex.quote(str(file.path)), "basename": shlex.quote(file.path.name)}
         return re.sub(r"\{(path|basename)\}", lambda match: values[match[1]], form or "{path}")
 
-    return " ".join(one(file) for file in files)
+    return " ".join(map(one, files))
 
 
 async def _read_output(path: Path) -> str:

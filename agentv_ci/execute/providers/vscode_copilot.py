@@ -112,14 +112,14 @@ class VsCodeProvider:
                     "process", f"cannot prepare a directory in '{self._root}': {error}"
                 ) from error
             if self._target.dry_run is True:
-                return [self._unanswered(exchange) for exchange in exchanges]
+                return list(map(self._unanswered, exchanges))
             await self._wake(place, deadline)
             await self._code(
                 deadline, "-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message
             )
             if self._target.wait is False:
                 place.is_kept = True
-                return [self._unanswered(each) for each in exchanges]
+                return list(map(self._unanswered, exchanges))
             return await self._answers(exchanges, deadline, timeout_s)
 
     @property
@@ -226,9 +226,7 @@ class VsCodeProvider:
                 "timeout", f"VS Code produced {complete} for {len(exchanges)} requests"
             )
         try:
-            return await asyncio.to_thread(
-                lambda: [self._response(exchange) for exchange in exchanges]
-            )
+            return await asyncio.to_thread(lambda: list(map(self._response, exchanges)))
         except OSError as error:
             raise ProviderError(
                 "process", f"cannot read the response of VS Code: {error}"

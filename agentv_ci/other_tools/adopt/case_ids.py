@@ -47,7 +47,7 @@ def case_keys(results: Sequence[tuple[str, AdoptedResult]]) -> list[Named]:
     keys = {group[0]: name for name, group in groups.items() if len(group) == 1}
     taken = set(keys.values())
     for name, group in groups.items():
-        deciding = _deciding([_differing(test) for test in group])
+        deciding = _deciding(list(map(_differing, group)))
         for test in sorted(group) if len(group) > 1 else ():
             values = _differing(test)
             key = name._replace(

@@ -194,7 +194,8 @@ def _given(sample: JsonObject) -> Iterator[Given]:
     for name, score in _scores(sample).items():
         value, reasoning = mapping(score).get("value"), text(mapping(score).get("explanation"))
         parts = mapping(value)
-        yield from (Given(f"{name}.{part}", each, reasoning) for part, each in parts.items())
+        for part, each in parts.items():
+            yield Given(f"{name}.{part}", each, reasoning)
         if not parts:
             yield Given(name, value, reasoning)
 

@@ -128,7 +128,7 @@ def results(path: Path) -> AdoptedFile:
     for element in root.iter():
         element.tag = str(element.tag).rpartition("}")[2].lower()
     cases = list(_cases(root))
-    return AdoptedFile(tuple(_result(case) for case in cases), tuple(_lost(root, cases)))
+    return AdoptedFile(tuple(map(_result, cases)), tuple(_lost(root, cases)))
 
 
 def _cases(root: ET.Element) -> Iterator[_Case]:
@@ -167,7 +167,7 @@ def _result(found: _Case) -> AdoptedResult:
     is_error, is_failure = "error" in kinds, "failure" in kinds
     is_skipped = "skipped" in kinds and not is_error and not is_failure
     flaky = [child for child in case if child.tag in FLAKY]
-    marks = [case.find(tag) for tag in ("error", "failure", *SKIPPED, *RERUNS)]
+    marks = list(map(case.find, ("error", "failure", *SKIPPED, *RERUNS)))
     why = next(
         filter(None, map(_text, [*(mark for mark in marks if mark is not None), *flaky])),
         unknown or "",
@@ -199,7 +199,7 @@ def _distinctions(found: _Case, full_name: str) -> tuple[str, ...]:
     def nearest(attribute: str) -> str:
         return next((value for suite in reversed(suites) if (value := suite.get(attribute))), "")
 
-    definitions: list[JsonValue] = [_definition(element) for element in (found.element, *suites)]
+    definitions: list[JsonValue] = list(map(_definition, (found.element, *suites)))
     return (
         " > ".join(filter(None, (suite.get("name") for suite in suites))),
         nearest("hostname"),
@@ -266,7 +266,8 @@ def _lost(root: ET.Element, cases: Sequence[_Case]) -> Iterator[str]:
         beside = [child for child in suite if child.tag in BAD]
         for mark in beside:
             yield f"{name}: {shortened(on_one_line(_text(mark)), MAX_REASON) or mark.tag}"
-        yield from (f"{name} {sentence}" for sentence in _miscounted(suite, is_pytest=is_pytest))
+        for sentence in _miscounted(suite, is_pytest=is_pytest):
+            yield f"{name} {sentence}"
     if not cases and not any(child.tag in BAD for child in chain.from_iterable(root.iter())):
         yield "it has no test cases"
 

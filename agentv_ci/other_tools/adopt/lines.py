@@ -147,11 +147,13 @@ def _defining(value: JsonValue, left_out: AbstractSet[Path], path: Path = ()) ->
 
 
 def _plainest(row: Mapping[str, JsonValue]) -> Iterator[str]:
-    yield from (text(row[name]) for name in ("question", "expected", "outcome", "model"))
+    for name in ("question", "expected", "outcome", "model"):
+        yield text(row[name])
 
 
 def _distinctions(definition: JsonObject, columns: Sequence[str]) -> Iterator[str]:
-    yield from (text(definition.get(name)) for name in columns)
+    for name in columns:
+        yield text(definition.get(name))
     yield canonical(definition)
 
 

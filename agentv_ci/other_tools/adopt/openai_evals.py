@@ -227,7 +227,9 @@ def _given(event: JsonObject) -> Iterator[Given]:
         yield Given("match", bool(correct) if correct in (0, 1) else correct)
     if event.get("type") == "metrics":
         choice = {"choice"} if "score" in data else set()
-        yield from (Given(name, value) for name, value in data.items() if name not in choice)
+        for name, value in data.items():
+            if name not in choice:
+                yield Given(name, value)
 
 
 def _contradiction(checks: Sequence[AdoptedCheck]) -> str | None:

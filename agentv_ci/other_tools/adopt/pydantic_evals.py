@@ -109,7 +109,7 @@ def _name(case: JsonObject) -> str:
 
 def _distinctions(case: JsonObject) -> tuple[str, ...]:
     """Return what defines a case: all that does not come from the run."""
-    definition = [case.get(key) for key in ("inputs", "expected_output", "metadata")]
+    definition = list(map(case.get, ("inputs", "expected_output", "metadata")))
     return (*map(text, definition), exact(definition))
 
 

@@ -75,7 +75,7 @@ def objects(value: JsonValue, noun: str) -> list[JsonObject]:
     for number, item in enumerate(value, 1):
         if not isinstance(item, dict):
             raise ValueError(f"{noun} {number} is not an object")  # noqa: TRY004
-    return [mapping(item) for item in value]
+    return list(map(mapping, value))
 
 
 def amount(value: JsonValue) -> float | None:

@@ -61,7 +61,7 @@ def convert(draft: Draft, source: Source) -> None:
 
 def _settings_of(draft: Draft, source: Source) -> Source:
     """Return the settings beside a file of cases in lines, or none, with these cases."""
-    beside = (source.path.with_suffix(suffix) for suffix in (".eval.yaml", ".yaml"))
+    beside = map(source.path.with_suffix, (".eval.yaml", ".yaml"))
     found = next(
         (each for path in beside if (each := draft.reads.document(path)) is not None), None
     )
@@ -100,7 +100,7 @@ class _Suite:
                 made["dataset" if ours == "name" else ours] = text
         tags = fields.take("tags")
         if isinstance(tags, list):
-            made["tags"] = [str(tag) for tag in tags]
+            made["tags"] = list(map(str, tags))
         for key in (*ABOUT, *(("tags",) if isinstance(tags, dict) else ())):
             if (value := fields.take(key)) is not None:
                 made[f"x-{key}"] = value
@@ -202,7 +202,7 @@ class _Suite:
 
     def _targets(self, fields: Fields) -> dict[str, Node]:
         several, single = fields.at("targets"), fields.at("target")
-        names = [self._target(place) for place in items_of(several)]
+        names = list(map(self._target, items_of(several)))
         if not names and single:
             names = [self._target(single)]
         if len(names) > 1:
@@ -214,7 +214,7 @@ class _Suite:
     def _target(self, place: Place) -> str:
         value = place.value
         if isinstance(value, dict):
-            names = [value.get(key) for key in ("name", "extends", "use_target", "id")]
+            names = list(map(value.get, ("name", "extends", "use_target", "id")))
         else:
             names = [value]
         name = str(next((each for each in names if each), "default"))
@@ -444,7 +444,7 @@ def _without_references(value: JsonValue) -> JsonValue:
         case str():
             return re.sub(r"\$\{\{\s*(\w+)\s*\}\}", r"(\1)", value)
         case list():
-            return [_without_references(each) for each in value]
+            return list(map(_without_references, value))
         case dict():
             return {key: _without_references(each) for key, each in value.items()}
         case _:

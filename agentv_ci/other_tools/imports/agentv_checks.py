@@ -90,7 +90,7 @@ def _args_match(draft: Draft, fields: Fields, *keys: str) -> str | list[str] | N
                 "args_match: fields",
                 "only these arguments are compared",
             )
-            return [str(name) for name in names]
+            return list(map(str, names))
         case str(name):
             return name
         case _:

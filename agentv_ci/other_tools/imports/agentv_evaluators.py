@@ -162,9 +162,7 @@ def _text(fields: Fields, kind: str, *, insensitive: bool) -> list[Evaluator] | 
         return None
     if value is None or value in ("", []):
         return None
-    made: Evaluator = {
-        kind: str(value) if not isinstance(value, list) else [str(item) for item in value]
-    }
+    made: Evaluator = {kind: str(value) if not isinstance(value, list) else list(map(str, value))}
     if insensitive or fields.take("case_sensitive") is False:
         made["case_sensitive"] = False
     return [made]
@@ -194,7 +192,7 @@ def _code(draft: Draft, fields: Fields) -> Evaluator | None:
     if command is None:
         return None
     words: list[Node] = (
-        [str(word) for word in command] if isinstance(command, list) else ["sh", "-c", str(command)]
+        list(map(str, command)) if isinstance(command, list) else ["sh", "-c", str(command)]
     )
     folder = fields.place.source.resolve(fields.text("cwd") or ".")
     fields.drop({"target", "preprocessors", "model"}, "a script asks no model through agentv-ci")
@@ -249,23 +247,16 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
             f"composite.{kind}",
             "a weighted average in which members are required",
         )
-        gate = str(aggregator.get("gate") or aggregator.get("gate_grader"))
-        gates = {gate} if kind == "safety_gate" else None
-        made["evaluators"] = [
-            {**cast("Evaluator", member), "required": True}
-            if gates is None or cast("Evaluator", member).get("name") in gates
-            else member
-            for member in members
-        ]
+        gate = None
+        if kind == "safety_gate":
+            gate = str(aggregator.get("gate") or aggregator.get("gate_grader"))
+        made["evaluators"] = [_required(cast("Evaluator", member), gate) for member in members]
     elif place is not None and kind in {"code_judge", "code_grader", "code"}:
         draft.note(
             "approximated", place, f"composite.{kind}", "a weighted average instead of the script"
         )
     elif place is not None and kind in {"llm_judge", "llm_grader"}:
-        prompt = aggregator.get("prompt")
-        made["aggregator"] = {"type": "llm_judge"}
-        if isinstance(prompt, str) and (written := judge_prompt(draft, place / "prompt", prompt)):
-            made["aggregator"]["prompt"] = written
+        made["aggregator"] = _judge(draft, place / "prompt", aggregator.get("prompt"))
     elif place is not None and kind != "weighted_average":
         if kind == "threshold":
             threshold = aggregator.get("threshold", threshold)
@@ -273,6 +264,21 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
     if threshold is not None:
         made["min_score"] = threshold
     return made
+
+
+def _required(member: Evaluator, gate: str | None) -> Evaluator:
+    """Return a member of a composite as required, if it is the gate or if all members are."""
+    if gate is None or member.get("name") == gate:
+        return {**member, "required": True}
+    return member
+
+
+def _judge(draft: Draft, place: Place, prompt: JsonValue) -> Evaluator:
+    """Return the aggregator of a composite whose members a judge weighs."""
+    written = judge_prompt(draft, place, prompt) if isinstance(prompt, str) else None
+    if written:
+        return {"type": "llm_judge", "prompt": written}
+    return {"type": "llm_judge"}
 
 
 def _weights(weights: JsonValue, members: list[Node]) -> dict[str, Node]:

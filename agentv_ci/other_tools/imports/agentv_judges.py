@@ -169,7 +169,8 @@ def _range_lines(ranges: JsonValue) -> Iterator[str]:
     if isinstance(ranges, dict):
         *_, best = ranges.items() if ranges else (("", ""),)
         yield f"It is met when the answer is at least here: {best[1]}"
-        yield from (f"{low} of 10: {meaning}" for low, meaning in ranges.items())
+        for low, meaning in ranges.items():
+            yield f"{low} of 10: {meaning}"
     for each in ranges if isinstance(ranges, list) else ():
         if isinstance(each, dict):
             yield (

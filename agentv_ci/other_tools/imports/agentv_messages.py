@@ -32,7 +32,7 @@ class Messages:
         if isinstance(value, list) and all(
             isinstance(item, dict) and "role" in item for item in value
         ):
-            return [self._message(item) for item in place.items]
+            return list(map(self._message, place.items))
         return [{"role": "user", "content": self._content(place)}]
 
     def _message(self, place: Place) -> dict[str, Node]:
@@ -51,7 +51,7 @@ class Messages:
         if isinstance(value, str):
             return value
         if isinstance(value, list) and all(isinstance(item, (str, dict)) for item in value):
-            return [self._block(item) for item in place.items]
+            return list(map(self._block, place.items))
         return json.dumps(value, ensure_ascii=False)
 
     def _block(self, place: Place) -> Node:

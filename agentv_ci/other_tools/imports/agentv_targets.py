@@ -196,10 +196,7 @@ def _key(draft: Draft, fields: Fields) -> dict[str, Node]:
 
 def _command(draft: Draft, fields: Fields) -> dict[str, Node]:
     command = fields.take("command", "command_template")
-    if isinstance(command, list):
-        text = shlex.join(str(word) for word in command)
-    else:
-        text = str(command or "")
+    text = shlex.join(map(str, command)) if isinstance(command, list) else str(command or "")
     made: dict[str, Node] = {"command_template": text}
     if not any(each in text for each in ("{PROMPT}", "{PROMPT_FILE}", "{STDIN}")):
         made["prompt"] = "none"

@@ -225,7 +225,7 @@ def _of_kind(
     if kind == "python":
         return Made(_python(draft, place, value, context))
     if kind == "trajectory:tool-used":
-        tools = [str(each) for each in (expected if isinstance(expected, list) else [expected])]
+        tools = list(map(str, expected if isinstance(expected, list) else [expected]))
         return Made(
             {
                 "type": "tool_trajectory",
@@ -250,7 +250,7 @@ def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
             texts = [part.strip() for part in str(expected).split(",")]
         if expected in (None, "") or (not several and isinstance(expected, (list, dict))):
             return None
-        made: Evaluator = {plain: [str(text) for text in texts] if several else _text(expected)}
+        made: Evaluator = {plain: list(map(str, texts)) if several else _text(expected)}
         return made | ({"case_sensitive": False} if insensitive else {})
     if kind == "equals" and isinstance(expected, (dict, list)):
         return {"type": "schema", "schema_inline": {"const": expected}}
@@ -297,7 +297,7 @@ def _judged(
             f"candidate_answer }}}}"
         )
         return Made({"type": "llm_judge", **settings}, least)
-    texts: list[Node] = [BY_JUDGE[kind].format(criterion) for criterion in criteria or [""]]
+    texts: list[Node] = list(map(BY_JUDGE[kind].format, criteria or [""]))
     return Made({"rubric": texts, **settings})
 
 

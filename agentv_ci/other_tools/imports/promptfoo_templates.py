@@ -71,7 +71,7 @@ def is_simple(text: str) -> bool:
     return (
         "{%" not in text
         and "{#" not in text
-        and all(_VARIABLE.fullmatch(part) for part in _EXPRESSION.findall(text))
+        and all(map(_VARIABLE.fullmatch, _EXPRESSION.findall(text)))
     )
 
 

@@ -88,7 +88,7 @@ class Tests:
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
-        return list(chain.from_iterable(self._expanded(item) for item in items_of(place)))
+        return list(chain.from_iterable(map(self._expanded, items_of(place))))
 
     def of_scenarios(self, place: Place | None) -> list[Test]:
         """Return the tests of scenarios: each for each of its sets of variables."""

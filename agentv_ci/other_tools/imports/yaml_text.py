@@ -158,7 +158,7 @@ def _flow(value: Node) -> str | None:
                 return None
             return "{" + ", ".join(f"{key}: {part}" for key, part in parts) + "}"
         case list() | tuple():
-            items = [_flow_item(item) for item in value]
+            items = list(map(_flow_item, value))
             if None in items:
                 return None
             return "[" + ", ".join(item or "" for item in items) + "]"

@@ -54,7 +54,8 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
         yield Annotation(
             "notice" if report.gate.verdict == "nothing" else "error", run.title, reasons
         )
-    yield from (_case(case, run, level, find_line) for case in cases)
+    for case in cases:
+        yield _case(case, run, level, find_line)
     for outcome, trial in run.lost_trials:
         what = "has no verdict"
         if trial.is_crash:

@@ -349,7 +349,7 @@ def _some(lines: Sequence[str], limit: int) -> list[str]:
 
 def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
     parts = [f"### Against {code(comparison.base)}", f"**{view.changes_text(comparison)}**"]
-    remarks = [code(name) for name in view.one_sided(comparison)]
+    remarks = list(map(code, view.one_sided(comparison)))
     remarks += [
         *_statement(comparison),
         *((f"⚠️ {code(warning)}") for warning in comparison.warnings),

@@ -103,10 +103,8 @@ def _lines(run: RunView) -> Iterator[Line]:
 def _tolerated(comparison: Comparison) -> Iterator[Line]:
     """Yield what is undecided but passes; otherwise it is among the reasons of the gate."""
     if comparison.when_undecided == "pass":
-        yield from (
-            Line(f"undecided, which passes: {on_one_line(name)}", "warn")
-            for name in comparison.undecided
-        )
+        for name in comparison.undecided:
+            yield Line(f"undecided, which passes: {on_one_line(name)}", "warn")
 
 
 def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterator[Line]:
@@ -118,7 +116,8 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterato
             score_text(outcome.verdict, outcome.score), outcome, run, of_trial=_worst_of(outcome)
         )
         yield from map(Line, _reasons(outcome))
-        yield from (Line(each, "faint") for each in _answer(outcome))
+        for each in _answer(outcome):
+            yield Line(each, "faint")
         if again := run.again(outcome):
             yield Line.of((f"    again: {_again(again)}", "faint"))
     yield from more_line(len(outcomes))
@@ -235,7 +234,7 @@ def _gate(gate: GateResult) -> Iterator[Line]:
             if gate.exit_code == 0:
                 enforced = " (not enforced: `agentv-ci report` judges all shards)"
             yield Line(f"gate: {GATE[gate.verdict]}{enforced}", "bad")
-            reasons = [on_one_line(reason) for reason in gate.reasons[:MAX_SHOWN]]
+            reasons = list(map(on_one_line, gate.reasons[:MAX_SHOWN]))
             for text in (*reasons, *more_text(len(gate.reasons), MAX_SHOWN)):
                 yield Line(f"  {text}", "bad")
 

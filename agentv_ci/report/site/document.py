@@ -140,7 +140,7 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
     marks = _marks(site, known)
     blocks = (
         block("runs", run_block(shown.runs)),
-        block("trends", [series_block(each) for each in (everything, *groups)]),
+        block("trends", list(map(series_block, (everything, *groups)))),
         block("intervals", interval_block(known.values())),
         block(
             "cases", [case_block(key, track, marks.get(key, ())) for key, track in known.items()]
@@ -172,7 +172,7 @@ def _key(finding: HealthFinding) -> CaseKey | None:
 
 @cache
 def _script() -> str:
-    shared = [template_text(name) for name in SHARED_SCRIPTS]
+    shared = list(map(template_text, SHARED_SCRIPTS))
     return in_one_block([*shared, *(template_text(name, FOLDER) for name in SCRIPTS)])
 
 

@@ -116,7 +116,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
 @cache
 def joined_script() -> str:
     """Return all scripts of the report."""
-    return in_one_block([template_text(name) for name in SCRIPTS])
+    return in_one_block(list(map(template_text, SCRIPTS)))
 
 
 @cache

@@ -343,7 +343,7 @@ def details(row: ResultRow) -> JsonObject:
             "seed": None if row.seed is None else str(row.seed),
             "metadata": _pretty(row.metadata or None),
             "request": _pretty(row.request or None),
-            "output_messages": [_turn(message) for message in row.output_messages or ()],
+            "output_messages": list(map(_turn, row.output_messages or ())),
         }
     )
 
@@ -369,7 +369,7 @@ def _known_parts(value: JsonValue) -> JsonValue:
         case dict():
             return _known(value)
         case list() | tuple():
-            return [_known_parts(item) for item in value]
+            return list(map(_known_parts, value))
         case _:
             return value
 
