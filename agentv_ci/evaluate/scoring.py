@@ -71,7 +71,7 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
 def _result(
     evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, reasoning: str
 ) -> EvaluatorResult:
-    status = "ok"
+    status: Literal["ok", "error", "skipped"] = "ok"
     if verdict in ("error", "skipped"):
         status = verdict
     return EvaluatorResult(

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from glob import escape
+from itertools import chain, repeat
 from shlex import quote
 from typing import TYPE_CHECKING
 from urllib.parse import quote as quote_address
@@ -191,9 +192,8 @@ class RunView(Struct, frozen=True, dict=True):
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
         """The trials without a verdict of cases that have one; they count as errors, too."""
         cases = [outcome for outcome in gating(self.outcomes) if outcome.has_verdict]
-        return [
-            (case, trial) for case in cases for trial in case.trials if trial.verdict == "error"
-        ]
+        trials = chain.from_iterable(zip(repeat(case), case.trials) for case in cases)
+        return [(case, trial) for case, trial in trials if trial.verdict == "error"]
 
 
 def unknown_text(run: RunView) -> str | None:

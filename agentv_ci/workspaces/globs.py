@@ -12,6 +12,8 @@ def matches(path: str, globs: Iterable[str]) -> bool:
     """
     from wcmatch import glob  # only workspaces and guidelines need it
 
-    patterns = [each for one in globs for each in (one, f"{one.rstrip('/')}/**")]
+    patterns: list[str] = []
+    for pattern in globs:
+        patterns += [pattern, f"{pattern.rstrip('/')}/**"]
     flags = glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX | glob.BRACE
     return bool(patterns) and bool(glob.globmatch(path, patterns, flags=flags))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -82,8 +83,8 @@ async def _aggregated(
             return Score(
                 weighted_mean((score.weight, score.score) for score in scored),
                 weighs_nothing=not any(score.weight for score in scored),
-                hits=tuple(f"[{score.name}] {hit}" for score in scored for hit in score.hits),
-                misses=tuple(f"[{score.name}] {miss}" for score in scored for miss in score.misses),
+                hits=tuple(chain.from_iterable(_named(score, score.hits) for score in scored)),
+                misses=tuple(chain.from_iterable(_named(score, score.misses) for score in scored)),
                 reasoning="; ".join(
                     f"{score.name}: {score.reasoning}" for score in scored if score.reasoning
                 ),
@@ -120,3 +121,9 @@ def _result(result: EvaluatorResult) -> JsonObject:
     found: JsonObject = result.model_dump(mode="json", include=AGGREGATED)
     members = [each for each in result.evaluator_results or () if each.status == "ok"]
     return found | ({"results": _results(members)} if members else {})
+
+
+def _named(member: EvaluatorResult, findings: Iterable[str]) -> Iterator[str]:
+    """Yield findings with the name of their member."""
+    for finding in findings:
+        yield f"[{member.name}] {finding}"

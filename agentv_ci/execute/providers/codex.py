@@ -84,21 +84,17 @@ def _arguments(
     `-` reads the prompt.
     """
     chosen = {"--profile": target.profile, "--model": target.model, "--sandbox": target.sandbox}
+    options = list[str]()
+    for option, value in chosen.items():
+        if value is not None:
+            options += [option, value]
+    if is_elsewhere and target.sandbox == "workspace-write":
+        options += ["--add-dir", str(workspace)]
     return [
         "--ask-for-approval",
         target.approval or str(target.implied["approval"]),
         *("exec", "--json", "--color", "never", "--skip-git-repo-check"),
-        *(
-            word
-            for option, value in chosen.items()
-            if value is not None
-            for word in (option, value)
-        ),
-        *(
-            ("--add-dir", str(workspace))
-            if is_elsewhere and target.sandbox == "workspace-write"
-            else ()
-        ),
+        *options,
         *(target.args or ()),
         "-",
     ]

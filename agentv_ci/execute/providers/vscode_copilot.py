@@ -284,7 +284,7 @@ def _attachments(exchanges: Sequence[Exchange], last: Path) -> list[str]:
     files = dict.fromkeys(
         file.path for file in chain.from_iterable(exchange.request.files for exchange in exchanges)
     )
-    return [word for file in (*files, last) for word in ("-a", str(file))]
+    return list(chain.from_iterable(("-a", str(file)) for file in (*files, last)))
 
 
 def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) -> Exchange:

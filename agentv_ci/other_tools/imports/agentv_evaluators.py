@@ -227,9 +227,7 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
         return None
     made: Evaluator = {"type": "composite", "evaluators": members}
     place = fields.at("aggregator")
-    aggregator = _object(place.value if place else None)
-    if isinstance(place.value if place else None, str):
-        aggregator = {"type": cast("Place", place).value}
+    aggregator = _aggregator(place)
     threshold = fields.take("threshold")
     kind = str(aggregator.get("type") or "weighted_average").replace("-", "_")
     if kind == "weighted_average" and aggregator.get("weights"):
@@ -264,6 +262,15 @@ def _composite(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
     if threshold is not None:
         made["min_score"] = threshold
     return made
+
+
+def _aggregator(place: Place | None) -> JsonObject:
+    """Return the aggregator that a composite names or describes; empty without one."""
+    if place is None:
+        return {}
+    if isinstance(place.value, str):
+        return {"type": place.value}
+    return _object(place.value)
 
 
 def _required(member: Evaluator, gate: str | None) -> Evaluator:

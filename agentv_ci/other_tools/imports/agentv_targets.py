@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -92,7 +93,7 @@ def add_missing_targets(draft: Draft, source: Source) -> None:
 
 def _candidates(draft: Draft, source: Source) -> list[Source]:
     folders = [folder for folder in source.path.parents if folder.is_relative_to(source.root)]
-    paths = [folder / name for folder in folders for name in NAMES]
+    paths = [folder / name for folder, name in product(folders, NAMES)]
     return [
         found
         for path in paths

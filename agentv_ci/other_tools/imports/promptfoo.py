@@ -114,7 +114,10 @@ def _grouped(tests: list[Test]) -> list[Test]:
 
 def _single(tests: list[Test]) -> list[Test]:
     """Return a test for each row."""
-    return [replace(test, rows=[row], file=None) for test in tests for row in test.rows]
+    single: list[Test] = []
+    for test in tests:
+        single += [replace(test, rows=[row], file=None) for row in test.rows]
+    return single
 
 
 class _Cases:
@@ -132,7 +135,8 @@ class _Cases:
     def cases(self, tests: list[Test]) -> dict[str, Node]:
         """Return `x-prompt` keys and `evalcases`."""
         made: dict[str, Node] = {}
-        self._texts = [value for test in tests for row in test.rows for value in row.values()]
+        rows = chain.from_iterable(test.rows for test in tests)
+        self._texts = list(chain.from_iterable(row.values() for row in rows))
         shared = len(tests) > 1 or len(self._prompts) > 1
         bases: list[dict[str, Node]] = [
             {

@@ -10,7 +10,7 @@ import io
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import cast
 
@@ -100,7 +100,7 @@ class Tests:
                 chain.from_iterable(self._test(item, "config").rows for item in items_of(configs))
             )
             for test in self.listed(tests):
-                test.rows = [{**row, **own} for row in rows or [{}] for own in test.rows]
+                test.rows = [{**row, **own} for row, own in product(rows or [{}], test.rows)]
                 test.file = None
                 found.append(test)
             fields.ignore("description")
@@ -296,7 +296,7 @@ class Tests:
             test.asserts = [*default.asserts, *test.asserts]
         rows: Sequence[JsonObject] = default.rows
         if test.file is None or rows != [{}]:
-            test.rows = [{**row, **own} for row in rows for own in test.rows]
+            test.rows = [{**row, **own} for row, own in product(rows, test.rows)]
         test.threshold = default.threshold if test.threshold is None else test.threshold
         test.options = {**default.options, **test.options}
         test.metadata = {**default.metadata, **test.metadata}

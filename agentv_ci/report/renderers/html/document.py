@@ -5,7 +5,7 @@ It is one file that needs no server, sends no request, and does not trust what a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cache
 from itertools import chain
@@ -16,7 +16,14 @@ from agentv_ci.analysis.cases.quarantine import gating
 from agentv_ci.analysis.comparison.metric_texts import metric_name, values_text, verdict_text
 from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.report import CaseFigures, EvaluatorFigures
+from agentv_ci.contracts.proof import Proof
+from agentv_ci.contracts.report import (
+    CaseFigures,
+    EvaluatorFigures,
+    FailedValidation,
+    RunReport,
+    Validation,
+)
 from agentv_ci.report import view
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
 from agentv_ci.report.quarantine import expired, expired_text
@@ -90,20 +97,14 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         ],
         judges_cost=view.judges_cost(report),
         proof=run.proof,
-        proof_lines=[each.text for each in (headline(run.proof), *facts(run.proof))]
-        if run.proof is not None
-        else [],
+        proof_lines=_proof_lines(run.proof),
         proof_findings=shown_findings(run.proof) if run.proof is not None else [],
         experiment=shown_experiment(report.experiment) if report.experiment is not None else None,
         is_of_plan=run.proof is None or is_of(run.proof, report.plan_digest),
         when=when(trials.first, trials.last),
         commit=commit_of(run),
         models=sorted(set(chain.from_iterable(trials.models.values()))),
-        validations=[
-            (each.scenario_key, it)
-            for each in report.scenario_reports
-            for it in each.aggregates.validations
-        ],
+        validations=list(_validations(report)),
         style=style,
         early=early,
         script=script,
@@ -171,3 +172,17 @@ def commit_of(run: RunView) -> tuple[str, str] | None:
     if not commit:
         return None
     return "", f"{commit[:12]} with changes" if dirty else commit[:12]
+
+
+def _proof_lines(proof: Proof | None) -> list[str]:
+    """Return the headline and the facts of a proof; empty without one."""
+    if proof is None:
+        return []
+    return [line.text for line in (headline(proof), *facts(proof))]
+
+
+def _validations(report: RunReport) -> Iterator[tuple[str, Validation | FailedValidation]]:
+    """Yield each validation with the key of its scenario."""
+    for scenario in report.scenario_reports:
+        for validation in scenario.aggregates.validations:
+            yield scenario.scenario_key, validation

@@ -6,6 +6,7 @@ They show the effects as a forest plot, and how these came about over the looks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -87,13 +88,12 @@ class Forest(Struct, frozen=True):
 
 def forest(found: ExperimentReport) -> Forest:
     """Return the forest plot of an experiment."""
-    shown = [each for each in found.effects if each.estimate is not None]
-    axis = axis_of(
-        [value for each in shown for value in (each.estimate, each.low, each.high)], LEFT, RIGHT
-    )
+    shown = [effect for effect in found.effects if effect.estimate is not None]
+    figures = ((effect.estimate, effect.low, effect.high) for effect in shown)
+    axis = axis_of(list(chain.from_iterable(figures)), LEFT, RIGHT)
     bars = [
-        Bar(each, TOP + ROW * (row + 0.5), tone_of(each.verdict), _text(each))
-        for row, each in enumerate(shown)
+        Bar(effect, TOP + ROW * (row + 0.5), tone_of(effect.verdict), _text(effect))
+        for row, effect in enumerate(shown)
     ]
     return Forest(bars, axis, TOP + ROW * len(bars))
 
@@ -151,7 +151,7 @@ def shown_experiment(found: ExperimentReport) -> ShownExperiment:
 
 
 def _look_plot(arm: str, looks: Sequence[Look]) -> LookPlot:
-    ends = [value for look in looks for value in (look.low, look.high)]
+    ends = list(chain.from_iterable((look.low, look.high) for look in looks))
     axis = axis_of(ends, LOOKS_BOTTOM, LOOKS_TOP)
     last = max(*(look.trials for look in looks), 1)
     places = [
