@@ -160,9 +160,7 @@ def _result(
         "ruleId": diagnostic.rule,
         "ruleIndex": index,
         "level": LEVELS[diagnostic.severity],
-        "message": message(
-            diagnostic.message + (f"\n{diagnostic.hint}" if diagnostic.hint else "")
-        ),
+        "message": message("\n".join(filter(None, [diagnostic.message, diagnostic.hint]))),
         "locations": [place],
         "partialFingerprints": fingerprint(_identity(diagnostic, path), seen),
     }

@@ -17,25 +17,21 @@ MAX_TARGETS = 10
 MAX_NAME = 100
 
 
+SOMETIMES = ("not_run", "skipped", "quarantined")
+"""Figures that have a column if a target has such cases."""
+
+
 def target_table(run: RunView) -> str:
     """Return the figures of each target."""
     targets, verdicts = run.report.targets[:MAX_TARGETS], run.report.gate.targets
-    others = [
-        name
-        for name in ("not_run", "skipped", "quarantined")
-        if any(getattr(target, name) for target in targets)
-    ]
-    head = [
-        "",
-        "target",
-        "cases",
-        "passed",
-        "failed",
-        "errors",
-        *(name.replace("_", " ") for name in others),
-    ]
+    others = [name for name in SOMETIMES if any(getattr(target, name) for target in targets)]
+    head = ["", "target", "cases", "passed", "failed", "errors"]
+    head += [name.replace("_", " ") for name in others]
+    head += ["mean", "cost"]
     shows_each = any(target.cost_per_pass_usd is not None for target in targets)
-    head += ["mean", "cost", *(["cost per passed case"] if shows_each else []), "time"]
+    if shows_each:
+        head.append("cost per passed case")
+    head.append("time")
 
     def row(group: Group) -> Sequence[str]:
         sign = ""
@@ -51,7 +47,9 @@ def target_table(run: RunView) -> str:
         mean = ""
         if group.mean is not None:
             mean = f"{group.mean:.3f}"
-        costs = [group.total_usd, *([group.cost_per_pass_usd] if shows_each else [])]
+        costs = [group.total_usd]
+        if shows_each:
+            costs.append(group.cost_per_pass_usd)
         least = ""
         if view.lacks_price(run.report, group):
             least = "≥ "

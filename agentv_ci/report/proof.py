@@ -63,7 +63,9 @@ def facts(proof: Proof) -> Iterator[Line]:
     total = proof.summary
     if total.mutants or total.without_mutants:
         style: Style = "good" if total.killed else "plain"
-        yield Line(mutants_text(total), "warn" if total.survived else style)
+        if total.survived:
+            style = "warn"
+        yield Line(mutants_text(total), style)
     unjudged = 0
     if proof.judges == "skip":
         unjudged = total.unjudged_evaluators

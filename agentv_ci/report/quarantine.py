@@ -19,7 +19,9 @@ WIDTH = 80
 
 def end_text(entry: Quarantine) -> str:
     """Return until when a quarantine lasts."""
-    return f"until {entry.expires}" + (" (expires soon)" if entry.state == "ending" else "")
+    if entry.state == "ending":
+        return f"until {entry.expires} (expires soon)"
+    return f"until {entry.expires}"
 
 
 def sentence(entry: Quarantine) -> str:
@@ -30,9 +32,8 @@ def sentence(entry: Quarantine) -> str:
 def result_text(outcome: CaseOutcome) -> str:
     """Return what became of a case in quarantine, which may have several trials."""
     trials = trials_text(outcome)
-    return score_text(outcome.verdict, outcome.score) + (
-        f", {trials}" if trials is not None else ""
-    )
+    score = score_text(outcome.verdict, outcome.score)
+    return score if trials is None else f"{score}, {trials}"
 
 
 def expired(run: RunView) -> Sequence[Quarantine]:

@@ -54,11 +54,9 @@ def _issue(address: str, links: Links) -> str:
     """
     repository = (links.base or "").partition("/blob/")[0]
     found = re.fullmatch(rf"{re.escape(repository)}/(?:issues|pull)/([0-9]+)", address)
-    return (
-        link(f"#{found[1]}", address)
-        if found and repository
-        else code(shortened(address, MAX_TEXT))
-    )
+    if found and repository:
+        return link(f"#{found[1]}", address)
+    return code(shortened(address, MAX_TEXT))
 
 
 def _item(outcome: CaseOutcome, entry: Quarantine, run: RunView) -> str:

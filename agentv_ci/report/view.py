@@ -202,7 +202,7 @@ def unknown_text(run: RunView) -> str | None:
     if not cases:
         return None
     names = ", ".join(run.name(case.key) for case in cases[:MAX_NAMED])
-    more = "".join(f" {text}" for text in more_text(len(cases), MAX_NAMED))
+    more = " ".join(["", *more_text(len(cases), MAX_NAMED)])
     judged = counted(len(cases), "case is", "cases are")
     return f"unknown: {judged} judged by what an agent leaves behind: {names}{more}"
 
@@ -286,10 +286,10 @@ def cost_text(report: RunReport, figures: RunReport | Group) -> str | None:
     least = ""
     if lacks_price(report, figures):
         least = "at least "
-    each = figures.cost_per_pass_usd
-    return f"{least}{dollars(amount)}" + (
-        f", {dollars(each)} per passed case" if each is not None else ""
-    )
+    text = f"{least}{dollars(amount)}"
+    if (per_pass := figures.cost_per_pass_usd) is not None:
+        text += f", {dollars(per_pass)} per passed case"
+    return text
 
 
 def lacks_price(report: RunReport, figures: RunReport | Group) -> bool:
@@ -315,7 +315,9 @@ def more_text(total: int, limit: int, of: str = "") -> list[str]:
     more = total - limit
     if more <= 0:
         return []
-    return [f"… and {counted(more, f'more {of}')}" if of else f"… and {more} more"]
+    if of:
+        return [f"… and {counted(more, f'more {of}')}"]
+    return [f"… and {more} more"]
 
 
 def judges_cost(report: RunReport) -> float | None:
@@ -370,7 +372,8 @@ def caveats(report: RunReport) -> Iterator[str]:
 def badness(figures: CaseFigures | EvaluatorFigures) -> tuple[float, int, str]:
     """Return a sort key that puts the lowest pass rate first."""
     seen = figures.counting if isinstance(figures, CaseFigures) else figures.scored + figures.errors
-    return figures.passed / seen if seen else 1.0, -seen, figures.name
+    share = figures.passed / seen if seen else 1.0
+    return share, -seen, figures.name
 
 
 def issues_text(validation: Validation) -> str:

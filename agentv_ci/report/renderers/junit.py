@@ -116,14 +116,14 @@ class _Entry(Struct, frozen=True, kw_only=True):
             self.target,
             self.path,
             self.properties.get("tags", ""),
-            *([self.blame.message] if self.blame else []),
         ]
-        texts = self.answer.size + (self.blame.text.size if self.blame else 0)
-        return (
-            MARKUP
-            + texts
-            + sum(xml_text.size(attribute) + 5 * attribute.count('"') for attribute in attributes)
-        )
+        texts = self.answer.size
+        if self.blame is not None:
+            attributes.append(self.blame.message)
+            texts += self.blame.text.size
+        for attribute in attributes:
+            texts += xml_text.size(attribute) + 5 * attribute.count('"')
+        return MARKUP + texts
 
     def cut(self, limits: Mapping[str, int]) -> None:
         """Shorten its texts."""
@@ -205,6 +205,9 @@ def _of_row(row: ResultRow, excuse: str | None) -> _Entry:
         remark = f"{row.verdict}, score {row.score:.3f}; {excuse}"
     elif excuse is not None and row.verdict == "error":
         remark = f"{row.error_kind or 'error'}: {xml_text.line(row.error or '')}; {excuse}"
+    score: dict[str, str] = {}
+    if row.score is not None:
+        score = {"score": f"{row.score:.3f}"}
     return _Entry(
         suite=row.suite,
         id=row.eval_id,
@@ -219,7 +222,7 @@ def _of_row(row: ResultRow, excuse: str | None) -> _Entry:
         answer=Excerpt(row.candidate_answer),
         remark=remark,
         properties={
-            **({"score": f"{row.score:.3f}"} if row.score is not None else {}),
+            **score,
             "verdict": row.verdict,
             **_properties(
                 row.arm or row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run
@@ -290,7 +293,8 @@ def _properties(
         "digest": digest,
         "dry_run": str(dry_run).lower(),
     }
-    values |= {"tags": ", ".join(tags)} if tags else {}
+    if tags:
+        values["tags"] = ", ".join(tags)
     return {name: xml_text.line(value) for name, value in values.items()}
 
 
@@ -298,13 +302,14 @@ def _suite(
     path: str, entries: Sequence[_Entry], taken: _Names, properties: Mapping[str, str]
 ) -> Iterator[bytes]:
     start = min((entry.start for entry in entries if entry.start is not None), default=None)
+    timestamp = None
+    if start is not None:
+        # Without a time zone, as strict readers expect.
+        timestamp = start.replace(tzinfo=None).isoformat(timespec="seconds")
     suite = TestSuite(
         xml_text.line(path),
         file=xml_text.path(path) if entries[0].path else None,
-        # Without a time zone, as strict readers expect.
-        timestamp=start.replace(tzinfo=None).isoformat(timespec="seconds")
-        if start is not None
-        else None,
+        timestamp=timestamp,
         properties=properties,
     )
     head = suite.build_xml_doc(encoding="utf-8")

@@ -117,7 +117,9 @@ def _fitted(blocks: Sequence[Block], limit: int) -> str:
         cases.add(block.case)
     parts = [block.text for place, block in enumerate(blocks) if place in fitting]
     gone = [block for place, block in enumerate(blocks) if place not in fitting]
-    return "\n\n".join([*parts, *([_left_out(gone, limit)] if gone else [])]) + "\n"
+    if gone:
+        parts.append(_left_out(gone, limit))
+    return "\n\n".join(parts) + "\n"
 
 
 def _left_out(blocks: Sequence[Block], limit: int) -> str:
@@ -225,10 +227,10 @@ def _mine_or_known(run: RunView) -> str | None:
     red = [*run.errors, *run.failures]
     if run.base is None or not red:
         return None
-    states = [
-        known.state if (known := run.base.cases.get(outcome.key)) else "unknown" for outcome in red
-    ]
-    numbers = {state: states.count(state) for state in ("green", "red", "flaky", "unknown")}
+    numbers = dict.fromkeys(("green", "red", "flaky", "unknown"), 0)
+    for outcome in red:
+        known = run.base.cases.get(outcome.key)
+        numbers["unknown" if known is None else known.state] += 1
     said = ", ".join(f"{number} {state}" for state, number in numbers.items() if number)
     return (
         f"Mine or known? On {code(run.base.name)}, {counted(len(red), 'case')} that did not "
@@ -250,11 +252,14 @@ def _on_base(outcome: CaseOutcome, run: RunView) -> str:
         since = f" since {code(known.since)}"
     match known.state:
         case "green":
-            return f"🆕 passes on {branch}{since}" + (f" ({times})" if known.trials > 1 else "")
+            text = f"🆕 passes on {branch}{since}"
+            return f"{text} ({times})" if known.trials > 1 else text
         case "red":
-            return f"🔁 red on {branch}, too" + (f",{since}" if since else "")
+            text = f"🔁 red on {branch}, too"
+            return f"{text},{since}" if since else text
         case "flaky":
-            return f"🎲 flaky on {branch}" + (f": {times}" if known.trials > 1 else "")
+            text = f"🎲 flaky on {branch}"
+            return f"{text}: {times}" if known.trials > 1 else text
 
 
 def _facts(report: RunReport, last: PastRun | None) -> Iterator[str]:
@@ -285,12 +290,20 @@ def _since(last: PastRun, report: RunReport) -> str:
         or mean is None
         or last.total != report.counts.cases
     ):
-        known = f"{last.passed}/{last.total} passed" if last.passed is not None else last.verdict
-        return f"last run: {known}" + (f", mean {last.mean:.3f}" if last.mean is not None else "")
+        return _figures_of(last)
     return (
         f"since the last run: {report.counts.passed - last.passed:+d} passed, "
         f"mean {mean - last.mean:+.3f}"
     )
+
+
+def _figures_of(last: PastRun) -> str:
+    text = f"last run: {last.verdict}"
+    if last.passed is not None:
+        text = f"last run: {last.passed}/{last.total} passed"
+    if last.mean is not None:
+        text += f", mean {last.mean:.3f}"
+    return text
 
 
 def _table(cases: Sequence[CaseOutcome], run: RunView) -> str:
@@ -301,23 +314,26 @@ def _table(cases: Sequence[CaseOutcome], run: RunView) -> str:
     lines = [_row(alike, run) for alike in causes.values()]
     shown = ["| | case | score | why |", "|---|---|---|---|", *lines[:MAX_ROWS]]
     more = sum(map(len, [*causes.values()][MAX_ROWS:]))
-    return "\n".join(shown) + (f"\n\n… and {counted(more, 'more case')}" if more else "")
+    if more:
+        shown.append(f"\n… and {counted(more, 'more case')}")
+    return "\n".join(shown)
 
 
 def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
     first = cases[0]
     named = [_named(case, run) for case in cases[:MAX_NAMED]]
-    names = ", ".join([*named, *(f"{more} more" for more in [len(cases) - MAX_NAMED] if more > 0)])
+    if len(cases) > MAX_NAMED:
+        named.append(f"{len(cases) - MAX_NAMED} more")
+    names = ", ".join(named)
     has_score = len(cases) == 1 and first.verdict != "error"
     score = ""
     if has_score:
         score = f"{first.score:.3f}"
     why = cell_code(shortened(_why(first), MAX_WHY))
     why = " · ".join(filter(None, [why, _on_base(first, run)]))
-    return (
-        f"| {SIGNS[first.verdict]} | {names} | {score} | "
-        f"{f'{len(cases)} × ' if len(cases) > 1 else ''}{why} |"
-    )
+    if len(cases) > 1:
+        why = f"{len(cases)} × {why}"
+    return f"| {SIGNS[first.verdict]} | {names} | {score} | {why} |"
 
 
 def _why(outcome: CaseOutcome) -> str:

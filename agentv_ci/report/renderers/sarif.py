@@ -42,11 +42,13 @@ ORDER = tuple(RULES)
 def render(run: RunView) -> Iterable[bytes]:
     """Return a log with one run; a dry run has no results."""
     report = run.report
-    excused = [each for each in run.quarantined if each.verdict in RULE_OF]
-    cases, lost = (
-        ([], []) if report.dry_run else ([*run.errors, *run.failures, *excused], run.lost_trials)
-    )
-    cases.sort(key=lambda each: ORDER.index(RULE_OF[each.verdict]))
+    cases: list[CaseOutcome] = []
+    lost: list[tuple[CaseOutcome, TrialOutcome]] = []
+    if not report.dry_run:
+        excused = (outcome for outcome in run.quarantined if outcome.verdict in RULE_OF)
+        cases = [*run.errors, *run.failures, *excused]
+        lost = run.lost_trials
+    cases.sort(key=lambda outcome: ORDER.index(RULE_OF[outcome.verdict]))
     seen: Counter[str] = Counter()
     # In the plan's order, so that the fingerprints of identical cases do not depend on scores.
     known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
@@ -128,9 +130,9 @@ def _message(outcome: CaseOutcome, again: str) -> JsonObject:
     if outcome.summary:
         text += f"\n{printable(outcome.summary)}"
     # The command must stay as it is, to be typed.
-    return {
-        "text": f"{without_links(text)}\nRun it again: {again}" if again else without_links(text)
-    }
+    if again:
+        return {"text": f"{without_links(text)}\nRun it again: {again}"}
+    return {"text": without_links(text)}
 
 
 def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:

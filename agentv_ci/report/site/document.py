@@ -119,17 +119,15 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
     groups = list(chain.from_iterable(group for group in named.values() if len(group) > 1))
     style = template_text("report.css") + template_text("site.css", FOLDER)
     early, script = template_text(EARLY), _script()
+    newest = everything.points[-1] if everything.points else None
     text = _template().render(
         ledger=site.ledger,
         shown=shown,
-        newest=everything.points[-1] if everything.points else None,
-        message=message_of(everything.points[-1] if everything.points else None),
+        newest=newest,
+        message=message_of(newest),
         groups=named,
         health=site.health,
-        quarantine=[
-            (entry, expired_text(entry) if entry.state == "expired" else end_text(entry))
-            for entry in site.quarantine
-        ],
+        quarantine=[(entry, _end_of(entry)) for entry in site.quarantine],
         style=style,
         early=early,
         script=script,
@@ -138,15 +136,20 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
     before, _, after = well_formed_text(text).partition(DATA)
     known = tracks(shown.runs)
     marks = _marks(site, known)
+    cases = [case_block(key, track, marks.get(key, ())) for key, track in known.items()]
     blocks = (
         block("runs", run_block(shown.runs)),
         block("trends", list(map(series_block, (everything, *groups)))),
         block("intervals", interval_block(known.values())),
-        block(
-            "cases", [case_block(key, track, marks.get(key, ())) for key, track in known.items()]
-        ),
+        block("cases", cases),
     )
     return b"".join((before.encode(), *blocks, after.encode()))
+
+
+def _end_of(entry: Quarantine) -> str:
+    if entry.state == "expired":
+        return expired_text(entry)
+    return end_text(entry)
 
 
 def _marks(site: SiteView, cases: Iterable[CaseKey]) -> dict[CaseKey, list[str]]:
@@ -155,12 +158,14 @@ def _marks(site: SiteView, cases: Iterable[CaseKey]) -> dict[CaseKey, list[str]]
     That is the kinds of its findings, and that it is in quarantine.
     """
     marks: dict[CaseKey, list[str]] = {}
-    for finding in site.health.findings if site.health is not None else ():
-        if (key := _key(finding)) is not None:
-            marks.setdefault(key, []).append(finding.kind)
-    for key in cases if site.quarantine else ():
-        if quarantine_of(site.quarantine, key) is not None:
-            marks.setdefault(key, []).append(QUARANTINED)
+    if site.health is not None:
+        for finding in site.health.findings:
+            if (key := _key(finding)) is not None:
+                marks.setdefault(key, []).append(finding.kind)
+    if site.quarantine:
+        for case in cases:
+            if quarantine_of(site.quarantine, case) is not None:
+                marks.setdefault(case, []).append(QUARANTINED)
     return marks
 
 

@@ -182,13 +182,9 @@ def shown_trial(outcome: CaseOutcome) -> int | None:
 
     It is one that did not pass, else the first.
     """
-    trials = [
-        *filter(None, [outcome.worst if outcome.verdict != "pass" else None]),
-        *outcome.trials,
-    ]
-    if trials:
-        return trials[0].number
-    return None
+    if outcome.verdict != "pass" and outcome.worst is not None:
+        return outcome.worst.number
+    return outcome.trials[0].number if outcome.trials else None
 
 
 def beginning(text: str) -> str:
@@ -216,15 +212,15 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
     suites, targets = numbered_names(run.outcomes)
     tags, evaluators = filter_names(trials)
     comparison = run.report.comparison
-    compared = {
-        case.key: case.model_dump(include=_OF_CHANGE)
-        for case in (comparison.cases if comparison else ())
-    }
-    unchanged: JsonObject = {"change": "unchanged"} if comparison else {}
+    compared: dict[CaseKey, JsonObject] = {}
+    unchanged: JsonObject = {}
+    if comparison is not None:
+        compared = {case.key: case.model_dump(include=_OF_CHANGE) for case in comparison.cases}
+        unchanged = {"change": "unchanged"}
     intervals = {
-        each.key: [each.pass_rate_low, each.pass_rate_high]
-        for each in run.report.repeated
-        if each.graded
+        case.key: [case.pass_rate_low, case.pass_rate_high]
+        for case in run.report.repeated
+        if case.graded
     }
     totals = trials.totals()
     lines = BoundedPieces(limit)
@@ -251,13 +247,7 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
             "interval": [*intervals.get(outcome.key, ())] or None,
             **compared.get(outcome.key, unchanged if outcome.quarantine is None else {}),
         }
-        line = encoded(
-            {
-                name: value
-                for name, value in entry.items()
-                if value is not None and value is not False
-            }
-        )
+        line = encoded(_without_blanks(entry))
         lines.add(kind_of(outcome), number, 0, f"{line},\n".encode())
     return {number: piece.removesuffix(b",\n") for number, _, piece in lines.in_order()}
 
@@ -311,6 +301,13 @@ def numbered(names: Iterable[str], most: int | None = None) -> dict[str, int]:
     return {name: number for number, name in enumerate(sorted(names)[:most])}
 
 
+def _without_blanks(entry: JsonObject) -> JsonObject:
+    """Return an entry without values that are null or false."""
+    return {
+        name: value for name, value in entry.items() if value is not None and value is not False
+    }
+
+
 def _verdict(outcome: CaseOutcome) -> JsonObject:
     several = outcome.case.trials > 1 or len(outcome.trials) > 1
     is_first = [trial.number for trial in outcome.trials] in ([], [1])
@@ -335,7 +332,9 @@ def details(row: ResultRow) -> JsonObject:
 
     Those that are empty are left out.
     """
-    said_by_evaluators = {"hits", "misses", "reasoning"} if row.evaluator_results else set[str]()
+    said_by_evaluators = set[str]()
+    if row.evaluator_results:
+        said_by_evaluators = {"hits", "misses", "reasoning"}
     return _known(
         {
             **row.model_dump(exclude=_IN_TABLE | _NOT_SHOWN | _AS_TEXT | said_by_evaluators),
