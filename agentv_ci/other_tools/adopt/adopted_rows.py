@@ -109,8 +109,9 @@ def _row(
 
 
 def _usage(result: AdoptedResult) -> Usage:
-    known = [each for each in (result.input_tokens, result.output_tokens) if each is not None]
-    total = sum(known) if known else None
+    total = None
+    if result.input_tokens is not None or result.output_tokens is not None:
+        total = (result.input_tokens or 0) + (result.output_tokens or 0)
     return Usage(
         input_tokens=result.input_tokens, output_tokens=result.output_tokens, total_tokens=total
     )

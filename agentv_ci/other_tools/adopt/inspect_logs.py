@@ -18,7 +18,7 @@ from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.other_tools.adopt.json_texts import MAX_BYTES, json_in, text_in
-from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore
+from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore, all_passed, mean_score
 from agentv_ci.other_tools.adopt.values import mapping, messages, objects, text, whole
 
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -139,15 +139,16 @@ def _expected(log: JsonObject) -> int | None:
     limit = count_at(log, "eval", "config", "limit")
     if number is None or (limit is None and value_at(log, "eval", "config", "limit") is not None):
         return None
-    number = number if limit is None else min(number, limit)
+    if limit is not None:
+        number = min(number, limit)
     return number * (count_at(log, "eval", "config", "epochs") or 1)
 
 
 def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -> AdoptedResult:
     checks: tuple[AdoptedCheck, ...] = ()
-    error = text_at(sample, "error", "message") or (
-        "the sample has an error" if sample.get("error") else None
-    )
+    error = text_at(sample, "error", "message") or None
+    if error is None and sample.get("error"):
+        error = "the sample has an error"
     if sample.get("invalidation"):
         error = error or "the sample is invalidated"
     has_ended_badly = error is not None
@@ -167,8 +168,8 @@ def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -
             text(sample.get("target")),
             json.dumps(sample.get("id")),
         ),
-        passed=None if error else all(check.passed for check in checks),
-        score=sum(check.score for check in checks) / len(checks) if checks else None,
+        passed=all_passed(checks, error),
+        score=mean_score(checks),
         answer=text_at(sample, "output", "completion")
         or text(
             mapping(next(iter(objects_at(sample, "output", "choices")), {}).get("message")).get(
@@ -202,5 +203,7 @@ def _given(sample: JsonObject) -> Iterator[Given]:
 
 def _scores(sample: JsonObject) -> JsonObject:
     """Return the scores of a sample; old logs have a single one without a name."""
-    score = sample.get("score")
-    return mapping(sample.get("scores")) or ({"score": score} if score is not None else {})
+    scores = mapping(sample.get("scores"))
+    if not scores and sample.get("score") is not None:
+        return {"score": sample["score"]}
+    return scores

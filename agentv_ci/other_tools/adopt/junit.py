@@ -145,13 +145,12 @@ def _cases(root: ET.Element) -> Iterator[_Case]:
         names = Counter[str | None]()
         children = []
         for child in element:
-            name = None
-            if child.tag == "testsuite":
-                name = child.get("name")
+            if child.tag != "testsuite":
+                children.append(_Case(child, inner, places))
+                continue
+            name = child.get("name")
             names[name] += 1
-            children.append(
-                _Case(child, inner, (*places, names[name]) if child.tag == "testsuite" else places)
-            )
+            children.append(_Case(child, inner, (*places, names[name])))
         waiting += reversed(children)
 
 
@@ -173,6 +172,9 @@ def _result(found: _Case) -> AdoptedResult:
         unknown or "",
     )
     line = case.get("line") or ""
+    reasoning = why
+    if flaky and not is_failure:
+        reasoning = f"passed after {counted(len(flaky), 'failed attempt')}: {why}"
     return AdoptedResult(
         name=f"{group}.{name}" if group else name,
         distinctions=_distinctions(found, f"{group}::{name}"),
@@ -182,9 +184,7 @@ def _result(found: _Case) -> AdoptedResult:
         suite=case.get("file"),
         line=max(1, int(line)) if line.isdecimal() and len(line) < 10 else 1,
         require="all",
-        reasoning=f"passed after {counted(len(flaky), 'failed attempt')}: {why}"
-        if flaky and not is_failure
-        else why,
+        reasoning=reasoning,
         error=(why or "error") if is_error else None,
         error_kind="process",
         skip=(why or "not run") if is_skipped else None,

@@ -10,9 +10,9 @@ from itertools import chain
 from agentv_ci.base.canonical import exact
 from agentv_ci.base.json_access import text_at, value_at
 from agentv_ci.base.text import counted, listed
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
-from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore
+from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore, all_passed, mean_score
 from agentv_ci.other_tools.adopt.values import mapping, messages, text, whole
 
 RESULTS = frozenset({"match", "metrics"})
@@ -184,7 +184,9 @@ def _result(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> A
     matched, sampling = data("match"), data("sampling")
     checks: tuple[AdoptedCheck, ...] = ()
     failed = [event for event in events if event.get("type") == "error"]
-    error = text_at(data("error"), "message") or ("the sample has an error" if failed else None)
+    error = text_at(data("error"), "message") or None
+    if error is None and failed:
+        error = "the sample has an error"
     if error is None:
         try:
             read = tuple(_checks(events, scores))
@@ -200,17 +202,23 @@ def _result(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> A
     return AdoptedResult(
         name=text(events[0].get("sample_id")),
         distinctions=_distinctions(events, spec),
-        passed=None if error else all(check.passed for check in checks),
-        score=sum(check.score for check in checks) / len(checks) if checks else None,
-        answer=text(sampled[0] if isinstance(sampled, list) and sampled else sampled),
+        passed=all_passed(checks, error),
+        score=mean_score(checks),
+        answer=text(_first(sampled)),
         question=messages(sampling.get("prompt")),
         expected=text(matched.get("expected")) or None,
-        target=text(functions[0] if isinstance(functions, list) and functions else functions)
-        or "default",
+        target=text(_first(functions)) or "default",
         checks=checks,
         error=error,
         tags=(task,) if task else (),
     )
+
+
+def _first(value: JsonValue) -> JsonValue:
+    """Return the first item of a list, and any other value as it is."""
+    if isinstance(value, list) and value:
+        return value[0]
+    return value
 
 
 def _checks(events: Iterable[JsonObject], scores: Scores) -> Iterator[AdoptedCheck]:

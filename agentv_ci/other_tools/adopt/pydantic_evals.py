@@ -9,7 +9,7 @@ from agentv_ci.base.canonical import exact
 from agentv_ci.base.json_access import amount_at, text_at, value_at
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
-from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore
+from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore, all_passed, mean_score
 from agentv_ci.other_tools.adopt.values import mapping, messages, objects, text, whole
 
 
@@ -28,8 +28,9 @@ def results(report: JsonValue, how: HowToRead) -> AdoptedFile:
         (_failed(case, target) for case in failures),
     )
     lost = (
-        f"evaluator '{text(each.get('name'))}' of the report: {text(each.get('error_message'))}"
-        for each in broken
+        f"evaluator '{text(failure.get('name'))}' of the report: "
+        f"{text(failure.get('error_message'))}"
+        for failure in broken
     )
     return AdoptedFile(tuple(found), tuple(lost), scores.names)
 
@@ -52,12 +53,8 @@ def _result(case: JsonObject, target: str, scores: Scores) -> AdoptedResult:
     scored: tuple[AdoptedCheck, ...] = ()
     unread = ""
     failures = objects(case.get("evaluator_failures"), "failure")
-    error = (
-        "; ".join(
-            text(failure.get("error_message")) or "an evaluator failed" for failure in failures
-        )
-        or None
-    )
+    reasons = (text(failure.get("error_message")) or "an evaluator failed" for failure in failures)
+    error = "; ".join(reasons) or None
     try:
         asserted = tuple(scores.checks(_given(case, "assertions"), "assertion"))
         scored, unread = _scored(case, scores, are_needed=not asserted)
@@ -69,8 +66,8 @@ def _result(case: JsonObject, target: str, scores: Scores) -> AdoptedResult:
     return AdoptedResult(
         name=_name(case),
         distinctions=_distinctions(case),
-        passed=None if error else all(check.passed for check in deciding),
-        score=sum(check.score for check in checks) / len(checks) if checks else None,
+        passed=all_passed(deciding, error),
+        score=mean_score(checks),
         answer=text(case.get("output")),
         question=messages(case.get("inputs")),
         expected=text(case.get("expected_output")) or None,

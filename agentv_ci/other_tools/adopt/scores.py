@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from agentv_ci.base.json_access import json_or_none
@@ -184,3 +184,17 @@ def _advice(name: str) -> str:
     return (
         f"state its scale with --scale '{name}=WORST:BEST', or leave it out with --ignore '{name}'"
     )
+
+
+def all_passed(checks: Sequence[AdoptedCheck], error: str | None) -> bool | None:
+    """Return whether all checks of an answer passed; None if an error left it without a verdict."""
+    if error:
+        return None
+    return all(check.passed for check in checks)
+
+
+def mean_score(checks: Sequence[AdoptedCheck]) -> float | None:
+    """Return the mean score of checks; None without checks."""
+    if not checks:
+        return None
+    return sum(check.score for check in checks) / len(checks)

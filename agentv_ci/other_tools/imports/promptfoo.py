@@ -56,7 +56,10 @@ def convert(draft: Draft, source: Source) -> None:
     names = [add_target(draft, item) for item in items_of(providers)]
     if not names:
         names = [draft.target("default", Place(source))]
-    made |= {"targets": list(dict.fromkeys(names))} if len(set(names)) > 1 else {"target": names[0]}
+    if len(set(names)) > 1:
+        made["targets"] = list(dict.fromkeys(names))
+    else:
+        made["target"] = names[0]
     made["system_prompt"] = "none"
     prompts = prompts_at(draft, fields.at("prompts")) or [
         Prompt("prompt", f"{{{{ {question_of(providers)} }}}}")
@@ -120,6 +123,13 @@ def _single(tests: list[Test]) -> list[Test]:
     return single
 
 
+def _base(prompt: Prompt) -> dict[str, Node]:
+    """Return what all cases of a prompt share."""
+    if prompt.is_shared:
+        return {"expected_outcome": OUTCOME, "input": prompt.messages, "expected": []}
+    return {"expected_outcome": OUTCOME, "expected": []}
+
+
 class _Cases:
     """Writes the cases of all prompts; what they share stands once, under an anchor."""
 
@@ -138,18 +148,10 @@ class _Cases:
         rows = chain.from_iterable(test.rows for test in tests)
         self._texts = list(chain.from_iterable(row.values() for row in rows))
         shared = len(tests) > 1 or len(self._prompts) > 1
-        bases: list[dict[str, Node]] = [
-            {
-                "expected_outcome": OUTCOME,
-                **({"input": prompt.messages} if prompt.is_shared else {}),
-                "expected": [],
-            }
-            for prompt in self._prompts
-        ]
-        names = [
-            f"prompt-{number}" if len(bases) > 1 else "prompt"
-            for number in range(1, len(bases) + 1)
-        ]
+        bases = list(map(_base, self._prompts))
+        names = ["prompt"]
+        if len(bases) > 1:
+            names = [f"prompt-{number}" for number in range(1, len(bases) + 1)]
         if shared:
             made |= {
                 f"x-{name}": Anchored(name, Block(base))
@@ -165,9 +167,10 @@ class _Cases:
     def _test(
         self, test: Test, number: int, names: list[str] | None, bases: list[dict[str, Node]]
     ) -> list[Node]:
-        identity = self._ids.unique(
-            slug(test.description, f"test-{number}") if test.description else f"test-{number}"
-        )
+        identity = f"test-{number}"
+        if test.description:
+            identity = slug(test.description, identity)
+        identity = self._ids.unique(identity)
         made: list[Node] = []
         first: str | None = None
         comments = comments_before(test.place) if test.place.pointer else ()
@@ -185,9 +188,9 @@ class _Cases:
                 case: dict[str, Node] = {"<<": [Alias(names[index]), Alias(first)], "id": own_id}
                 made.append(Block(case))
                 continue
-            base: dict[str, Node] = {"<<": Alias(names[index])} if names else dict(bases[index])
-            case = {"<<": base.pop("<<"), "id": own_id} if names else {"id": own_id, **base}
-            case |= own
+            case = {"id": own_id, **bases[index], **own}
+            if names:
+                case = {"<<": Alias(names[index]), "id": own_id, **own}
             body: Node = Block(case)
             if names and len(self._prompts) > 1 and index == 0:
                 first = f"case-{number}"
@@ -283,10 +286,10 @@ class _Cases:
         missing: JsonObject = dict.fromkeys(sorted(names), "")
         if test.file is not None and test.rows:
             constants = self._constants(test) | missing
-            return {
-                "cases_from": {"file": self._draft.reference(test.file)}
-                | ({"vars": constants} if constants else {})
-            }
+            cases_from: dict[str, Node] = {"file": self._draft.reference(test.file)}
+            if constants:
+                cases_from["vars"] = cast("Node", constants)
+            return {"cases_from": cases_from}
         rows = [self._short(filled({**missing, **row})) for row in test.rows if row or missing]
         if rows:
             return {"vars": rows}
@@ -327,11 +330,9 @@ class _Cases:
         if test.file:
             header = (self._draft.reads.text(test.file) or "").split("\n")[0]
         columns = {part.strip().strip('"') for part in header.split(",")}
-        return {
-            key: value
-            for key, value in (test.rows[0] if test.rows else {}).items()
-            if key not in columns
-        }
+        if not test.rows:
+            return {}
+        return {key: value for key, value in test.rows[0].items() if key not in columns}
 
     def _judge(self, test: Test) -> str | None:
         provider = test.options.get("provider")

@@ -110,15 +110,17 @@ def evaluators(
     """Return the evaluators of a test, and what its `execution` needs."""
     made = list(chain.from_iterable(_made(draft, assertion, context) for assertion in listed))
     if context.threshold is not None:
-        return [each.evaluator for each in made], {"threshold": context.threshold}
-    graded = [each.least for each in made if each.least is not None]
+        return [check.evaluator for check in made], {"threshold": context.threshold}
+    graded = [check.least for check in made if check.least is not None]
     if not graded:
-        return [each.evaluator for each in made], {}
+        return [check.evaluator for check in made], {}
     least = min(graded)
     settled: list[Node] = []
-    for each in made:
-        floor: Evaluator = {} if each.least in {None, least} else {"min_score": each.least}
-        settled.append({**each.evaluator, "required": True, **floor})
+    for check in made:
+        required: Evaluator = {**check.evaluator, "required": True}
+        if check.least not in {None, least}:
+            required["min_score"] = check.least
+        settled.append(required)
     return settled, {"threshold": least}
 
 
@@ -225,7 +227,7 @@ def _of_kind(
     if kind == "python":
         return Made(_python(draft, place, value, context))
     if kind == "trajectory:tool-used":
-        tools = list(map(str, expected if isinstance(expected, list) else [expected]))
+        tools = list(map(str, as_list(expected)))
         return Made(
             {
                 "type": "tool_trajectory",
@@ -265,6 +267,13 @@ def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
     return None
 
 
+def as_list(value: JsonValue) -> list[JsonValue]:
+    """Return a list as it is, and any other value as the only item of one."""
+    if isinstance(value, list):
+        return value
+    return [value]
+
+
 def _judged(
     draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext
 ) -> Made:
@@ -274,11 +283,7 @@ def _judged(
     settings: Evaluator = {"judge_target": draft.target(name, place)} if name else {}
     draft.has_judges |= name is None
     expected = value.get("value")
-    criteria = [
-        str(each)
-        for each in (expected if isinstance(expected, list) else [expected])
-        if each is not None
-    ]
+    criteria = [str(item) for item in as_list(expected) if item is not None]
     if kind not in SAME_MEANING:
         draft.note("approximated", place, kind, "one criterion, which a judge checks")
     if "transform" in value or context.transforms:
@@ -346,11 +351,11 @@ def _script(
         draft.note("approximated", place, kind, "by a simpler check in scripts/promptfoo_check.mjs")
     check: dict[str, Node] = {"type": kind, **_code(draft, place, value)}
     settings: dict[str, Node] = {"check": check}
+    transforms = [*context.transforms]
     own = value.get("transform")
-    if transforms := [
-        *context.transforms,
-        *([transform(draft, place, own)] if isinstance(own, str) else []),
-    ]:
+    if isinstance(own, str):
+        transforms.append(transform(draft, place, own))
+    if transforms:
         settings["transforms"] = transforms
     return _with_variables("promptfoo_check.mjs", draft, settings, context)
 

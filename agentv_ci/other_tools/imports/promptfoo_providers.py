@@ -204,25 +204,25 @@ def _program(
     draft: Draft, place: Place, identity: str, config: JsonObject, source: Source
 ) -> dict[str, Node] | None:
     path = identity.removeprefix("file://").removeprefix("python:").removeprefix("file://")
-    file, _, function = (
-        path.partition(":") if path.partition(":")[0].endswith(".py") else (path, "", "")
-    )
+    file, _, function = path.partition(":")
+    if not file.endswith(".py"):
+        file, function = path, ""
     if file.endswith((".yaml", ".yml", ".json")):
         found = draft.reads.document(resolved(source, file))
-        identity, settings = _parts(found.data) if found else ("", {})
-        if found:
-            return _target(
-                draft, Place(found), identity, cast("JsonObject", settings.get("config") or {})
-            )
-        return None
+        if not found:
+            return None
+        identity, settings = _parts(found.data)
+        return _target(
+            draft, Place(found), identity, cast("JsonObject", settings.get("config") or {})
+        )
     if not file.endswith((".js", ".mjs", ".cjs", ".py")):
         return None
-    runner, script = (
-        ("python3", "promptfoo_provider.py")
-        if file.endswith(".py")
-        else ("node", "promptfoo_provider.mjs")
-    )
-    named = draft.reference(resolved(source, file)) + (f":{function}" if function else "")
+    runner, script = "node", "promptfoo_provider.mjs"
+    if file.endswith(".py"):
+        runner, script = "python3", "promptfoo_provider.py"
+    named = draft.reference(resolved(source, file))
+    if function:
+        named += f":{function}"
     command = [runner, draft.script(script), named]
     after = ""
     if config:
