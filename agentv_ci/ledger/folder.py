@@ -31,7 +31,9 @@ def read_folder(folder: Path, since: date | None = None) -> Ledger:
 
 def _runs(folder: Path, since: date | None, damaged: list[Damage]) -> Iterator[LedgerRun]:
     for month in sorted(folder.iterdir()):
-        for file in sorted(month.glob("*.jsonl")) if month.is_dir() else ():
+        if not month.is_dir():
+            continue
+        for file in sorted(month.glob("*.jsonl")):
             path = f"{month.name}/{file.name}"
             if not FILE_NAME.fullmatch(path) or not is_in_range(path, since):
                 continue

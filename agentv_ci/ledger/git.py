@@ -48,7 +48,9 @@ class Git(Struct, frozen=True):
         # Output is kept in memory up to a limit.
         redirected = ("/bin/sh", "-c", f"exec {shlex.join(command)} > {shlex.quote(str(out))}")
         # Credential helpers may need the tokens, which agents do not get.
-        env = with_credentials(self.variables) | ({"GIT_INDEX_FILE": str(index)} if index else {})
+        env = with_credentials(self.variables)
+        if index:
+            env = {**env, "GIT_INDEX_FILE": str(index)}
         argv = redirected if out is not None else command
         try:
             return await run(argv, cwd=self.folder, env=env, timeout_s=TIMEOUT_S, stdin=stdin)

@@ -143,7 +143,9 @@ def _item(each: Lowering, links: Links) -> str:
 
 def lowered_annotations(base: AgainstBase | None) -> Iterator[Annotation]:
     """Yield a warning at each line where a change lowers its own test."""
-    for change in base.lowered if base is not None else ():
+    if base is None:
+        return
+    for change in base.lowered:
         if change.path is not None:
             names = [*change.cases, "…"] if change.number > len(change.cases) else change.cases
             cases = ""

@@ -110,15 +110,16 @@ def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Anno
 
 
 def _annotation(diagnostic: DiagnosticRecord | Diagnostic, path: str) -> Annotation:
-    about = diagnostic.case or diagnostic.target or diagnostic.pointer
-    hint = ""
+    text = diagnostic.message
+    if about := diagnostic.case or diagnostic.target or diagnostic.pointer:
+        text += f" ({about})"
     if diagnostic.hint:
-        hint = f"\n{diagnostic.hint}"
+        text += f"\n{diagnostic.hint}"
     rule = RULES.get(diagnostic.rule) or PROOF_RULES.get(diagnostic.rule)
     return Annotation(
         level="notice" if diagnostic.severity == "info" else diagnostic.severity,
         title=f"{diagnostic.rule} {rule.name}" if rule is not None else diagnostic.rule,
-        message=diagnostic.message + (f" ({about})" if about else "") + hint,
+        message=text,
         path=path,
         line=diagnostic.line,
         end_line=diagnostic.end_line,

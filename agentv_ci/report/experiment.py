@@ -62,9 +62,11 @@ def experiment_lines(found: ExperimentReport) -> Iterator[Line]:
         yield Line(f"warning: {warning}", "warn")
     yield Line(f"experiment: {found.verdict}", style_of(found.verdict))
     # The gate names the reasons of the others, but there is none in a dry run.
-    for reason in found.reasons if found.exit_code == PASSED or DRY_RUN in found.reasons else ():
-        yield Line(f"  {shortened(on_one_line(reason), MAX_REASON)}")
-    yield from (Line(f"  {text}") for text in trials_texts(found))
+    if found.exit_code == PASSED or DRY_RUN in found.reasons:
+        for reason in found.reasons:
+            yield Line(f"  {shortened(on_one_line(reason), MAX_REASON)}")
+    for text in trials_texts(found):
+        yield Line(f"  {text}")
 
 
 def verdict_line(found: ExperimentReport) -> Line:

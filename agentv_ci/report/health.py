@@ -5,28 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import groupby
+from operator import attrgetter
 
 from agentv_ci.base.text import counted
 from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.command_output import HealthFinding, HealthReport
-from agentv_ci.report.lines import Line, correlation_line
+from agentv_ci.report.lines import Line, Style, correlation_line
 
 
 def health_lines(report: HealthReport) -> Iterator[Line]:
     """Yield the findings by kind, and what they were found in."""
-    for kind, findings in groupby(report.findings, key=lambda each: each.kind):
+    for kind, findings in groupby(report.findings, key=attrgetter("kind")):
         of_kind = list(findings)
         yield Line(f"{kind.replace('-', ' ')} ({len(of_kind)})", "title")
-        for each in of_kind:
-            yield Line(
-                f"  {name_of(each)}: {each.message}",
-                "warn" if each.severity == "warning" else "plain",
-            )
+        for finding in of_kind:
+            style: Style = "warn" if finding.severity == "warning" else "plain"
+            yield Line(f"  {name_of(finding)}: {finding.message}", style)
         # Findings of a kind may differ in what to do.
-        for action in dict.fromkeys(each.action for each in of_kind):
+        for action in dict.fromkeys(finding.action for finding in of_kind):
             yield Line(f"    {action}", "faint")
-    yield from (Line(f"not used: {each}", "warn") for each in report.damaged)
+    for damage in report.damaged:
+        yield Line(f"not used: {damage}", "warn")
     days = ""
     if report.first and report.last:
         days = f", {report.first[:10]} to {report.last[:10]}"

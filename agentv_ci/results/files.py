@@ -204,6 +204,7 @@ def row_of(data: object, *, free_data_is_text: bool = True) -> ResultRow:
         free_data_is_text and isinstance(data, dict) and isinstance(data.get("metadata"), str)
     )
     try:
-        return ResultRow.model_validate(data, context=AS_TEXT if has_texts else None)
+        context = AS_TEXT if has_texts else None
+        return ResultRow.model_validate(data, context=context)
     except ValidationError as error:
         raise ValueError(sentence(error)) from error

@@ -73,6 +73,9 @@ def graded_row(
     include_trace: bool,
 ) -> ResultRow:
     """Return the row of an answered trial."""
+    summary = None
+    if response.has_trace:
+        summary = TraceSummary.of(call.tool for call in response.calls)
     answer = {
         "model": response.model or (None if trial.dry_run else model_name(trial.target)),
         "finish_reason": response.finish_reason,
@@ -83,9 +86,7 @@ def graded_row(
         "masked": response.masked or grade.masked,
         "request": dict(response.request),
         "output_messages": response.messages if include_trace and _says_more(response) else None,
-        "trace_summary": TraceSummary.of(call.tool for call in response.calls)
-        if response.has_trace
-        else None,
+        "trace_summary": summary,
     }
     if not include_trace:
         grade = replace(grade, results=tuple(map(without_prompts, grade.results)))

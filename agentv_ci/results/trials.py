@@ -49,7 +49,9 @@ def verdict_of_trials(
 ) -> tuple[Verdict, float]:
     """Return the verdict and score of a case from the trials that ran, out of those planned."""
     if all(result.verdict in UNGRADED for result in results):
-        return "skipped" if any(result.verdict == "skipped" for result in results) else "error", 0.0
+        if any(result.verdict == "skipped" for result in results):
+            return "skipped", 0.0
+        return "error", 0.0
     graded = [result for result in results if is_graded(result)]
     score = round(math.fsum(each.score for each in graded) / len(graded), PRECISION)
     passed = sum(each.verdict == "pass" for each in graded)
@@ -58,7 +60,9 @@ def verdict_of_trials(
     if len(graded) == 1 and graded[0].verdict != "pass":
         # A required evaluator may have failed it, whatever the score.
         return graded[0].verdict, score
-    return "borderline" if score >= BORDERLINE else "fail", score
+    if score >= BORDERLINE:
+        return "borderline", score
+    return "fail", score
 
 
 def enough(planned: int, require: Require) -> int:

@@ -45,7 +45,9 @@ def data_in(written: str) -> JsonValue:
 def results(data: JsonValue, how: HowToRead) -> AdoptedFile:
     """Return the results of a file."""
     inner = value_at(data, "results", "results")
-    rows = objects(inner if inner is not None else _listed(value_at(data, "results")), "result")
+    if inner is None:
+        inner = _listed(value_at(data, "results"))
+    rows = objects(inner, "result")
     targets = _targets(data, rows)
     # Every assertion has its own scale, and promptfoo's own verdict counts.
     scores = Scores(how, ())
@@ -134,11 +136,10 @@ def _require_columns(data: JsonValue, known: Mapping[tuple[str, str], Collection
 
 def _provider(provider: JsonValue) -> str:
     given = mapping(provider)
-    return (
-        text(given.get("label"))
-        or text(given.get("id"))
-        or (provider if isinstance(provider, str) else "default")
-    )
+    name = text(given.get("label")) or text(given.get("id"))
+    if not name and isinstance(provider, str):
+        return provider
+    return name or "default"
 
 
 def _prompt(row: JsonObject) -> str:

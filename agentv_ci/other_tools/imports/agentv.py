@@ -101,7 +101,8 @@ class _Suite:
         tags = fields.take("tags")
         if isinstance(tags, list):
             made["tags"] = list(map(str, tags))
-        for key in (*ABOUT, *(("tags",) if isinstance(tags, dict) else ())):
+        about = (*ABOUT, "tags") if isinstance(tags, dict) else ABOUT
+        for key in about:
             if (value := fields.take(key)) is not None:
                 made[f"x-{key}"] = value
         self._input = [

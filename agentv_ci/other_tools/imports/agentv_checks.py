@@ -9,7 +9,7 @@ from typing import cast
 
 from agentv_ci.base.json_access import found_at
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.other_tools.imports.draft import Draft, Fields, Place
+from agentv_ci.other_tools.imports.draft import Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
 
 Evaluator = dict[str, Node]
@@ -38,12 +38,9 @@ def trajectory(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
     match = _args_match(draft, fields, "args_match", "argsMatch")
     if mode == "any_order" and (minimums := fields.take("minimums")):
         return made | {"minimums": minimums}
-    calls: list[Node] = [_call(draft, item, match) for item in listed.items] if listed else []
-    if (
-        match is None
-        and listed is not None
-        and any(_compares_partly(item.value) for item in listed.items)
-    ):
+    items = items_of(listed)
+    calls: list[Node] = [_call(draft, item, match) for item in items]
+    if match is None and any(_compares_partly(item.value) for item in items):
         match = "subset"
     if not calls:
         calls = [
@@ -61,9 +58,10 @@ def trajectory(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
         made["mode"] = "superset"
     if isinstance(match, list):
         match = "subset"
-    return {**made, "expected": calls} | (
-        {"args_match": match} if match not in {None, "exact"} else {}
-    )
+    made["expected"] = calls
+    if match not in {None, "exact"}:
+        made["args_match"] = match
+    return made
 
 
 def _compares_partly(call: JsonValue) -> bool:

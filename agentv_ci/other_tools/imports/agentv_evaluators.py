@@ -162,7 +162,7 @@ def _text(fields: Fields, kind: str, *, insensitive: bool) -> list[Evaluator] | 
         return None
     if value is None or value in ("", []):
         return None
-    made: Evaluator = {kind: str(value) if not isinstance(value, list) else list(map(str, value))}
+    made: Evaluator = {kind: list(map(str, value)) if isinstance(value, list) else str(value)}
     if insensitive or fields.take("case_sensitive") is False:
         made["case_sensitive"] = False
     return [made]
@@ -191,9 +191,9 @@ def _code(draft: Draft, fields: Fields) -> Evaluator | None:
     command = fields.take("command", "script")
     if command is None:
         return None
-    words: list[Node] = (
-        list(map(str, command)) if isinstance(command, list) else ["sh", "-c", str(command)]
-    )
+    words: list[Node] = ["sh", "-c", str(command)]
+    if isinstance(command, list):
+        words = list(map(str, command))
     folder = fields.place.source.resolve(fields.text("cwd") or ".")
     fields.drop({"target", "preprocessors", "model"}, "a script asks no model through agentv-ci")
     return grader(draft, words, folder, {**_object(fields.take("config")), **fields.rest()})
@@ -211,9 +211,9 @@ def _custom(draft: Draft, fields: Fields, kind: str) -> Evaluator | None:
     """Return the evaluator of a file in `.agentv/assertions/`."""
     for folder in fields.place.source.path.parents:
         for file in draft.reads.matching(folder / ".agentv" / "assertions" / f"{kind}.*"):
-            runner: list[Node] = (
-                ["bun", "run"] if file.suffix in {".ts", ".js", ".mjs"} else ["python3"]
-            )
+            runner: list[Node] = ["python3"]
+            if file.suffix in {".ts", ".js", ".mjs"}:
+                runner = ["bun", "run"]
             return grader(draft, [*runner, str(file.name)], file.parent, fields.rest())
         if folder == fields.place.source.root:
             break

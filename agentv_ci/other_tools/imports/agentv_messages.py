@@ -26,12 +26,9 @@ class Messages:
 
     def listed(self, place: Place | None) -> list[Node]:
         """Return the messages of an input: a text, content, or a list of messages."""
-        value = place.value if place else None
-        if place is None or value in (None, "", []):
+        if place is None or place.value in (None, "", []):
             return []
-        if isinstance(value, list) and all(
-            isinstance(item, dict) and "role" in item for item in value
-        ):
+        if _are_messages(place.value):
             return list(map(self._message, place.items))
         return [{"role": "user", "content": self._content(place)}]
 
@@ -107,15 +104,13 @@ class Messages:
 
     def expected(self, place: Place | None, context: CaseContext) -> Node:
         """Return the expected messages; `context` gets what evaluators need of them."""
-        value = place.value if place else None
-        if place is None or value in (None, "", [], {}):
+        if place is None or place.value in (None, "", [], {}):
             return []
+        value = place.value
         if isinstance(value, str):
             context.reference = json_or_none(value)
             return value
-        if isinstance(value, list) and all(
-            isinstance(each, dict) and "role" in each for each in value
-        ):
+        if _are_messages(value):
             return [self._expected_message(item, context) for item in place.items]
         context.reference = value
         return [_assistant(value)]
@@ -132,7 +127,7 @@ class Messages:
             context.reference = json_or_none(value) if isinstance(value, str) else value
             is_data = isinstance(value, dict) and role == "assistant"
             made["content"] = value if is_data else self._content(content)
-        for item in objects_at(calls.value) if calls else ():
+        for item in objects_at(calls.value if calls else None):
             call: JsonObject = {
                 ours: item[ours] for ours in ("tool", "input", "output") if ours in item
             }
@@ -144,6 +139,13 @@ class Messages:
             made["content"] = ""
         fields.end("not part of an expected message")
         return made
+
+
+def _are_messages(value: JsonValue) -> bool:
+    """Whether a value is a list of messages."""
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(item, dict) and "role" in item for item in value)
 
 
 def _assistant(value: JsonValue) -> Node:

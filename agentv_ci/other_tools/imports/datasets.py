@@ -105,11 +105,8 @@ def _case(
     row: JsonObject, names: Mapping[str, str], kind: DataSet, identity: str
 ) -> dict[str, Node]:
     asked, expected = row.get(names["input"]), row.get(names["expected"])
-    answers = [
-        str(each)
-        for each in (expected if isinstance(expected, list) else [expected])
-        if each is not None
-    ]
+    accepted = expected if isinstance(expected, list) else [expected]
+    answers = [str(answer) for answer in accepted if answer is not None]
     made: dict[str, Node] = {
         "id": identity,
         "expected_outcome": " or ".join(answers) or "A good answer",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
@@ -238,13 +237,12 @@ class Tests:
                 resolved(place.source, value.removeprefix("file://"))
             )
             value = found.data if found else {}
-        columns: list[tuple[str, list[JsonValue]]] = []
-        for name, each in value.items() if isinstance(value, dict) else ():
-            columns.append((name, self._values(place / name, each, expands=expands)))
-        return [
-            dict(zip([name for name, _ in columns], row, strict=True))
-            for row in itertools.product(*(v for _, v in columns))
+        if not isinstance(value, dict):
+            return [{}]
+        columns = [
+            self._values(place / name, written, expands=expands) for name, written in value.items()
         ]
+        return [dict(zip(value, row, strict=True)) for row in product(*columns)]
 
     def _values(self, place: Place, value: JsonValue, *, expands: bool) -> list[JsonValue]:
         """Return the values of a variable; a list of texts stands for each of them."""
@@ -297,10 +295,12 @@ class Tests:
         rows: Sequence[JsonObject] = default.rows
         if test.file is None or rows != [{}]:
             test.rows = [{**row, **own} for row, own in product(rows, test.rows)]
-        test.threshold = default.threshold if test.threshold is None else test.threshold
+        if test.threshold is None:
+            test.threshold = default.threshold
         test.options = {**default.options, **test.options}
         test.metadata = {**default.metadata, **test.metadata}
-        test.provider = test.provider if test.provider is not None else default.provider
+        if test.provider is None:
+            test.provider = default.provider
         return test
 
 

@@ -82,20 +82,17 @@ def _result(outcome: CaseOutcome, known: JsonObject, again: str) -> JsonObject:
             "passed": outcome.passed,
             "flaky": outcome.flaky,
         },
-        **(
-            {"suppressions": [_suppression(outcome.quarantine)]}
-            if outcome.quarantine is not None
-            else {}
-        ),
+        **_suppressions(outcome.quarantine),
     }
 
 
-def _suppression(quarantine: Quarantine) -> JsonObject:
+def _suppressions(quarantine: Quarantine | None) -> JsonObject:
     """Return why a result does not count (section 3.35)."""
+    if quarantine is None:
+        return {}
+    justification = printable(sentence(quarantine))
     return {
-        "kind": "external",
-        "status": "accepted",
-        "justification": printable(sentence(quarantine)),
+        "suppressions": [{"kind": "external", "status": "accepted", "justification": justification}]
     }
 
 

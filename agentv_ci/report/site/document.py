@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agentv_ci.base.text import well_formed_text
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.command_output import HealthFinding, HealthReport
 from agentv_ci.contracts.ledger import Ledger, LedgerRun
@@ -136,7 +136,9 @@ def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:
     before, _, after = well_formed_text(text).partition(DATA)
     known = tracks(shown.runs)
     marks = _marks(site, known)
-    cases = [case_block(key, track, marks.get(key, ())) for key, track in known.items()]
+    cases: list[JsonValue] = [
+        case_block(key, track, marks.get(key, ())) for key, track in known.items()
+    ]
     blocks = (
         block("runs", run_block(shown.runs)),
         block("trends", list(map(series_block, (everything, *groups)))),

@@ -153,10 +153,7 @@ class Trials(Struct):
         if row.model:
             self.models.setdefault(row.arm or row.target, set()).add(row.model)
         if row.trial == self.shown[number]:
-            asked = [
-                message.content for message in row.input_messages or () if message.role == "user"
-            ]
-            brief.question = beginning(_ATTACHED.sub("", asked[-1]) if asked else "")
+            brief.question = beginning(_ATTACHED.sub("", _question(row)))
             brief.answer = beginning(row.candidate_answer)
             brief.tags = row.tags
 
@@ -166,6 +163,14 @@ class Trials(Struct):
             case: list(points) for case, points in groupby(self.points, key=attrgetter("case"))
         }
         return {case: _totals(points) for case, points in by_case.items()}
+
+
+def _question(row: ResultRow) -> str:
+    """Return the last message of the user; empty without one."""
+    for message in reversed(row.input_messages or ()):
+        if message.role == "user":
+            return message.content
+    return ""
 
 
 def _totals(points: Sequence[Point]) -> JsonObject:
