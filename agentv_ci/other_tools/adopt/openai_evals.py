@@ -14,6 +14,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore, all_passed, mean_score
 from agentv_ci.other_tools.adopt.values import mapping, messages, text, whole
+from agentv_ci.other_tools.mappings import without
 
 RESULTS = frozenset({"match", "metrics"})
 """Types of events that say how good an answer is."""
@@ -156,10 +157,8 @@ def _distinctions(events: Sequence[JsonObject], spec: JsonObject) -> tuple[str, 
         None,
     )
     settings = mapping(spec.get("run_config"))
-    definition: JsonObject = {name: value for name, value in spec.items() if name not in OF_THE_RUN}
-    definition["run_config"] = {
-        name: value for name, value in settings.items() if name not in OF_THE_RUN
-    }
+    definition: JsonObject = without(spec, OF_THE_RUN)
+    definition["run_config"] = without(settings, OF_THE_RUN)
     return (
         _task(spec),
         text(prompt),

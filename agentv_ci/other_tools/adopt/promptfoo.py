@@ -16,6 +16,7 @@ from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedRe
 from agentv_ci.other_tools.adopt.json_texts import json_in, lines_in
 from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.other_tools.adopt.values import amount, mapping, messages, objects, text, whole
+from agentv_ci.other_tools.mappings import without
 
 ERRORED = 2
 """`failureReason` of a test whose provider or assertion failed."""
@@ -162,10 +163,8 @@ def _distinctions(row: JsonObject) -> tuple[str, ...]:
     raw = ""
     if not is_of_the_run:
         raw = text(prompt.get("raw"))
-    others = {
-        name: value for name, value in test.items() if name not in {"vars", "assert", "description"}
-    }
-    settings = {name: value for name, value in prompt.items() if name != "raw"}
+    others = without(test, {"vars", "assert", "description"})
+    settings = without(prompt, {"raw"})
     return (
         _label(row),
         shown,
@@ -183,7 +182,7 @@ def _variables(row: JsonObject) -> JsonObject:
 
 
 def _own(variables: JsonObject) -> JsonObject:
-    return {name: value for name, value in variables.items() if name not in OF_THE_RUN}
+    return without(variables, OF_THE_RUN)
 
 
 def _asserted(row: JsonObject) -> str:

@@ -18,6 +18,7 @@ from agentv_ci.other_tools.imports.agentv_checks import (
 from agentv_ci.other_tools.imports.agentv_judges import judge_prompt, llm, rubric
 from agentv_ci.other_tools.imports.draft import Draft, Fields, Names, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
+from agentv_ci.other_tools.mappings import only
 
 Evaluator = dict[str, Node]
 
@@ -290,7 +291,7 @@ def _judge(draft: Draft, place: Place, prompt: JsonValue) -> Evaluator:
 
 def _weights(weights: JsonValue, members: list[Node]) -> dict[str, Node]:
     names = {cast("Evaluator", member).get("name") for member in members}
-    return {key: value for key, value in _object(weights).items() if key in names}
+    return only(_object(weights), names)
 
 
 _KINDS: Mapping[str, Callable[[Draft, Fields], Evaluator | None]] = {

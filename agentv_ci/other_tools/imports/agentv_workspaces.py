@@ -7,6 +7,7 @@ from itertools import chain
 
 from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
+from agentv_ci.other_tools.mappings import without
 
 CAN_WORK = frozenset({"cli", "codex", "claude-code", "copilot-cli", "gemini-cli", "mock"})
 """Providers whose targets work in a workspace."""
@@ -119,7 +120,7 @@ def _hooks(draft: Draft, place: Place | None) -> None:
 def _without_folder(draft: Draft, place: Place, name: str) -> None:
     settings = draft.targets.get(name, STAND_IN)
     if "cwd" in settings:
-        draft.targets[name] = {key: value for key, value in settings.items() if key != "cwd"}
+        draft.targets[name] = without(settings, {"cwd"})
         draft.note(
             "approximated", place, f"cwd of target '{name}'", "its command runs in the workspace"
         )

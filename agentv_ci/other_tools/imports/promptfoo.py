@@ -40,6 +40,7 @@ from agentv_ci.other_tools.imports.yaml_text import (
     Node,
     yaml_text,
 )
+from agentv_ci.other_tools.mappings import without
 
 OUTCOME = "The answer passes the evaluators"
 NOT_NEEDED = "not needed, or an option of `agentv-ci eval`"
@@ -308,7 +309,7 @@ class _Cases:
             return cast("Node", made)
         return {
             "<<": Alias("vars"),
-            **{key: each for key, each in made.items() if key not in self._shared},
+            **without(made, self._shared),
         }
 
     def _text(self, value: JsonValue) -> Node:
@@ -332,7 +333,7 @@ class _Cases:
         columns = {part.strip().strip('"') for part in header.split(",")}
         if not test.rows:
             return {}
-        return {key: value for key, value in test.rows[0].items() if key not in columns}
+        return without(test.rows[0], columns)
 
     def _judge(self, test: Test) -> str | None:
         provider = test.options.get("provider")

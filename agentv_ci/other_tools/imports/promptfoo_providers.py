@@ -14,6 +14,7 @@ from agentv_ci.other_tools.imports.draft import Draft, Place, items_of, slug
 from agentv_ci.other_tools.imports.promptfoo_asserts import resolved
 from agentv_ci.other_tools.imports.promptfoo_http import http_target, is_http, questions_in
 from agentv_ci.other_tools.imports.yaml_text import Node
+from agentv_ci.other_tools.mappings import without
 
 APIS = {
     "openai": "openai",
@@ -92,7 +93,7 @@ def _parts(value: JsonValue) -> tuple[str, JsonObject]:
     if not isinstance(value, dict):
         return str(value), {}
     if isinstance(identity := value.get("id"), str):
-        return identity, {key: each for key, each in value.items() if key != "id"}
+        return identity, without(value, {"id"})
     key, inner = next(iter(value.items()), ("", {}))
     return key, dict(inner) if isinstance(inner, dict) else {}
 

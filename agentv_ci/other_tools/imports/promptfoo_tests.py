@@ -20,6 +20,7 @@ from agentv_ci.contracts.source import Mark, Source
 from agentv_ci.other_tools.imports.draft import Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.promptfoo_asserts import Assertion, assertion_in, resolved
 from agentv_ci.other_tools.imports.promptfoo_templates import FileText
+from agentv_ci.other_tools.mappings import without
 
 NO_GENERATORS = (
     "a program makes these tests; write its rows to a file and read them with cases_from"
@@ -285,7 +286,7 @@ class Tests:
             for step in reference[2:].split("/"):
                 found = found.get(step) if isinstance(found, dict) else None
             if isinstance(found, dict):
-                return {**found, **{key: each for key, each in value.items() if key != "$ref"}}
+                return {**found, **without(value, {"$ref"})}
         return value
 
     def _with_defaults(self, test: Test) -> Test:
