@@ -79,7 +79,7 @@ ONLY_DATA = (
 
 def score_contract(scale: tuple[float, ...] | None = None) -> str:
     """Return the required form of a score."""
-    low, high = ("0.0", "1.0") if scale is None else (f"{each:g}" for each in scale)
+    low, high = ("0.0", "1.0") if scale is None else (f"{bound:g}" for bound in scale)
     return f"""\
 Reply with exactly one JSON object and nothing else:
 {SCORE_FORM}

@@ -236,7 +236,11 @@ def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
     """
     text = str(written)
     ids = [criterion.id for criterion in rubrics]
-    near = (each for each in ids if text.strip() in (each.strip(), f"[{each}]"))
+    near = (
+        criterion_id
+        for criterion_id in ids
+        if text.strip() in (criterion_id.strip(), f"[{criterion_id}]")
+    )
     if text in ids:
         return text
     return next(near, None)

@@ -128,7 +128,7 @@ def lacks_weight(results: Sequence[EvaluatorResult]) -> bool:
     skipped = [result for result in results if result.status == "skipped"]
     return bool(skipped) and (
         not scored
-        or (any(each.weight for each in skipped) and not any(score.weight for score in scored))
+        or (any(result.weight for result in skipped) and not any(score.weight for score in scored))
     )
 
 

@@ -122,7 +122,7 @@ def error_message(body: JsonValue) -> str | None:
             return "; ".join(map(_located, objects_at(body))) or None
         case dict():
             inner = (error_message(body.get(key)) for key in ("error", "message", "detail"))
-            return next((each for each in inner if each), None)
+            return next((reason for reason in inner if reason), None)
         case _:
             return None
 

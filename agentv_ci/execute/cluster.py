@@ -147,10 +147,10 @@ class Cluster:
 
     async def require_resources(self, what: str, resources: Mapping[str, float]) -> None:
         """Raise UsageError if no worker has these resources: Dask would wait for one."""
-        known = (await self._client.scheduler.identity())["workers"].values()
+        workers = (await self._client.scheduler.identity())["workers"].values()
         if not any(
-            all(each["resources"].get(key, 0) >= value for key, value in resources.items())
-            for each in known
+            all(worker["resources"].get(key, 0) >= value for key, value in resources.items())
+            for worker in workers
         ):
             needed = ", ".join(f"{key}: {value:g}" for key, value in resources.items())
             hint = "start one with: dask worker --resources 'NAME=NUMBER'"

@@ -80,7 +80,7 @@ class Materials:
         """Write scratch copies, with the same relative paths as in the repository."""
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="agentv-ci-")
-        places = {each.path: _below(each.path) for each in references}
+        places = {file.path: _below(file.path) for file in references}
         folders = (Path(self._scratch.name, str(number)) for number in count())
         folder = next(
             each

@@ -32,7 +32,7 @@ async def record_of(work: Work, redact: Callable[[str], str]) -> WorkspaceRecord
     return unopened_record(work.workspace).model_copy(
         update={
             "changed": tuple(_shown(change.path, redact) for change in work.changes[:MAX_PATHS]),
-            "withheld": tuple(_shown(each, redact) for each in withheld[:MAX_PATHS]),
+            "withheld": tuple(_shown(path, redact) for path in withheld[:MAX_PATHS]),
             "diff": await asyncio.to_thread(_diff, work, redact),
             "changes": _kept(work.changes, redact),
         }
@@ -70,12 +70,12 @@ def _diff(work: Work, redact: Callable[[str], str]) -> str | None:
     texts: list[str] = []
     room = MAX_DIFF
     left_out = 0
-    for each in diff_of(work.changes, work.base):
+    for diff in diff_of(work.changes, work.base):
         if room <= 0:
             left_out += 1
             continue
         # Redacted first: a cut may split a secret.
-        text = redact(printable(each.text))
+        text = redact(printable(diff.text))
         texts.append(text if len(text) <= room else f"{text[:room]}…\n")
         room -= len(text)
     if left_out:

@@ -76,14 +76,14 @@ async def read_branch(
     found = await git.run("ls-tree", "-r", "-l", "-z", "--full-tree", tip.commit)
     damaged: list[Damage] = []
     files = [
-        each
-        for each in _files(found)
-        if FILE_NAME.fullmatch(each.path) and is_in_range(each.path, since)
+        file
+        for file in _files(found)
+        if FILE_NAME.fullmatch(file.path) and is_in_range(file.path, since)
     ]
-    usable = [each for each in files if _is_usable(each, damaged)]
+    usable = [file for file in files if _is_usable(file, damaged)]
     with TemporaryDirectory() as scratch:
         contents = Path(scratch) / "contents"
-        wanted = "".join(f"{each.object_id}\n" for each in usable)
+        wanted = "".join(f"{file.object_id}\n" for file in usable)
         await git.run("cat-file", "--batch", stdin=wanted.encode(), out=contents)
         with contents.open("rb") as file:
             runs = in_order(_runs(usable, file, damaged), since)
@@ -102,7 +102,7 @@ async def _fetch_missing(git: Git, tip: Tip) -> None:
     tree = f"{tip.commit}^{{tree}}"
     listed = await git.run("rev-list", "--objects", "--missing=print", "--no-object-names", tree)
     if missing := [line[1:] for line in listed.splitlines() if line.startswith("?")]:
-        wanted = "".join(f"{each}\n" for each in missing)
+        wanted = "".join(f"{object_id}\n" for object_id in missing)
         await git.run(
             "fetch", *QUIETLY, "--filter=blob:none", "--stdin", REMOTE, stdin=wanted.encode()
         )

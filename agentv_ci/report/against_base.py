@@ -79,7 +79,7 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
 
     They are a list if it lowers the test, else one line if it changes it.
     """
-    others = ", ".join(code(shortened(each, MAX_TEXT)) for each in base.others[:MOST_OTHERS])
+    others = ", ".join(code(shortened(change, MAX_TEXT)) for change in base.others[:MOST_OTHERS])
     if len(base.others) > MOST_OTHERS:
         others += f" and {len(base.others) - MOST_OTHERS + base.more} more"
     if not base.lowered:
@@ -92,8 +92,8 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
     yield f"⚠️ **{TITLE}{counts}**, compared with {code(base.base)}:"
     found = _each_kind_first(base.lowered)
     shown = found if len(found) <= MOST_SHOWN else found[: MOST_SHOWN - 1]
-    yield from (f"- {_item(each, links)}" for each in shown)
-    if left := Counter(each.kind for each in found[len(shown) :]):
+    yield from (f"- {_item(change, links)}" for change in shown)
+    if left := Counter(change.kind for change in found[len(shown) :]):
         yield (
             f"- … and {sum(left.values()) + base.more} more: "
             f"{', '.join(f'{kind} ({n})' for kind, n in left.items())}"
@@ -111,7 +111,7 @@ def all_changes(base: AgainstBase, links: Links) -> list[str]:
     """
     if len(base.lowered) <= MOST_SHOWN and len(base.others) <= MOST_OTHERS:
         return []
-    others = [f"- {code(shortened(each, MAX_TEXT))}" for each in base.others]
+    others = [f"- {code(shortened(change, MAX_TEXT))}" for change in base.others]
     return [*(f"- {_item(change, links)}" for change in base.lowered), *others]
 
 
@@ -119,10 +119,10 @@ def _each_kind_first(lowered: Sequence[Lowering]) -> list[Lowering]:
     """Return the first of each kind, then the second: many of one kind must not hide another."""
     seen: Counter[str] = Counter()
     ranked: list[tuple[int, int, Lowering]] = []
-    for place, each in enumerate(lowered):
-        ranked.append((seen[each.kind], place, each))
-        seen[each.kind] += 1
-    return [each for _, _, each in sorted(ranked, key=lambda entry: entry[:2])]
+    for place, change in enumerate(lowered):
+        ranked.append((seen[change.kind], place, change))
+        seen[change.kind] += 1
+    return [change for _, _, change in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def _item(each: Lowering, links: Links) -> str:

@@ -79,7 +79,9 @@ def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Rel
         case "json":
             return json.dumps(document.model_dump(by_alias=True), indent=2) + "\n"
         case "github":
-            return "".join(annotation_command(each) + "\n" for each in annotate(document, relative))
+            return "".join(
+                annotation_command(annotation) + "\n" for annotation in annotate(document, relative)
+            )
         case "sarif":
             diagnostics = list(chain.from_iterable(file.diagnostics for file in document.files))
             return _sarif(diagnostics, RULES, relative)
@@ -93,9 +95,10 @@ def render_findings(
     """Return the findings of `prove` like diagnostics of documents."""
     if form == "sarif":
         return _sarif(findings, PROOF_RULES, relative)
-    worst_first = sorted(findings, key=lambda each: SEVERITIES.index(each.severity))
+    worst_first = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
     return "".join(
-        annotation_command(_annotation(each, relative(each.path))) + "\n" for each in worst_first
+        annotation_command(_annotation(finding, relative(finding.path))) + "\n"
+        for finding in worst_first
     )
 
 
@@ -136,12 +139,16 @@ def _sarif(
     """Return a log with one run and a result per diagnostic."""
     seen: Counter[str] = Counter()
     rules = [
-        rule(rule_id, each.name, each.summary, LEVELS[each.severity])
-        for rule_id, each in known.items()
+        rule(rule_id, known_rule.name, known_rule.summary, LEVELS[known_rule.severity])
+        for rule_id, known_rule in known.items()
     ]
     places = {rule_id: place for place, rule_id in enumerate(known)}
     return log(
-        rules, [_result(each, places[each.rule], relative(each.path), seen) for each in diagnostics]
+        rules,
+        [
+            _result(diagnostic, places[diagnostic.rule], relative(diagnostic.path), seen)
+            for diagnostic in diagnostics
+        ],
     )
 
 

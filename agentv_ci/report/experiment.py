@@ -53,7 +53,7 @@ def experiment_lines(found: ExperimentReport) -> Iterator[Line]:
         own = [effect for effect in found.effects if effect.arm == name]
         about = f"{compared_text(own)}; primary metric {_name(found.primary)}"
         yield Line(f"{_name(found.base)} → {_name(name)} ({about}):", "title")
-        yield from _table([(effect_row(each), style_of(each.verdict)) for each in own])
+        yield from _table([(effect_row(effect), style_of(effect.verdict)) for effect in own])
         yield from (Line(f"  {text}") for text in preference_texts(own))
         called = [case for case in found.cases if case.arm == name and case.called]
         yield from (Line(f"  {case_text(case)}") for case in called[:MAX_SHOWN])
@@ -109,7 +109,7 @@ def look_row(look: Look, found: ExperimentReport) -> Sequence[str]:
 
 def compared_text(effects: Sequence[MetricEffect]) -> str:
     """Return how much was compared."""
-    most = max(effects, key=lambda each: each.pairs)
+    most = max(effects, key=lambda effect: effect.pairs)
     return f"{counted(most.pairs, 'pair')} of trials in {counted(most.clusters, 'cluster')}"
 
 

@@ -50,13 +50,13 @@ def _parts(found: ExperimentReport) -> Iterator[str]:
         *view.more_text(len(reasons), MAX_REASONS),
         *trials_texts(found),
     ]
-    yield "\n".join(f"- {each}" for each in shown)
-    yield from (f"⚠️ {_sentence(each)}" for each in found.warnings[:MAX_REASONS])
-    for name in dict.fromkeys(each.arm for each in found.effects):
+    yield "\n".join(f"- {text}" for text in shown)
+    yield from (f"⚠️ {_sentence(warning)}" for warning in found.warnings[:MAX_REASONS])
+    for name in dict.fromkeys(effect.arm for effect in found.effects):
         yield from _arm(name, found)
     if found.looks:
-        looks = ((look_row(each, found), each) for each in found.looks[-MAX_LOOKS:])
-        rows = [[cells[0], cells[1], _name(each.arm), *cells[3:]] for cells, each in looks]
+        looks = ((look_row(look, found), look) for look in found.looks[-MAX_LOOKS:])
+        rows = [[cells[0], cells[1], _name(look.arm), *cells[3:]] for cells, look in looks]
         table = _table(["cases", "trials", "arm", "change", "interval", "verdict"], rows)
         yield folded(
             f"{counted(len(found.looks), 'look')} at the primary metric while it ran", table
@@ -69,7 +69,7 @@ def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
         f"**{_name(found.base)} → {_name(name)}**: {compared_text(own)}; "
         f"primary metric {_name(found.primary)}"
     )
-    rows = [(each, effect_row(each)) for each in own]
+    rows = [(effect, effect_row(effect)) for effect in own]
     yield _table(
         HEAD,
         [
@@ -81,9 +81,9 @@ def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
         yield "\n".join(preferred)
     if changed := [case for case in found.cases if case.arm == name]:
         lines = [
-            f"- {'**changed** ' if each.called else ''}{code(case_text(each))}" for each in changed
+            f"- {'**changed** ' if case.called else ''}{code(case_text(case))}" for case in changed
         ]
-        called = counted(sum(each.called for each in changed), "case is", "cases are")
+        called = counted(sum(case.called for case in changed), "case is", "cases are")
         title = f"{called} called changed, of {len(changed)} whose primary metric differs"
         yield folded(
             title, "\n".join([*lines[:MAX_CASES], *view.more_text(len(lines), MAX_CASES, "case")])

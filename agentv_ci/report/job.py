@@ -45,7 +45,7 @@ def text(job: Job, limit: int, last: PastRun | None = None) -> str:
     """
     share = limit // 2 if job.reported is not None else limit - MAX_REASON - MAX_TEXT - 200
     rest = _fitted(job, share)
-    left = limit - sum(len(each) + 2 for each in rest)
+    left = limit - sum(len(part) + 2 for part in rest)
     if job.reported is None:
         main = _no_run(job.run)
     else:
@@ -60,7 +60,7 @@ def _fitted(job: Job, limit: int) -> list[str]:
     rest: list[str] = []
     for most in (MAX_LINES, MAX_LINES // 3, MAX_LINES // 10, 0):
         rest = [*_diagnostics(job, most), *_changes(job.changes, most)]
-        if sum(len(each) + 2 for each in rest) <= limit:
+        if sum(len(part) + 2 for part in rest) <= limit:
             break
     return rest
 
@@ -110,9 +110,9 @@ def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
     if changes is None:
         return
     changed, added, removed = changes.changed, changes.added, changes.removed
-    lines = [f"- changed {_named(each)}{_why(each.reasons)}" for each in changed]
-    lines += [f"- added {_named(each)}" for each in added]
-    lines += [f"- removed {_named(each)}" for each in removed]
+    lines = [f"- changed {_named(case)}{_why(case.reasons)}" for case in changed]
+    lines += [f"- added {_named(case)}" for case in added]
+    lines += [f"- removed {_named(case)}" for case in removed]
     counts = f"{counted(len(changed), 'case')} changed, {len(added)} added, {len(removed)} removed"
     text = _cut(lines[:most], len(lines))
     if text:

@@ -73,20 +73,20 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
 def flaky_lines(run: view.RunView) -> Iterator[Line]:
     """Yield the cases whose trials disagree, the least certain first."""
     # Rows of other programs may be flaky without a graded trial.
-    quarantined = {each.key for each in run.quarantined}
+    quarantined = {outcome.key for outcome in run.quarantined}
     flaky = [
-        each
-        for each in run.report.repeated
-        if each.flaky and each.graded and each.key not in quarantined
+        case
+        for case in run.report.repeated
+        if case.flaky and case.graded and case.key not in quarantined
     ]
-    flaky.sort(key=lambda each: abs(each.passed / each.graded - 0.5))
+    flaky.sort(key=lambda case: abs(case.passed / case.graded - 0.5))
     if not flaky:
         return
     yield Line("flaky, trials disagree:", "title")
-    for each in flaky[:MAX_SHOWN]:
-        interval = f"95%: {each.pass_rate_low:.0%} to {each.pass_rate_high:.0%}"
+    for case in flaky[:MAX_SHOWN]:
+        interval = f"95%: {case.pass_rate_low:.0%} to {case.pass_rate_high:.0%}"
         yield Line(
-            f"  {each.passed} of {each.graded} passed ({interval})  {_name(run.name(each.key))}",
+            f"  {case.passed} of {case.graded} passed ({interval})  {_name(run.name(case.key))}",
             "warn",
         )
     yield from more_line(len(flaky))
@@ -95,7 +95,7 @@ def flaky_lines(run: view.RunView) -> Iterator[Line]:
 
 def matrix_lines(cases: Sequence[MatrixCase]) -> Iterator[Line]:
     """Yield the cases whose targets have different verdicts."""
-    differing = [each for each in cases if each.differs]
+    differing = [case for case in cases if case.differs]
     if not cases:
         return
     yield Line(
@@ -120,7 +120,9 @@ def group_lines(report: RunReport) -> Iterator[Line]:
     for title, groups in parts:
         if len(groups) > 1:
             ordered = _cut_worst_first(groups)
-            yield from _table(title, [(_name(each.name), _group(each, report)) for each in ordered])
+            yield from _table(
+                title, [(_name(group.name), _group(group, report)) for group in ordered]
+            )
     if len(report.evaluators) > 1:
         yield from _evaluators(report.evaluators)
 
@@ -136,7 +138,7 @@ def _evaluators(evaluators: Sequence[EvaluatorFigures]) -> Iterator[Line]:
     if others:
         yield from _table("by evaluator", rows)
     if always:
-        names = ", ".join(_name(each.name) for each in always[:MAX_SHOWN])
+        names = ", ".join(_name(evaluator.name) for evaluator in always[:MAX_SHOWN])
         more = "".join(f" {text}" for text in view.more_text(len(always), MAX_SHOWN))
         yield Line(f"{'  ' if others else 'evaluators: '}always passed: {names}{more}")
 
@@ -222,9 +224,9 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     changed = [case for case in comparison.cases if case.change not in ("new", "removed")]
     if changed:
         yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
-    for each in changed[:MAX_SHOWN]:
-        text = f"{_name(view.compared_name(each, comparison))}: {view.change_text(each)}"
-        yield Line(f"  {each.change:<19}  {text}", _STYLES.get(each.change, "plain"))
+    for case in changed[:MAX_SHOWN]:
+        text = f"{_name(view.compared_name(case, comparison))}: {view.change_text(case)}"
+        yield Line(f"  {case.change:<19}  {text}", _STYLES.get(case.change, "plain"))
     yield from more_line(len(changed))
     yield Line(f"cases: {view.changes_text(comparison)}")
     for name in view.one_sided(comparison):

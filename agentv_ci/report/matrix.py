@@ -38,9 +38,9 @@ def matrix_cases(run: RunView) -> Sequence[MatrixCase]:
     if not run.matrix:
         return ()
     by_case: dict[tuple[str, str], dict[str, CaseOutcome]] = {case: {} for case in run.matrix}
-    for each in run.outcomes:
-        if (case := each.key[:2]) in by_case:
-            by_case[case][each.target] = each
-    order = {each.key[:2]: number for number, each in reversed([*enumerate(run.outcomes)])}
+    for outcome in run.outcomes:
+        if (case := outcome.key[:2]) in by_case:
+            by_case[case][outcome.target] = outcome
+    order = {outcome.key[:2]: number for number, outcome in reversed([*enumerate(run.outcomes)])}
     cases = [MatrixCase(by_case[case]) for case in sorted(by_case, key=lambda case: order[case])]
-    return sorted(cases, key=lambda each: (not each.differs, -each.spread))
+    return sorted(cases, key=lambda case: (not case.differs, -case.spread))

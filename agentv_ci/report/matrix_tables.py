@@ -76,7 +76,7 @@ def case_table(run: RunView, named: Callable[[CaseOutcome], str]) -> str:
         list(map(row, cases[:MAX_CASES])),
         left=1 + len(targets),
     )
-    differing = sum(each.differs for each in cases)
+    differing = sum(case.differs for case in cases)
     title = f"Cases by target: verdicts differ in {differing} of {counted(len(cases), 'case')}"
     return folded(title, "\n\n".join([table, *view.more_text(len(cases), MAX_CASES, "case")]))
 

@@ -98,8 +98,8 @@ def unjudged_text(total: ProofSummary) -> str:
 
 def shown_findings(proof: Proof) -> Sequence[ProofFinding]:
     """Return the findings that authors should fix, the worst first."""
-    found = (each for each in proof.findings if each.severity in SHOWN)
-    return sorted(found, key=lambda each: SHOWN.index(each.severity))
+    found = (finding for finding in proof.findings if finding.severity in SHOWN)
+    return sorted(found, key=lambda finding: SHOWN.index(finding.severity))
 
 
 def is_of(proof: Proof, plan_digest: str | None) -> bool:

@@ -60,7 +60,7 @@ def _issue(address: str, links: Links) -> str:
 
 
 def _item(outcome: CaseOutcome, entry: Quarantine, run: RunView) -> str:
-    name, owner = (code(shortened(each, MAX_TEXT)) for each in (run.name(outcome.key), entry.owner))
+    name, owner = (code(shortened(text, MAX_TEXT)) for text in (run.name(outcome.key), entry.owner))
     issue = ""
     if entry.issue is not None:
         issue = f" · {_issue(entry.issue, run.links)}"

@@ -51,7 +51,7 @@ def issue_text(report: HealthReport, repository_url: str, run_url: str) -> str:
     seen = f"{counted(report.runs, 'run')} of {code(report.source)}, [last one]({run_url})"
     if not (found := shifts_in(report)):
         return f"It is over: no shift is left in {seen}.\n"
-    items = [_item(each, repository_url) for each in found[:MAX_SHIFTS]]
+    items = [_item(finding, repository_url) for finding in found[:MAX_SHIFTS]]
     items += [f"- {more}" for more in more_text(len(found), MAX_SHIFTS)]
     title = "Cases that were not changed have other results than before:"
     chance = f"A shift is chance in at most {report.false_alarms:.0%} of reports."
@@ -66,8 +66,8 @@ def _item(finding: HealthFinding, repository_url: str) -> str:
     if is_own:
         first = f" ({link('first run', url)})"
     texts = (
-        code(shortened(each, MAX_TEXT))
-        for each in (name_of(finding), finding.message, finding.action)
+        code(shortened(text, MAX_TEXT))
+        for text in (name_of(finding), finding.message, finding.action)
     )
     name, message, action = texts
     return f"- {sign} {name}: {message}{first}\n  - {action}"

@@ -163,10 +163,14 @@ class RunView(Struct, frozen=True, dict=True):
         Those that a stopped run left undecided are not among them.
         """
         is_stopped = self.report.stopped is not None
-        failed = [each for each in gating(self.outcomes) if each.verdict in ("fail", "borderline")]
+        failed = [
+            outcome
+            for outcome in gating(self.outcomes)
+            if outcome.verdict in ("fail", "borderline")
+        ]
         return sorted(
-            (each for each in failed if not (is_stopped and each.is_open)),
-            key=lambda each: each.score,
+            (outcome for outcome in failed if not (is_stopped and outcome.is_open)),
+            key=lambda outcome: outcome.score,
         )
 
     @cached_property

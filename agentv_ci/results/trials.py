@@ -53,8 +53,8 @@ def verdict_of_trials(
             return "skipped", 0.0
         return "error", 0.0
     graded = [result for result in results if is_graded(result)]
-    score = round(math.fsum(each.score for each in graded) / len(graded), PRECISION)
-    passed = sum(each.verdict == "pass" for each in graded)
+    score = round(math.fsum(result.score for result in graded) / len(graded), PRECISION)
+    passed = sum(result.verdict == "pass" for result in graded)
     if passed >= enough(planned, require):
         return "pass", score
     if len(graded) == 1 and graded[0].verdict != "pass":

@@ -62,7 +62,7 @@ async def fill(
     if workspace.patch is not None:
         await apply_patch(files[workspace.patch.sha256].content, tree, environ)
     await asyncio.to_thread(
-        lay, {path: files[each.sha256].content for path, each in workspace.files.items()}, tree
+        lay, {path: files[file.sha256].content for path, file in workspace.files.items()}, tree
     )
     if workspace.commit is not None:
         await asyncio.to_thread(_refuse_pointers, tree, workspace.commit.git)

@@ -47,11 +47,11 @@ def _file_diff(change: Change, base: Base) -> FileDiff:
         f"b/{path}" if after is not None else "/dev/null",
     )
     compared = [*unified_diff(old, new, *names)]
-    lines = sum(each[0] in "+-" for each in compared[2:])
+    lines = sum(line[0] in "+-" for line in compared[2:])
     mode = ""
     if change.kind == "modified" and (was := base.entries[change.path].mode) != change.mode:
         mode = f"--- {path}: mode {was:o} to {change.mode:o}\n"
-    text = "".join(each if each.endswith("\n") else f"{each}\n{NO_NEWLINE}" for each in compared)
+    text = "".join(line if line.endswith("\n") else f"{line}\n{NO_NEWLINE}" for line in compared)
     return FileDiff(path, mode + text or f"--- {path}: {change.kind}, empty\n", lines)
 
 

@@ -27,7 +27,7 @@ def remove_run(folder: Path) -> None:
         for path in folder.iterdir():
             if path.name != LOCK:
                 remove_tree(path)
-        if [each.name for each in folder.iterdir()] == [LOCK]:
+        if [path.name for path in folder.iterdir()] == [LOCK]:
             remove_tree(folder)
 
 

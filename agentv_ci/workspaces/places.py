@@ -379,10 +379,10 @@ class Workspaces:
             # Never less than what was asked for: what is not required first is an error.
             means=self._means[workspace.isolation],
             network=network or workspace.isolation == "none",
-            writable=tuple(at / each for each in ("work", "home", "tmp", "scratch")),
+            writable=tuple(at / name for name in ("work", "home", "tmp", "scratch")),
             visible=(
                 *(toolchains(path, hidden) if workspace.isolation != "container" else ()),
-                *(self.root / Path(os.path.expanduser(each)) for each in workspace.visible),  # noqa: PTH111
+                *(self.root / Path(os.path.expanduser(path)) for path in workspace.visible),  # noqa: PTH111
             ),
             image=workspace.image,
             limits=workspace.limits,

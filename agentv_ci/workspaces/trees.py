@@ -165,16 +165,16 @@ def _emptied(root: int, name: str, names: Iterator[str]) -> list[str]:
         folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)
         moved: list[str] = []
         try:
-            for each in os.listdir(folder):  # noqa: PTH208
+            for inner in os.listdir(folder):  # noqa: PTH208
                 with suppress(OSError):
-                    if stat.S_ISDIR(os.stat(each, dir_fd=folder, follow_symlinks=False).st_mode):
+                    if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
                         # A closed folder cannot be moved: its own entry for the parent changes.
-                        os.chmod(each, stat.S_IRWXU, dir_fd=folder)
+                        os.chmod(inner, stat.S_IRWXU, dir_fd=folder)
                         new = next(new for new in names if not _exists(new, root))
-                        os.rename(each, new, src_dir_fd=folder, dst_dir_fd=root)
+                        os.rename(inner, new, src_dir_fd=folder, dst_dir_fd=root)
                         moved.append(new)
                     else:
-                        os.unlink(each, dir_fd=folder)
+                        os.unlink(inner, dir_fd=folder)
         finally:
             os.close(folder)
         with suppress(OSError):
@@ -223,14 +223,14 @@ def content_of(change: Change) -> bytes | None:
 
 def apply(found: Iterable[Change], tree: Path) -> None:
     """Make changes in a tree, without leaving it through a link; raises OSError."""
-    ordered = sorted(found, key=lambda each: (each.kind != "deleted", each.path))
-    for each in ordered:
-        place = cleared(tree, each.path)
-        if each.link is not None:
-            place.symlink_to(each.link)
-        elif (content := content_of(each)) is not None:
+    ordered = sorted(found, key=lambda change: (change.kind != "deleted", change.path))
+    for change in ordered:
+        place = cleared(tree, change.path)
+        if change.link is not None:
+            place.symlink_to(change.link)
+        elif (content := content_of(change)) is not None:
             place.write_bytes(content)
-            place.chmod(each.mode & 0o777 | stat.S_IRUSR)
+            place.chmod(change.mode & 0o777 | stat.S_IRUSR)
 
 
 def cleared(tree: Path, path: str) -> Path:
@@ -271,13 +271,13 @@ def _walk(folder: str, depth: int = 0) -> Iterator[os.DirEntry[str]]:
     if depth > MAX_DEPTH:
         raise TooMuchChanged(f"the agent nested folders deeper than {MAX_DEPTH}")
     with _listing(folder) as listing:
-        for each in listing:
-            if each.name in NEVER:
+        for entry in listing:
+            if entry.name in NEVER:
                 continue
-            if each.is_dir(follow_symlinks=False):
-                yield from _walk(each.path, depth + 1)
-            elif each.is_file(follow_symlinks=False) or each.is_symlink():
-                yield each
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(entry.path, depth + 1)
+            elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                yield entry
 
 
 def _listing(folder: str) -> os._ScandirIterator[str]:

@@ -153,7 +153,7 @@ async def _run(
     work = submission.work
     if not isinstance(work, Work):
         return without_work(work)
-    files = {path: submission.files[each.sha256].content for path, each in settings.files.items()}
+    files = {path: submission.files[file.sha256].content for path, file in settings.files.items()}
     timeout_s = settings.timeout_seconds or submission.case.timeout_seconds
     try:
         async with work.clean_tree(files) as place:

@@ -49,14 +49,14 @@ async def composite(
     assessments = await assess(settings.evaluators, submission, services)
     members = settled(assessment.result for assessment in assessments)
     if broken := [member for member in members if member.status == "error"]:
-        reasons = "; ".join(f"member '{each.name}': {each.reasoning}" for each in broken)
+        reasons = "; ".join(f"member '{member.name}': {member.reasoning}" for member in broken)
         return Score(error=reasons, members=members)
     weighed = [
         member.model_copy(update={"weight": _weight(member, settings)}) for member in members
     ]
     if lacks_weight(weighed):
         return Score(unmeasured="what the members measure", members=members)
-    scored = [each for each in weighed if each.status == "ok"]
+    scored = [member for member in weighed if member.status == "ok"]
     score = await _aggregated(settings, scored, submission, services)
     return replace(
         score,
@@ -119,7 +119,7 @@ def _results(scored: Sequence[EvaluatorResult]) -> JsonObject:
 
 def _result(result: EvaluatorResult) -> JsonObject:
     found: JsonObject = result.model_dump(mode="json", include=AGGREGATED)
-    members = [each for each in result.evaluator_results or () if each.status == "ok"]
+    members = [member for member in result.evaluator_results or () if member.status == "ok"]
     return found | ({"results": _results(members)} if members else {})
 
 

@@ -30,7 +30,7 @@ async def diff(
     try:
         if settings.max_lines is not None:
             lines = await asyncio.to_thread(
-                lambda: sum(each.lines for each in diff_of(work.changes, work.base))
+                lambda: sum(diff.lines for diff in diff_of(work.changes, work.base))
             )
             findings.append((lines <= settings.max_lines, f"{counted(lines, 'line')} changed"))
         if settings.golden is not None:
@@ -45,16 +45,16 @@ async def diff(
 
 def _paths(settings: PlanDiffEvaluator, changed: list[str]) -> Iterator[Finding]:
     if settings.may_change is not None:
-        others = [each for each in changed if not matches(each, settings.may_change)]
-        yield from ((False, f"{each} may not change") for each in others)
+        others = [path for path in changed if not matches(path, settings.may_change)]
+        yield from ((False, f"{path} may not change") for path in others)
         if not others:
             yield True, "nothing else has changed"
     for glob in settings.must_change or ():
         has_changed = any(matches(path, [glob]) for path in changed)
         yield has_changed, f"{glob} has {'' if has_changed else 'not '}changed"
-    for each in settings.must_not_change or ():
-        hit = [path for path in changed if matches(path, [each])]
-        yield not hit, f"{', '.join(hit)} has changed" if hit else f"{each} has not changed"
+    for glob in settings.must_not_change or ():
+        hit = [path for path in changed if matches(path, [glob])]
+        yield not hit, f"{', '.join(hit)} has changed" if hit else f"{glob} has not changed"
     if settings.max_files is not None:
         yield len(changed) <= settings.max_files, f"{counted(len(changed), 'file')} changed"
 

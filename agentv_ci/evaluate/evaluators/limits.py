@@ -42,8 +42,8 @@ async def cost(
     if response.cost_usd is None or (is_partial and response.cost_usd <= settings.max_usd):
         return Score(unmeasured="a cost, or the tokens of a model with a known price")
     dollars, most = (
-        Decimal(str(round(each, PRECISION))).normalize()
-        for each in (response.cost_usd, settings.max_usd)
+        Decimal(str(round(amount, PRECISION))).normalize()
+        for amount in (response.cost_usd, settings.max_usd)
     )
     return share_met([(dollars <= most, f"{_amount(dollars, response)}, at most ${most:f}")])
 

@@ -82,8 +82,8 @@ async def _compared(
 
     own, other = submission.answer, other_arms.answers[arm]
     both = await asyncio.gather(choose(own, other), choose(other, own))
-    replies = "\n".join(each.raw_response for each in both if each.raw_response)
-    broken = next((each.error for each in both if each.error is not None), None)
+    replies = "\n".join(score.raw_response for score in both if score.raw_response)
+    broken = next((score.error for score in both if score.error is not None), None)
     if broken is not None:
         return replace(both[0], error=f"against '{arm}': {broken}", raw_response=replies)
     preference = Preference(
@@ -93,7 +93,7 @@ async def _compared(
         own_first=_choice(both[0]),
         other_first=_choice(both[1]),
     )
-    reasons = " / ".join(dict.fromkeys(each.reasoning for each in both if each.reasoning))
+    reasons = " / ".join(dict.fromkeys(score.reasoning for score in both if score.reasoning))
     reasoning = f"{preference.outcome} against '{arm}'" + (f": {reasons}" if reasons else "")
     return replace(
         both[0],

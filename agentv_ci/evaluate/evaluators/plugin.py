@@ -140,7 +140,9 @@ def _checked(returned: object) -> Score:
         return Score(
             error=f"the plugin returned a reasoning that is {type(reasoning).__name__}, not a text"
         )
-    hits, misses = (tuple(map(well_formed_text, each)) for each in (returned.hits, returned.misses))
+    hits, misses = (
+        tuple(map(well_formed_text, texts)) for texts in (returned.hits, returned.misses)
+    )
     return Score(float(score), hits, misses, well_formed_text(reasoning))
 
 

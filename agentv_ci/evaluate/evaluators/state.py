@@ -162,6 +162,6 @@ def _plain(value: JsonValue) -> JsonValue:
         case list():
             return list(map(_plain, value))
         case dict():
-            return {key: _plain(each) for key, each in value.items()}
+            return {key: _plain(item) for key, item in value.items()}
         case _:
             return value

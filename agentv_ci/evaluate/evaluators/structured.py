@@ -64,15 +64,15 @@ async def field_accuracy(
     except ValueError as error:
         return Score(error=f"'reference' is not set, and the expected answer is not JSON: {error}")
     if problems := [
-        reason for each in settings.fields if (reason := reference_problem(each, reference))
+        reason for field in settings.fields if (reason := reference_problem(field, reference))
     ]:
         return Score(error=f"{'; '.join(problems)} in the reference")
     try:
         answer = read_answer(submission.answer)
     except ValueError as error:
-        is_required = any(each.required for each in settings.fields)
+        is_required = any(field.required for field in settings.fields)
         return Score(0.0, misses=(f"not JSON: {error}",), misses_required=is_required)
-    found = [(each, _miss(each, answer, reference)) for each in settings.fields]
+    found = [(field, _miss(field, answer, reference)) for field in settings.fields]
     return Score(
         weighted_mean((each.weight, float(miss is None)) for each, miss in found),
         hits=tuple(each.path for each, miss in found if miss is None),

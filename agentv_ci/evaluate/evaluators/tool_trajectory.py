@@ -66,8 +66,8 @@ def _matched(
 ) -> Score:
     """Return the share of matched calls; findings end with `hit` or `miss`."""
     return share_met(
-        (index in matched, f"{each.tool} {hit if index in matched else miss}")
-        for index, each in enumerate(calls)
+        (index in matched, f"{call.tool} {hit if index in matched else miss}")
+        for index, call in enumerate(calls)
     )
 
 

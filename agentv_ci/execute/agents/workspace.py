@@ -121,8 +121,8 @@ def proof_request(guidelines: Sequence[InputFile]) -> str:
     if not guidelines:
         return ""
     tokens = [
-        f"INSTRUCTIONS_READ: `{_token_name(each.path)}` i={number} SHA256=<hex>"
-        for number, each in enumerate(guidelines, 1)
+        f"INSTRUCTIONS_READ: `{_token_name(guideline.path)}` i={number} SHA256=<hex>"
+        for number, guideline in enumerate(guidelines, 1)
     ]
     return "\n".join(
         [
@@ -165,8 +165,8 @@ def take_proofs(answer: str, guidelines: Sequence[InputFile]) -> tuple[str, list
         # The tokens are in a code fence of their own, which ends here.
         rest = rest[1:]
     proofs = [
-        _proof(each, number, reported.get((number, _token_name(each.path))))
-        for number, each in enumerate(guidelines, 1)
+        _proof(guideline, number, reported.get((number, _token_name(guideline.path))))
+        for number, guideline in enumerate(guidelines, 1)
     ]
     return "\n".join(rest).strip(), proofs
 

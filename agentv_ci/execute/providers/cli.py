@@ -320,10 +320,10 @@ def _message(written: JsonObject) -> OutputMessage:
 def _entries(written: JsonObject, name: str, key: str) -> Iterator[JsonObject]:
     """Yield the entries of a list; raises ProviderError for one without a string at `key`."""
     listed = written.get(name)
-    for each in listed if isinstance(listed, list) else ():
-        if not isinstance(each, dict) or not isinstance(each.get(key), str):
+    for entry in listed if isinstance(listed, list) else ():
+        if not isinstance(entry, dict) or not isinstance(entry.get(key), str):
             raise ProviderError("malformed", f"an entry of {name} must have a string '{key}'")
-        yield each
+        yield entry
 
 
 def last_answer(messages: Sequence[OutputMessage]) -> str:

@@ -324,9 +324,9 @@ def _request_text(
 
 def _orchestrator_text(exchanges: Sequence[Exchange], lock: Path) -> str:
     requests = "\n".join(
-        f"{number}. messages/{each.asked.name}" for number, each in enumerate(exchanges, 1)
+        f"{number}. messages/{exchange.asked.name}" for number, exchange in enumerate(exchanges, 1)
     )
-    answers = ", ".join(f"'messages/{each.answered.name}'" for each in exchanges)
+    answers = ", ".join(f"'messages/{exchange.answered.name}'" for exchange in exchanges)
     return (
         "Run the tool #runSubagent once for each of these request files, "
         "each in a context of its own, and tell it to "

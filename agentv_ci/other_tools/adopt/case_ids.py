@@ -81,7 +81,7 @@ def _deciding(tests: Sequence[tuple[str, ...]]) -> list[int]:
     places: list[int] = []
     groups = 1
     for place in range(len(tests[0])):
-        distinct = len({tuple(test[each] for each in (*places, place)) for test in tests})
+        distinct = len({tuple(test[index] for index in (*places, place)) for test in tests})
         if distinct > groups:
             places.append(place)
             groups = distinct

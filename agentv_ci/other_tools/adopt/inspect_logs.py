@@ -195,8 +195,8 @@ def _given(sample: JsonObject) -> Iterator[Given]:
     for name, score in _scores(sample).items():
         value, reasoning = mapping(score).get("value"), text(mapping(score).get("explanation"))
         parts = mapping(value)
-        for part, each in parts.items():
-            yield Given(f"{name}.{part}", each, reasoning)
+        for part, part_value in parts.items():
+            yield Given(f"{name}.{part}", part_value, reasoning)
         if not parts:
             yield Given(name, value, reasoning)
 

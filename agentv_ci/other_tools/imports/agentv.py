@@ -161,8 +161,8 @@ class _Suite:
         assertions = fields.at(*ASSERTIONS)
         if assertions:
             own += assertions.items
-        shared = [each for each in own if not _depends_on_case(each)]
-        self._each_case = [each for each in own if _depends_on_case(each)]
+        shared = [assertion for assertion in own if not _depends_on_case(assertion)]
+        self._each_case = [assertion for assertion in own if _depends_on_case(assertion)]
         if listed := evaluators(self._draft, shared, CaseContext()):
             made["evaluators"] = self._shared = listed
         return made
@@ -218,7 +218,7 @@ class _Suite:
             names = list(map(value.get, ("name", "extends", "use_target", "id")))
         else:
             names = [value]
-        name = str(next((each for each in names if each), "default"))
+        name = str(next((candidate for candidate in names if candidate), "default"))
         if isinstance(value, dict) and value.keys() - {"name"}:
             self._draft.note(
                 "dropped", place, "target", "settings of a target belong into the targets file"
@@ -447,7 +447,7 @@ def _without_references(value: JsonValue) -> JsonValue:
         case list():
             return list(map(_without_references, value))
         case dict():
-            return {key: _without_references(each) for key, each in value.items()}
+            return {key: _without_references(item) for key, item in value.items()}
         case _:
             return value
 

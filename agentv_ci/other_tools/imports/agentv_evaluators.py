@@ -50,9 +50,9 @@ def evaluators(draft: Draft, places: Sequence[Place], context: CaseContext) -> l
             draft.note("dropped", place, "assertions", "neither a text nor a mapping")
             context.lost.append("an assertion")
     names = Names()
-    for each in made:
-        if isinstance(name := each.get("name"), str):
-            each["name"] = names.unique(name)
+    for evaluator in made:
+        if isinstance(name := evaluator.get("name"), str):
+            evaluator["name"] = names.unique(name)
     return list(made)
 
 
@@ -73,7 +73,7 @@ def _one(draft: Draft, place: Place, context: CaseContext) -> list[Evaluator]:
         return []
     draft.note("kept", place, kind)
     fields.end()
-    return [{**each, **common} for each in made]
+    return [{**evaluator, **common} for evaluator in made]
 
 
 def _common(fields: Fields) -> Evaluator:

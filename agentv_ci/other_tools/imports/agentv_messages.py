@@ -82,7 +82,12 @@ class Messages:
         if path.startswith("http"):
             return {"type": kind, "value": path}
         file = next(
-            (each for each in self._places(place, path) if self._draft.reads.matching(each)), None
+            (
+                candidate
+                for candidate in self._places(place, path)
+                if self._draft.reads.matching(candidate)
+            ),
+            None,
         )
         if file is None:
             self._draft.note(

@@ -199,7 +199,7 @@ def _command(draft: Draft, fields: Fields) -> dict[str, Node]:
     command = fields.take("command", "command_template")
     text = shlex.join(map(str, command)) if isinstance(command, list) else str(command or "")
     made: dict[str, Node] = {"command_template": text}
-    if not any(each in text for each in ("{PROMPT}", "{PROMPT_FILE}", "{STDIN}")):
+    if not any(variable in text for variable in ("{PROMPT}", "{PROMPT_FILE}", "{STDIN}")):
         made["prompt"] = "none"
     for ours, theirs in (
         ("files_format", ("files_format", "attachments_format")),

@@ -45,14 +45,14 @@ def convert(draft: Draft, source: Source) -> None:
     _response_format(draft, fields.take("responseFormat"), fields.at("jsonSchema"), name)
     case: dict[str, Node] = {"id": name, "expected_outcome": "The answer passes the evaluators"}
     messages = fields.at("messages")
-    case["input"] = [cast("Node", each.value) for each in items_of(messages)]
+    case["input"] = [cast("Node", message.value) for message in items_of(messages)]
     rows = fields.at("testData")
     case["expected"] = []
     if rows is not None:
-        case["vars"] = [cast("Node", each.value) for each in rows.items]
+        case["vars"] = [cast("Node", row.value) for row in rows.items]
         if all(
-            isinstance(each.value, dict) and isinstance(each.value.get("expected"), str)
-            for each in rows.items
+            isinstance(row.value, dict) and isinstance(row.value.get("expected"), str)
+            for row in rows.items
         ):
             case["expected"] = "{{ expected }}"
     checks = fields.at("evaluators")

@@ -321,9 +321,9 @@ def _judge_prompt(prompt: str, criteria: list[str]) -> str:
 def _set(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Made]:
     place, threshold = assertion.place, assertion.value.get("threshold")
     members = [
-        Assertion(place / "assert" / index, each)
-        for index, each in enumerate(cast("list[JsonValue]", assertion.value.get("assert") or []))
-        if isinstance(each, dict)
+        Assertion(place / "assert" / index, member)
+        for index, member in enumerate(cast("list[JsonValue]", assertion.value.get("assert") or []))
+        if isinstance(member, dict)
     ]
     inner = CheckContext(
         context.transforms,
@@ -336,7 +336,7 @@ def _set(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Made
     draft.note("kept", place, "assert-set")
     if not isinstance(threshold, (int, float)):
         return made
-    composite: Evaluator = {"type": "composite", "evaluators": [each.evaluator for each in made]}
+    composite: Evaluator = {"type": "composite", "evaluators": [check.evaluator for check in made]}
     if (weight := assertion.value.get("weight")) is not None:
         composite["weight"] = weight
     if made:

@@ -107,9 +107,9 @@ def rendered(value: JsonValue, row: JsonObject) -> JsonValue:
     One that jinja2 cannot read stays as it is.
     """
     if isinstance(value, list):
-        return [rendered(each, row) for each in value]
+        return [rendered(item, row) for item in value]
     if isinstance(value, dict):
-        return {key: rendered(each, row) for key, each in value.items()}
+        return {key: rendered(item, row) for key, item in value.items()}
     if not isinstance(value, str):
         return value
     from jinja2 import ChainableUndefined, TemplateError

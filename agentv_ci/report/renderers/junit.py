@@ -164,17 +164,19 @@ def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
             limits |= [cut]
             for point in fitted:
                 point.cut(limits)
-            total = sum(each.size for each in fitted)
+            total = sum(entry.size for entry in fitted)
     return fitted
 
 
 def _entries(run: RunView) -> Iterator[_Entry]:
     """Yield a test for every trial, and one for all missing trials of a case."""
     made_up_for = {
-        each.key for each in run.outcomes if each.verdict == "pass" and each.passed < each.ran
+        outcome.key
+        for outcome in run.outcomes
+        if outcome.verdict == "pass" and outcome.passed < outcome.ran
     }
     with_errors = {cause.suite for cause in run.report.gate.causes if cause.kind == "errors"}
-    quarantined = {each.key: each.quarantine for each in run.quarantined}
+    quarantined = {outcome.key: outcome.quarantine for outcome in run.quarantined}
     for row in run.rows():
         why = None
         if row.verdict != "error" or row.suite not in with_errors:

@@ -158,7 +158,7 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     if (section := quarantine_section(run)) is not None:
         yield Block(Rank.COMPARISON, section)
     if skipped := run.skipped:
-        named = [_skipped(each, run) for each in skipped]
+        named = [_skipped(outcome, run) for outcome in skipped]
         yield Block(Rank.CASE, folded("Skipped cases", "\n".join(_some(named, MAX_REASONS))))
     for title, lines in (
         ("Flaky cases", flaky_lines(run)),
@@ -179,7 +179,7 @@ def _side_by_side(run: RunView) -> Iterator[Block]:
         yield Block(Rank.TABLE, experiment_text(run.report.experiment))
     if run.matrix:
         yield Block(Rank.TABLE, target_table(run))
-        yield Block(Rank.COMPARISON, case_table(run, lambda each: _link(each, run)))
+        yield Block(Rank.COMPARISON, case_table(run, lambda outcome: _link(outcome, run)))
 
 
 def _details(cases: Sequence[CaseOutcome], run: RunView) -> Iterator[Block]:
@@ -375,7 +375,7 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
     if changed:
         sources = {outcome.key: outcome.case.source for outcome in run.outcomes}
         table = ["| | case | before → now | where |", "|---|---|---|---|"]
-        rows = (_changed(each, comparison, sources, run.links) for each in changed[:MAX_CHANGES])
+        rows = (_changed(case, comparison, sources, run.links) for case in changed[:MAX_CHANGES])
         parts.append("\n".join([*table, *rows]))
     parts += view.more_text(len(changed), MAX_CHANGES)
     yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
@@ -399,7 +399,7 @@ def _proof(proof: Proof, run: RunView) -> str:
     )
     parts.append("\n".join([*reasons, *(f"- {fact.text}" for fact in facts(proof))]))
     if found := shown_findings(proof):
-        items = [diagnostic_item(each, each.path, run.links) for each in found]
+        items = [diagnostic_item(diagnostic, diagnostic.path, run.links) for diagnostic in found]
         parts.append(folded(counted(len(found), "finding"), "\n".join(_some(items, MAX_REASONS))))
     return "\n\n".join(parts)
 

@@ -51,11 +51,16 @@ def render(run: RunView) -> Iterable[bytes]:
     cases.sort(key=lambda outcome: ORDER.index(RULE_OF[outcome.verdict]))
     seen: Counter[str] = Counter()
     # In the plan's order, so that the fingerprints of identical cases do not depend on scores.
-    known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
-    results = [_result(each, known[each.key], run.again(each)) for each in cases[:MAX_RESULTS]]
+    known = {
+        outcome.key: fingerprint((outcome.case.digest, outcome.target), seen)
+        for outcome in run.outcomes
+    }
+    results = [
+        _result(outcome, known[outcome.key], run.again(outcome)) for outcome in cases[:MAX_RESULTS]
+    ]
     results += [_lost(case, trial, known[case.key]) for case, trial in lost[:MAX_RESULTS]]
     if report.gate.exit_code != PASSED and not any(
-        each["level"] == "error" and "suppressions" not in each for each in results
+        result["level"] == "error" and "suppressions" not in result for result in results
     ):
         results.append(_gate(report, run.outcomes))
     rules = [rule(rule_id, rule_id, says, level) for rule_id, (level, says) in RULES.items()]
@@ -157,12 +162,12 @@ def _invocation(report: RunReport, left_out: int) -> JsonObject:
     level = "error"
     if report.gate.exit_code == PASSED:
         level = "note"
-    notes += [(level, printable(each)) for each in report.gate.reasons]
+    notes += [(level, printable(reason)) for reason in report.gate.reasons]
     return {
         "executionSuccessful": report.gate.exit_code in (PASSED, FAILED),
         "exitCode": report.gate.exit_code,
         "exitCodeDescription": report.gate.verdict,
         "toolExecutionNotifications": [
-            {"level": level, "message": message(each)} for level, each in notes
+            {"level": level, "message": message(text)} for level, text in notes
         ],
     }

@@ -116,8 +116,8 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome], run: RunView) -> Iterato
             score_text(outcome.verdict, outcome.score), outcome, run, of_trial=_worst_of(outcome)
         )
         yield from map(Line, _reasons(outcome))
-        for each in _answer(outcome):
-            yield Line(each, "faint")
+        for text in _answer(outcome):
+            yield Line(text, "faint")
         if again := run.again(outcome):
             yield Line.of((f"    again: {_again(again)}", "faint"))
     yield from more_line(len(outcomes))
@@ -209,11 +209,11 @@ def _time(run: RunView) -> Iterator[Line]:
     """Yield how long the run took, and of several cases with long answers the slowest."""
     if run.report.duration_s is None:
         return
-    slowest = nlargest(SLOWEST, run.outcomes, key=lambda each: each.duration_s)
+    slowest = nlargest(SLOWEST, run.outcomes, key=lambda outcome: outcome.duration_s)
     texts = [
-        f"{run.name(each.key)} {duration_text(each.duration_s)}"
-        for each in slowest
-        if each.duration_s >= SLOW_S
+        f"{run.name(outcome.key)} {duration_text(outcome.duration_s)}"
+        for outcome in slowest
+        if outcome.duration_s >= SLOW_S
     ]
     shown = ""
     if texts and len(run.outcomes) >= ENOUGH_CASES:

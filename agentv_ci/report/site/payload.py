@@ -62,7 +62,7 @@ class Track(Struct):
         found = [
             getattr(self.lines[n], name) if n in self.lines else None for n in range(self.runs)
         ]
-        if all(each is None for each in found):
+        if all(value is None for value in found):
             return None
         return found
 

@@ -30,9 +30,9 @@ def _beginnings(value: JsonValue, longest: int) -> JsonValue:
         case str() if len(value) > longest:
             return {"text": value[:longest], "length": len(value)}
         case dict():
-            return {key: _beginnings(each, longest) for key, each in value.items()}
+            return {key: _beginnings(item, longest) for key, item in value.items()}
         case list():
-            return [_beginnings(each, longest) for each in value]
+            return [_beginnings(item, longest) for item in value]
         case _:
             return value
 

@@ -65,7 +65,7 @@ class Axis(Struct, frozen=True):
 def axis_of(changes: Iterable[float | None], start: float, end: float) -> Axis:
     """Return an axis that shows these changes, as far as they are not extreme."""
     largest = max((abs(change) for change in changes if change is not None), default=LEAST)
-    reach = next((each for each in (0.05, 0.1, 0.2, 0.4, 0.6) if each >= largest), MOST)
+    reach = next((share for share in (0.05, 0.1, 0.2, 0.4, 0.6) if share >= largest), MOST)
     return Axis(reach, start, end)
 
 

@@ -44,7 +44,7 @@ def money(dollars: float) -> str:
 def duration(milliseconds: float) -> str:
     """Return a time with up to three significant digits."""
     # Rounded first: 59.96 s are 1 min.
-    fits = (each for each in _UNITS if _rounded(milliseconds / each[1], 3) < each[2])
+    fits = (unit for unit in _UNITS if _rounded(milliseconds / unit[1], 3) < unit[2])
     name, unit, _ = next(fits, _UNITS[-1])
     return f"{digits(milliseconds / unit if unit == 1 else max(milliseconds / unit, 1), 3)} {name}"
 

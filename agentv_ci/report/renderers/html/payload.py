@@ -362,9 +362,9 @@ def _turn(turn: OutputMessage) -> JsonObject:
 
 def _known(value: JsonObject) -> JsonObject:
     """Return an object without empty values, at any depth."""
-    known = ((key, _known_parts(each)) for key, each in value.items())
+    known = ((key, _known_parts(item)) for key, item in value.items())
     return {
-        key: each for key, each in known if each not in (None, "", [], {}) and each is not False
+        key: item for key, item in known if item not in (None, "", [], {}) and item is not False
     }
 
 

@@ -74,7 +74,11 @@ class Scale(Struct, frozen=True):
                 return tens
             return [*tens, self.high / 1.2]
         step = 10.0 ** math.floor(math.log10(self.high))
-        step = next(each for each in (step / 5, step / 2, step, step * 2) if self.high / each <= 6)
+        step = next(
+            distance
+            for distance in (step / 5, step / 2, step, step * 2)
+            if self.high / distance <= 6
+        )
         return [step * number for number in range(math.floor(self.high / step) + 1)]
 
 
