@@ -6,7 +6,7 @@ what is added. Without one it is a local branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,11 +75,7 @@ async def read_branch(
     await _fetch_missing(git, tip)
     found = await git.run("ls-tree", "-r", "-l", "-z", "--full-tree", tip.commit)
     damaged: list[Damage] = []
-    files = [
-        file
-        for file in _files(found)
-        if FILE_NAME.fullmatch(file.path) and is_in_range(file.path, since)
-    ]
+    files = list(_files_since(_files(found), since))
     usable = [file for file in files if _is_usable(file, damaged)]
     with TemporaryDirectory() as scratch:
         contents = Path(scratch) / "contents"
@@ -88,6 +84,13 @@ async def read_branch(
         with contents.open("rb") as file:
             runs = in_order(_runs(usable, file, damaged), since)
     return Ledger(tip.name, runs, tuple(damaged))
+
+
+def _files_since(files: Iterable[_File], since: date | None) -> Iterator[_File]:
+    """Yield the files of runs that may be of this time or later."""
+    for file in files:
+        if FILE_NAME.fullmatch(file.path) and is_in_range(file.path, since):
+            yield file
 
 
 async def _fetch_missing(git: Git, tip: Tip) -> None:
@@ -102,7 +105,7 @@ async def _fetch_missing(git: Git, tip: Tip) -> None:
     tree = f"{tip.commit}^{{tree}}"
     listed = await git.run("rev-list", "--objects", "--missing=print", "--no-object-names", tree)
     if missing := [line[1:] for line in listed.splitlines() if line.startswith("?")]:
-        wanted = "".join(f"{object_id}\n" for object_id in missing)
+        wanted = "\n".join([*missing, ""])
         await git.run(
             "fetch", *QUIETLY, "--filter=blob:none", "--stdin", REMOTE, stdin=wanted.encode()
         )
@@ -197,8 +200,11 @@ async def _tip(git: Git, branch: str) -> Tip:
 async def _commit_there(git: Git, local: str) -> str:
     """Return the commit of a branch of the remote; empty if it does not exist."""
     # Git also lists refs that end alike, such as refs/heads/x/refs/heads/agentv-history.
-    listed = (line.split("\t") for line in (await git.run("ls-remote", REMOTE, local)).splitlines())
-    return next((commit for commit, ref in listed if ref == local), "")
+    for line in (await git.run("ls-remote", REMOTE, local)).splitlines():
+        commit, ref = line.split("\t")
+        if ref == local:
+            return commit
+    return ""
 
 
 async def _has_remote(git: Git) -> bool:
@@ -262,6 +268,6 @@ async def _blobs(git: Git, files: Mapping[str, bytes], scratch: Path) -> dict[st
     stored = [scratch / str(number) for number in range(len(files))]
     for path, content in zip(stored, files.values(), strict=True):
         path.write_bytes(content)
-    names = "".join(f"{path}\n" for path in stored)
+    names = "\n".join([*map(str, stored), ""])
     ids = await git.run("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=names.encode())
     return dict(zip(files, ids.split(), strict=True))

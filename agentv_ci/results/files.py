@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar, assert_never
 
@@ -119,7 +120,7 @@ def read_rows(
     path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False
 ) -> Iterator[ResultRow]:
     """Yield the rows of a results file; raises what `read_items` raises."""
-    return (row for _, row in read_items(path, name, allow_torn=allow_torn))
+    return map(itemgetter(1), read_items(path, name, allow_torn=allow_torn))
 
 
 def scan_rows(
@@ -130,7 +131,7 @@ def scan_rows(
     Raises what `read_items` raises.
     """
     how = _form_in(path, name)
-    return (row for _, row in _read(path, how, how.stored, allow_torn=allow_torn))
+    return map(itemgetter(1), _read(path, how, how.stored, allow_torn=allow_torn))
 
 
 def read_items(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -224,7 +225,7 @@ class ResumedResults:
 
     def rows(self) -> Iterator[ResultRow]:
         """Yield the rows of this plan that count, one per trial; raises UnreadableResults."""
-        return (row for _, row in self._last_rows(self._index(self._path)))
+        return map(itemgetter(1), self._last_rows(self._index(self._path)))
 
     def remove_other_rows(self) -> None:
         """Remove all other rows from the file.
@@ -325,12 +326,11 @@ class ResumedResults:
         )
         if is_unpriced or (row.judge_usage is not None and row.judge_cost_usd is None):
             prices = next(suite.prices for suite in self._plan.suites if suite.path == case.suite)
-            names = (
-                model_name(judge) or judge.name
-                for key in case.judges
-                if (judge := targets[key]).charges
-            )
-            for name in names:
+            for key in case.judges:
+                judge = targets[key]
+                if not judge.charges:
+                    continue
+                name = model_name(judge) or judge.name
                 if not is_unpriced or price_of(name, prices) is None:
                     yield name
 
@@ -370,6 +370,6 @@ def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:
     if has_answer:
         own = [Expense(model=row.model, usage=row.usage, cost_usd=row.cost_usd)]
     expenses = row.expenses if row.expenses is not None else own
-    for expense in (expense for expense in expenses if not expense.is_judge):
-        if expense.cost_usd is None:
+    for expense in expenses:
+        if not expense.is_judge and expense.cost_usd is None:
             yield unpriced_name(target, expense.model, expense.usage)

@@ -32,7 +32,8 @@ MAX_INDICATORS = 5_000
 """Most characters that may open a level, for an item that is certainly not nested too deeply."""
 
 _CALM = re.compile(
-    r"[\t\x20-\x7e\xa0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*"
+    r"[\t\x20-\x7e\xa0-\u2027\u202f-\u2065\u206a-\ud7ff"
+    r"\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*"
 )
 """Text without characters to escape: control, direction, and line breaks of other readers."""
 _PLAIN = re.compile(r"(?![Ee][-+]?[0-9]+\Z)[A-Za-z](?:[^\t:#]*[^\s:#])?")
