@@ -18,8 +18,12 @@ def add_to_folder(folder: Path, files: Mapping[str, bytes]) -> list[str]:
     """
     new = [path for path in files if not (folder / path).exists()]
     for path in new:
-        write_whole(folder / path, lambda file, path=path: file.write(files[path]))  # type: ignore[misc]  # bound
+        _write(folder / path, files[path])
     return new
+
+
+def _write(path: Path, content: bytes) -> None:
+    write_whole(path, lambda file: file.write(content))
 
 
 def read_folder(folder: Path, since: date | None = None) -> Ledger:
