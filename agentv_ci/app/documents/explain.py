@@ -54,7 +54,7 @@ def _section(page: str, rule_id: str) -> str:
 @cache
 def _page(name: str) -> str:
     """Return a page of the documentation: from the wheel, else from the checkout."""
-    here = Path(__file__).parent.parent
+    here = Path(__file__).parents[2]
     shipped = here / "published" / f"{name}.md"
     if shipped.exists():
         return shipped.read_text("utf-8")
