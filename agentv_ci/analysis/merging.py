@@ -212,8 +212,10 @@ class _Rows:
         for part in parts:
             rows = self._counts[part]
             if part.report is not None and part.report.counts.rows != rows:
-                told = part.report.counts.rows
-                yield f"{part.name} has {counted(rows, 'row')}, but its run report counts {told}"
+                reported = part.report.counts.rows
+                yield (
+                    f"{part.name} has {counted(rows, 'row')}, but its run report counts {reported}"
+                )
 
 
 def _settings(
