@@ -10,9 +10,7 @@ class PolitenessSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    words: list[str] = Field(
-        default=["please", "thank you"], min_length=1, description="Polite words."
-    )
+    words: list[str] = Field(default=["please", "thank you"], min_length=1, description="Polite words.")
     at_least: int = Field(default=1, ge=1, description="Number of polite words for a score of 1.")
 
 
@@ -24,9 +22,5 @@ class Politeness:
     def score(self, answer: AnsweredCase, settings: PolitenessSettings) -> Score:
         """Return the share of the words, at most 1."""
         said = [word for word in settings.words if word in answer.candidate_answer.lower()]
-        missed = (
-            []
-            if len(said) >= settings.at_least
-            else [f"only {len(said)} of {settings.at_least} polite words"]
-        )
+        missed = [] if len(said) >= settings.at_least else [f"only {len(said)} of {settings.at_least} polite words"]
         return Score(min(1.0, len(said) / settings.at_least), hits=said, misses=missed)

@@ -1,7 +1,7 @@
 """A small agent, so that the example needs no key and no network.
 
-It is a real program: it reads the prompt it is given, looks at the guidelines and files in it, and
-works on them by rules. It reports its answer and the tools it used as JSON.
+It is a real program: it reads the prompt it is given, looks at the guidelines and files in it, and works on them by
+rules. It reports its answer and the tools it used as JSON.
 
     python3 agent.py PROMPT_FILE
 """
@@ -33,20 +33,13 @@ def main() -> None:
     prompt = Path(sys.argv[1]).read_text(encoding="utf-8")
     calls, files = read_files(prompt)
     answer = answer_to(prompt, files)
-    print(
-        json.dumps(
-            {"output_messages": [{"role": "assistant", "content": answer, "tool_calls": calls}]}
-        )
-    )
+    print(json.dumps({"output_messages": [{"role": "assistant", "content": answer, "tool_calls": calls}]}))
 
 
 def read_files(prompt: str) -> tuple[list[dict], dict[str, str]]:
     """Return the files in the prompt, and one tool call for each that was read."""
     files = {match["path"]: match["text"] for match in FILE.finditer(prompt)}
-    calls = [
-        {"tool": "read_file", "input": {"path": path}, "output": text}
-        for path, text in files.items()
-    ]
+    calls = [{"tool": "read_file", "input": {"path": path}, "output": text} for path, text in files.items()]
     return calls, files
 
 
@@ -68,9 +61,7 @@ def guidelines_of(files: dict[str, str]) -> str:
 
 def review(path: str, code: str, guidelines: str) -> str:
     found = [issue for rule, issue, breaks in CHECKS if rule in guidelines and breaks(code)]
-    return f"{Path(path).name} breaks {len(found)} guidelines:\n" + "\n".join(
-        f"- {issue}" for issue in found
-    )
+    return f"{Path(path).name} breaks {len(found)} guidelines:\n" + "\n".join(f"- {issue}" for issue in found)
 
 
 def write_function(question: str, guidelines: str) -> str:
@@ -78,8 +69,7 @@ def write_function(question: str, guidelines: str) -> str:
     name = match[1] if match else "answer"
     comment = COMMENT if "JSDoc" in guidelines else ""
     keyword = "const" if "`const`" in guidelines else "var"
-    body = f"  {keyword} sum = a + b;\n  return sum;"
-    return f"```js\n{comment}function {name}(a, b) {{\n{body}\n}}\n```"
+    return f"```js\n{comment}function {name}(a, b) {{\n  {keyword} sum = a + b;\n  return sum;\n}}\n```"
 
 
 def profile(prompt: str) -> dict:

@@ -1,7 +1,4 @@
-"""A support desk without a model.
-
-It looks orders up, refunds small amounts and hands the rest to people.
-"""
+"""A support desk without a model: it looks orders up, refunds small amounts and hands the rest to people."""
 
 import json
 import re

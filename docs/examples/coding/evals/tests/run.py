@@ -29,9 +29,7 @@ class Result(unittest.TestResult):
 
     def _add(self, test: unittest.TestCase, child: str) -> None:
         _, case, name = test.id().rsplit(".", 2)
-        self.cases.append(
-            f"<testcase classname={quoteattr(case)} name={quoteattr(name)}>{child}</testcase>"
-        )
+        self.cases.append(f"<testcase classname={quoteattr(case)} name={quoteattr(name)}>{child}</testcase>")
 
 
 result = Result()

@@ -11,8 +11,4 @@ answer = case["candidate_answer"].lower()
 hits = [issue for issue in case["config"]["issues"] if issue.lower() in answer]
 misses = [f"does not mention {issue}" for issue in case["config"]["issues"] if issue not in hits]
 score = len(hits) / len(case["config"]["issues"])
-print(
-    json.dumps(
-        {"score": score, "hits": hits, "misses": misses, "reasoning": f"{len(hits)} issues found"}
-    )
-)
+print(json.dumps({"score": score, "hits": hits, "misses": misses, "reasoning": f"{len(hits)} issues found"}))
