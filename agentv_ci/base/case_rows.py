@@ -67,7 +67,8 @@ class FilledCase(NamedTuple):
 
 def is_template(case: JsonValue) -> bool:
     """Whether rows make cases of a case, as written."""
-    return isinstance(case, dict) and any(field in case for field in ROW_FIELDS)
+    # Asked for every case: not whether one of all its keys is among the fields.
+    return isinstance(case, dict) and any(map(case.__contains__, ROW_FIELDS))
 
 
 def ids_of_rows(template: str) -> str:
@@ -110,9 +111,11 @@ def filled_cases(
     line = locate(source.mark, pointer).start[0] + 1
     texts = {key: value for key, value in written.items() if key not in ROW_FIELDS}
     template = _Template(texts, f"{source.path.name}:{line}")
-    rows: Iterable[DataRow | DataProblem] = _inline_rows(case, pointer, source)
+    rows: Iterable[DataRow | DataProblem]
     constants: JsonObject = {}
-    if case.cases_from is not None:
+    if case.cases_from is None:
+        rows = _inline_rows(case, pointer, source)
+    else:
         rows = _rows_from(case.cases_from, source, read_rows)
         constants = case.cases_from.vars or {}
     for row in rows:

@@ -109,7 +109,6 @@ async def credentials(folder: Path, environ: Mapping[str, str]) -> set[str]:
 
 async def _git(folder: Path, environ: Mapping[str, str], *words: str) -> str | None:
     # A program on PATH could be an agent's, in the step that has the token.
-    # A program on PATH could be an agent's, in the step that has the token.
     known = child_environment(environ)
     path = {"PATH": f"{os.defpath}:{known.get('PATH', '')}"}
     others = {name: value for name, value in known.items() if not name.startswith("GIT_")}

@@ -152,7 +152,6 @@ class Redactor:
     """Masks secrets."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        # Each line too: logs are written line by line, and a message may quote one line of a key.
         parts: set[str] = set()
         for secret in secrets:
             # Each line too: logs are written line by line, and a message may quote one line of a

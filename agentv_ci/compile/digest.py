@@ -209,7 +209,6 @@ def _prompt(prompt: TextPart | FilePart | None) -> JsonObject:
 
 
 def _members(evaluator: PlanCompositeEvaluator, target_content: TargetContent) -> list[JsonValue]:
-    # A weighted average contains all weights.
     members: list[JsonValue] = []
     for member in evaluator.evaluators:
         content = _scoring(member, target_content)

@@ -155,17 +155,15 @@ class EvaluatorCompiler:
         return TextPart(text=text)
 
     def _schema(self, evaluator: SchemaEvaluator) -> PlanSchemaEvaluator:
-        from agentv_ci.jsonschema.refs import bundle  # few plans contain a schema
-
-        key: Path | int
+        key: Path | int = id(evaluator)
+        path = self._source.path
         if evaluator.schema_file is not None:
             key = path = self._source.resolve(evaluator.schema_file)
-        else:
-            key, path = id(evaluator), self._source.path
         if key not in self._schemas:
-            schema: JsonValue = evaluator.schema_inline
-            if evaluator.schema_file is not None:
-                schema = self._read(path)
+            from agentv_ci.jsonschema.refs import bundle  # few plans contain a schema
+
+            inline: JsonValue = evaluator.schema_inline
+            schema = inline if evaluator.schema_file is None else self._read(path)
             self._schemas[key] = bundle(schema, path, self._read)
         return PlanSchemaEvaluator(**_common(evaluator, "format"), schema_=self._schemas[key])
 

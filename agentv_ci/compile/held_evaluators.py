@@ -192,7 +192,7 @@ def _nameless(evaluator: PlanEvaluator) -> PlanEvaluator:
 def _outweighing(old: Evaluators, new: Evaluators) -> Iterator[Weaker]:
     """Yield new evaluators that count more than any old one: the others decide less."""
     before = _weights_of(old)
-    most = max(before.values())
+    most = max((evaluator.weight for evaluator in old), default=0.0)
     for evaluator in new:
         if evaluator.name not in before and evaluator.weight > most > 0:
             new_one = f"evaluator {evaluator.name} is new, and outweighs the others"

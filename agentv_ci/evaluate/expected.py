@@ -89,7 +89,7 @@ def _expected(evaluator: PlanEvaluator, case: PlanCase) -> Iterator[str]:
         case TextEvaluator():
             value = getattr(evaluator, "value", ())
             if isinstance(value, str):
-                yield from ((value,))
+                yield value
             else:
                 yield from value
         case SimilarityEvaluator():

@@ -211,9 +211,7 @@ async def judge_score(
             score = replace(score, broken_contract=broken)
         if score is not None and (not reading.faults or again == retries):
             return replace(score, judge=judge, judge_prompt=prompt, raw_response=reply)
-        what = "contradictory"
-        if score is None:
-            what = "unreadable"
+        what = "unreadable" if score is None else "contradictory"
         services.log(f"{label}: {what} reply {again + 1}: {reply!r}")
     tries = "1 try"
     if retries != 0:
@@ -221,9 +219,7 @@ async def judge_score(
     last = "empty"
     if reply.strip():
         last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'"
-    why = ""
-    if reading.faults:
-        why = f": {_faults(reading)}"
+    why = f": {_faults(reading)}" if reading.faults else ""
     reason = (
         f"judge '{target}' did not reply in the required form in {tries}; "
         f"its last reply is {last}{why}"
@@ -233,9 +229,7 @@ async def judge_score(
 
 def _repeated(question: JudgeQuestion, last: Reading) -> JudgeQuestion:
     """Return a question with what was wrong with the last reply to it."""
-    why = ""
-    if last.faults:
-        why = f": {_faults(last)}"
+    why = f": {_faults(last)}" if last.faults else ""
     reminder = (
         f"Your last reply was not the JSON object that is asked for{why}. "
         "Reply with that object and nothing else."

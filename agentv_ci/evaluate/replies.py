@@ -89,9 +89,7 @@ def read_reply(text: str, read: Read) -> Reading:
         first = next(objects, None)
     except _Unreadable as error:
         return Reading(None, faults=tuple(filter(None, [str(error)])))
-    reading = None
-    if first is not None:
-        reading = read(first)
+    reading = read(first) if first is not None else None
     if reading is None:
         return Reading(None)
     if any(other.decides != reading.decides for other in _others(objects, read)):

@@ -107,9 +107,7 @@ class Engine:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._limits.close)
             await self._open_targets(stack, answering=stored is None)
-            rows = None
-            if stored is not None:
-                rows = stored.read()
+            rows = stored.read() if stored is not None else None
             async with asyncio.TaskGroup() as workers:
                 self._workers = workers
                 for _ in range(min(self._runner.most or self._limits.width, self.progress.total)):

@@ -85,9 +85,7 @@ class Limits:
     def _add(self, change: ConcurrencyChange) -> None:
         if len(self.changes) < MAX_CHANGES:
             self.changes.append(change)
-        held = ""
-        if change.held_s:
-            held = f", waiting {change.held_s:g} s"
+        held = f", waiting {change.held_s:g} s" if change.held_s else ""
         self._log(
             f"{change.target}: concurrency {change.before} → {change.after}{held}: {change.reason}"
         )

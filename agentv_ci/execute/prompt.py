@@ -168,14 +168,10 @@ def _chat(
     leading = 0
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
-    system = []
-    if guidelines:
-        system = [f"{GUIDELINES_HEADING}\n\n{guidelines}"]
+    system = [f"{GUIDELINES_HEADING}\n\n{guidelines}"] if guidelines else []
     system += [text for message in messages[:leading] if (text := message_text(message, files))]
     turns = [_turn(message, files) for message in messages[leading:]]
-    head = []
-    if system:
-        head = [ChatMessage("system", "\n\n".join(system))]
+    head = [ChatMessage("system", "\n\n".join(system))] if system else []
     return (*head, *turns)
 
 

@@ -280,9 +280,7 @@ class LocalTrials:
 
         The error then says so.
         """
-        reason = None
-        if not trial.dry_run:
-            reason = reached(trial.case, used)
+        reason = reached(trial.case, used) if not trial.dry_run else None
         if self._state.budget.is_exhausted(trial.case.suite):
             reason = "the budget is used up"
         if reason is not None:

@@ -238,9 +238,7 @@ class TrialSchedule:
             self._used[key] = self._used.get(key, NOTHING_USED).plus_row(row)
         if (held := self._held.pop(key, None)) is not None and not self._is_stopped:
             self._wait(*held)
-        unneeded = 0
-        if key in self._undecided:
-            unneeded = self._decide(case, key, row)
+        unneeded = self._decide(case, key, row) if key in self._undecided else 0
         if row.verdict != "pass":
             self._missed[key] += 1
             if self._options.fail_fast and self._has_failed(case, key):

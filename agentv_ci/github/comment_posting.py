@@ -118,9 +118,7 @@ async def author_of(api: Api, workflow: Workflow) -> str:
         found = text_at(answer, "data", "viewer", "login")
     except ProviderError:
         # A proxy or a server without GraphQL; REST knows the owners of personal tokens.
-        found = None
-        if not api.token.startswith(OF_APPS):
-            found = await _user(api)
+        found = await _user(api) if not api.token.startswith(OF_APPS) else None
     login = (found or WORKFLOW_BOT).removesuffix("[bot]")
     if api.token.startswith(OF_APPS) or login == WORKFLOW_BOT:
         # REST appends `[bot]` to the logins of apps; people cannot have such a login.

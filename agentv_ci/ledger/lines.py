@@ -144,9 +144,7 @@ def _line(line: bytes) -> LedgerLine:
 
 def in_order(runs: Iterator[LedgerRun], since: date | None) -> tuple[LedgerRun, ...]:
     """Return runs since a day, the oldest first."""
-    first = ""
-    if since is not None:
-        first = since.isoformat()
+    first = since.isoformat() if since is not None else ""
     return tuple(
         sorted(
             (run for run in runs if run.head.time >= first),

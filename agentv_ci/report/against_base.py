@@ -57,9 +57,7 @@ def _limits(gate: GateSettings) -> Iterator[str]:
 def _of(suites: Sequence[str], gates: int) -> str:
     if gates == 1:
         return ""
-    more = ""
-    if len(suites) > 1:
-        more = f" and {len(suites) - 1} more"
+    more = f" and {len(suites) - 1} more" if len(suites) > 1 else ""
     return f" in {code(shortened(suites[0], MAX_TEXT))}{more}"
 
 
@@ -86,9 +84,7 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
         if others:
             yield f"The test, compared with {code(base.base)}: {others}"
         return
-    counts = ""
-    if base.gate_from == "head":
-        counts = ", and that counts"
+    counts = ", and that counts" if base.gate_from == "head" else ""
     yield f"⚠️ **{TITLE}{counts}**, compared with {code(base.base)}:"
     found = _each_kind_first(base.lowered)
     shown = found if len(found) <= MOST_SHOWN else found[: MOST_SHOWN - 1]
@@ -99,9 +95,7 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
             f"{', '.join(f'{kind} ({n})' for kind, n in left.items())}"
         )
     if others:
-        yield from [f"- also {others}"]
-    else:
-        yield from []
+        yield f"- also {others}"
 
 
 def all_changes(base: AgainstBase, links: Links) -> list[str]:
@@ -148,11 +142,7 @@ def lowered_annotations(base: AgainstBase | None) -> Iterator[Annotation]:
     for change in base.lowered:
         if change.path is not None:
             names = [*change.cases, "…"] if change.number > len(change.cases) else change.cases
-            cases = ""
-            if change.cases:
-                cases = f" ({', '.join(names)})"
-            held = ""
-            if change.is_held:
-                held = "\nIt does not count before it is merged."
+            cases = f" ({', '.join(names)})" if change.cases else ""
+            held = "\nIt does not count before it is merged." if change.is_held else ""
             message = f"{shortened(on_one_line(change.text + cases), MAX_TEXT * 2)}{held}"
             yield Annotation("warning", TITLE, message, change.path, change.line, is_failure=True)

@@ -157,9 +157,7 @@ def _statistics(figures: Statistics) -> Iterator[Line]:
     most = max(figures.histogram)
     for index, number in enumerate(figures.histogram):
         low, high = index / 5, (index + 1) / 5
-        closing = ")"
-        if index == len(figures.histogram) - 1:
-            closing = "]"
+        closing = "]" if index == len(figures.histogram) - 1 else ")"
         bar = "#" * -(-number * BAR // most) if number else ""
         yield Line.of((f"[{low:.1f}, {high:.1f}{closing}  {number:>5}  ", "plain"), (bar, "bar"))
 
@@ -261,14 +259,10 @@ def _group(group: CaseFigures, report: RunReport) -> str:
     mean = ""
     if group.mean is not None:
         mean = f", mean {group.mean:.3f}"
-    errors = ""
-    if group.errored:
-        errors = f", {counted(group.errored, 'error')}"
+    errors = f", {counted(group.errored, 'error')}" if group.errored else ""
     if group.crashed:
         errors += f", {counted(group.crashed, 'crashed trial')}"
-    left = ""
-    if group.not_run:
-        left = f", {group.not_run} not run"
+    left = f", {group.not_run} not run" if group.not_run else ""
     if group.skipped:
         left += f", {group.skipped} skipped"
     if group.quarantined:
@@ -276,9 +270,7 @@ def _group(group: CaseFigures, report: RunReport) -> str:
     spent, seconds = None, 0.0
     if isinstance(group, Group):
         spent, seconds = view.cost_text(report, group), group.duration_s or 0.0
-    cost = ""
-    if spent is not None:
-        cost = f", {spent}"
+    cost = f", {spent}" if spent is not None else ""
     time = ""
     if seconds >= WORTH_A_TIME_S:
         time = f", {view.duration_text(seconds)}"

@@ -34,9 +34,7 @@ def target_table(run: RunView) -> str:
     head.append("time")
 
     def row(group: Group) -> Sequence[str]:
-        sign = ""
-        if group.name in verdicts:
-            sign = SIGNS[verdicts[group.name]]
+        sign = SIGNS[verdicts[group.name]] if group.name in verdicts else ""
         counts = [
             group.cases,
             group.passed,
@@ -50,9 +48,7 @@ def target_table(run: RunView) -> str:
         costs = [group.total_usd]
         if shows_each:
             costs.append(group.cost_per_pass_usd)
-        least = ""
-        if view.lacks_price(run.report, group):
-            least = "≥ "
+        least = "≥ " if view.lacks_price(run.report, group) else ""
         amounts = ["" if cost is None else least + dollars(cost) for cost in costs]
         time = ""
         if group.duration_s is not None:
@@ -92,9 +88,7 @@ def _cell(outcome: CaseOutcome | None) -> str:
     trials = ""
     if len(outcome.trials) > 1:
         trials = f" ({outcome.passed}/{len(outcome.trials)})"
-    mark = ""
-    if outcome.quarantine is not None:
-        mark = " 🔒"
+    mark = " 🔒" if outcome.quarantine is not None else ""
     return f"{SIGNS[outcome.verdict]}{score}{trials}{mark}"
 
 

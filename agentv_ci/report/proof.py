@@ -41,9 +41,7 @@ def mutants_text(total: ProofSummary) -> str:
     undecided = total.mutants - total.killed - total.survived
     if total.kill_rate is None:
         return f"no kill rate: {counted(undecided, 'mutant')} undecided"
-    others = ""
-    if undecided:
-        others = f", {undecided} undecided"
+    others = f", {undecided} undecided" if undecided else ""
     killed = (
         f"{total.killed} of {counted(total.mutants, 'mutant')} killed, "
         f"{total.survived} survived{others}"
@@ -66,9 +64,7 @@ def facts(proof: Proof) -> Iterator[Line]:
         if total.survived:
             style = "warn"
         yield Line(mutants_text(total), style)
-    unjudged = 0
-    if proof.judges == "skip":
-        unjudged = total.unjudged_evaluators
+    unjudged = total.unjudged_evaluators if proof.judges == "skip" else 0
     for number, one, several in (
         (total.without_mutants, "case has nothing to damage", "cases have nothing to damage"),
         (

@@ -21,7 +21,7 @@ MAX_ENTRIES = 50
 def quarantine_section(run: RunView) -> str | None:
     """Return the cases that do not gate, and what is about to expire or has, as Markdown.
 
-    None if there are no such cases.
+    None if there is neither.
     """
     items = [
         _item(entry, entry.quarantine, run)
@@ -64,9 +64,7 @@ def _item(outcome: CaseOutcome, entry: Quarantine, run: RunView) -> str:
     issue = ""
     if entry.issue is not None:
         issue = f" · {_issue(entry.issue, run.links)}"
-    soon = ""
-    if entry.state == "ending":
-        soon = "⏰ "
+    soon = "⏰ " if entry.state == "ending" else ""
     reason = code(shortened(entry.reason, MAX_TEXT))
     return (
         f"- {SIGNS[outcome.verdict]} {name} {result_text(outcome)} · {soon}{end_text(entry)} · "

@@ -9,7 +9,6 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from glob import escape
-from itertools import chain, repeat
 from shlex import quote
 from typing import TYPE_CHECKING
 from urllib.parse import quote as quote_address
@@ -195,9 +194,11 @@ class RunView(Struct, frozen=True, dict=True):
     @property
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
         """The trials without a verdict of cases that have one; they count as errors, too."""
-        cases = [outcome for outcome in gating(self.outcomes) if outcome.has_verdict]
-        trials = chain.from_iterable(zip(repeat(case), case.trials) for case in cases)
-        return [(case, trial) for case, trial in trials if trial.verdict == "error"]
+        lost: list[tuple[CaseOutcome, TrialOutcome]] = []
+        for case in gating(self.outcomes):
+            if case.has_verdict:
+                lost.extend((case, trial) for trial in case.trials if trial.verdict == "error")
+        return lost
 
 
 def unknown_text(run: RunView) -> str | None:
@@ -486,9 +487,7 @@ def rerun_command(suite: str, case_id: str, target: str, options: Sequence[str] 
     It is quoted for any POSIX shell.
     """
     # `--target default` means no override, which is the same as no option.
-    chosen = ""
-    if target != "default":
-        chosen = f" --target={quote(target)}"
+    chosen = f" --target={quote(target)}" if target != "default" else ""
     path = suite if _is_typeable(suite) else _as_glob(suite)
     named = f"./{path}" if path.startswith("-") else path
     others = "".join(f" {_assigned(option)}" for option in options)

@@ -189,9 +189,7 @@ def _without_torn(items: Iterable[bytes], how: Form) -> Iterator[bytes]:
 
 def row_of(data: object, *, free_data_is_text: bool = True) -> ResultRow:
     """Validate a value as a row; raises ValueError with a readable message."""
-    version = None
-    if isinstance(data, dict):
-        version = data.get("schema_version")
+    version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > RESULT_VERSION:
         raise ValueError(
             f"schema_version {version} is not supported; "

@@ -184,9 +184,7 @@ class ResumedResults:
         of_targets = sum(index.other_targets[case] for case in {key[:2] for key, _ in index.last})
         lost += of_targets
         if lost and earlier == self._path:
-            what = "targets"
-            if lost > of_targets:
-                what = "cases"
+            what = "cases" if lost > of_targets else "targets"
             raise UsageError(
                 (
                     f"'{earlier}' has {counted(lost, 'row')} of {what} that are not selected and "
@@ -210,9 +208,7 @@ class ResumedResults:
         if crashes := sum(last.result.is_crash and not last.is_answered for last in kept):
             sentence += f" ({counted(crashes, 'crash', 'crashes')} of the agent)"
         if index.other_settings:
-            verb = "run"
-            if index.other_settings == 1:
-                verb = "runs"
+            verb = "runs" if index.other_settings == 1 else "run"
             sentence += (
                 f"; {index.other_settings} answered with other settings from the "
                 f"environment {verb} again"

@@ -1,6 +1,4 @@
-"""Find commits of a Git repository on this machine, without running Git.
-
-Compiling starts no programs, so Git is not run.
+"""Find commits of a Git repository on this machine, without Git: compiling starts no programs.
 
 Layout of repositories: https://git-scm.com/docs/gitrepository-layout.
 """

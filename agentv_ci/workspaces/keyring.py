@@ -18,9 +18,7 @@ def leave_session_keyring() -> None:
 
     What the thread starts from now on inherits it.
     """
-    number = None
-    if sys.platform == "linux":
-        number = KEYCTL.get(os.uname().machine)
+    number = KEYCTL.get(os.uname().machine) if sys.platform == "linux" else None
     if number is not None:
         import ctypes  # only isolation needs it
 

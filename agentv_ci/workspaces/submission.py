@@ -96,10 +96,9 @@ def _refusal(change: Change, workspace: PlanWorkspace) -> str | None:
         return "not in submit"
     if any(matches(name, GUARDED) for name in _names(change)):
         return "guarded"
-    if change.kind == "added" or change.link is not None:
-        if any(map(_shadows, _names(change))):
-            return "named like a module of Python"
-        return None
+    is_new = change.kind == "added" or change.link is not None
+    if is_new and any(map(_shadows, _names(change))):
+        return "named like a module of Python"
     return None
 
 

@@ -46,11 +46,10 @@ def in_history(outcomes: Sequence[CaseOutcome], ledger: Ledger) -> dict[CaseKey,
     Those without a verdict there are left out.
     """
     keys = [outcome.key for outcome in outcomes]
-    dated = list(_dated_lines(ledger))
-    match = matching(keys, {line.key for _, line in dated})
+    match = matching(keys, {line.key for _, line in _dated_lines(ledger)})
     wanted = {match(key): key for key in keys}
     seen: dict[CaseKey, list[tuple[str, CaseLine]]] = {}
-    for time, line in dated:
+    for time, line in _dated_lines(ledger):
         if (key := wanted.get(match(line.key))) is not None:
             seen.setdefault(key, []).append((time, line))
     states: dict[CaseKey, OnBase] = {}

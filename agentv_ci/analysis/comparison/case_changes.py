@@ -63,10 +63,7 @@ def dropped(cases: Sequence[Trials], rate: float) -> tuple[bool, ...]:
 
 
 def can_be_called(margins: Margins, rate: float) -> bool:
-    """Whether the largest drop of a case is called at this rate.
-
-    No other case could show one.
-    """
+    """Whether the largest drop of a case is called at this rate if no other case could show one."""
     smallest = _kept_p_values(margins)[0]
     return smallest < 1 and smallest / (1 - smallest) <= rate * (1 + TOLERANCE)
 

@@ -8,7 +8,7 @@ total gives up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -162,7 +162,8 @@ def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> 
         *limit_changes(pairs, targets, terms.limits, SHARE_OF_LIMITS * alpha, confidence),
     )
     calls = dropped(trials, wrong_calls(confidence))
-    return _Judged(metrics, tuple(map(_named, compress(pairs, calls))))
+    called = [pair for pair, is_called in zip(pairs, calls, strict=True) if is_called]
+    return _Judged(metrics, tuple(map(_named, called)))
 
 
 def _of_total(cases: Sequence[Trials], terms: Terms) -> float:
@@ -190,8 +191,15 @@ def _could_change(
 
     They could make the head worse or not, or a statement that passes false.
     """
-    worst = list(map(_at_worst, pairs))
-    best = list(map(_at_best, pairs))
+    worst: list[tuple[str, Trials]] = []
+    best: list[tuple[str, Trials]] = []
+    for base, head in pairs:
+        known = trials_of((base, head))
+        before, now = _missing(base), _missing(head)
+        whole = known._replace(base=known.base + before, head=known.head + now)
+        passed_before, passed_now = known.base_passed + before, known.head_passed + now
+        worst.append((head.target, whole._replace(base_passed=passed_before)))
+        best.append((head.target, whole._replace(head_passed=passed_now)))
     metrics = len({change.metric for change in judged.metrics if change.allowed is None})
     least = _by_trials(worst, targets, metrics, terms)
     most = _by_trials(best, targets, metrics, terms)
@@ -202,30 +210,6 @@ def _could_change(
     # A case without any graded trial has lost its verdict, which is said of it.
     graded = (trials for pair, (_, trials) in zip(pairs, worst, strict=True) if is_graded(pair))
     return passes and any(_is_suspect(trials, terms) for trials in graded)
-
-
-def _at_worst(pair: CasePair) -> tuple[str, Trials]:
-    """Return the target and trials of a case if trials without a verdict passed before only."""
-    base, head = pair
-    before, now = _missing(base), _missing(head)
-    known = trials_of(pair)
-    return head.target, known._replace(
-        base_passed=known.base_passed + before,
-        base=known.base + before,
-        head=known.head + now,
-    )
-
-
-def _at_best(pair: CasePair) -> tuple[str, Trials]:
-    """Return the target and trials of a case if trials without a verdict pass now only."""
-    base, head = pair
-    before, now = _missing(base), _missing(head)
-    known = trials_of(pair)
-    return head.target, known._replace(
-        base=known.base + before,
-        head_passed=known.head_passed + now,
-        head=known.head + now,
-    )
 
 
 def _by_trials(

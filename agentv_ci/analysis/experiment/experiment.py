@@ -156,7 +156,7 @@ class _Judge:
         return self.looks.counted
 
     def _withheld(self) -> Iterator[str]:
-        """Yield why more than the arms differs."""
+        """Yield why there is no verdict: what differs besides the arms, and rows that do not count."""
         yield from self._plan.differences
         yield from _foreign(self._foreign)
         yield from unplanned_models(self._plan, self._trials)

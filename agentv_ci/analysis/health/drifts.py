@@ -178,8 +178,9 @@ def is_flakiness(series: Series, onset: Shift | None, level: float) -> bool:
     before, after = series.runs[: onset.start], series.runs[onset.start :]
     if is_unsteady(before) or not is_unsteady(after) or not passes_mostly(after):
         return False
-    has_passed = [run.case.verdict == "pass" for run in series.runs]
-    return latest_shift(list(compress(series.scores, has_passed)), level) is None
+    runs = zip(series.scores, series.runs, strict=True)
+    of_passes = [score for score, run in runs if run.case.verdict == "pass"]
+    return latest_shift(of_passes, level) is None
 
 
 def _levels(shift: Shift) -> dict[str, float]:

@@ -111,9 +111,7 @@ async def token_usage(
         ("input tokens", whole.input, [part.input for part in parts], settings.max_input),
         ("output tokens", whole.output, [part.output for part in parts], settings.max_output),
     ):
-        least = None
-        if noun == "output tokens":
-            least = settings.min_output
+        least = settings.min_output if noun == "output tokens" else None
         if least is not None and written is None:
             unmeasured[noun] = None
         elif least is not None and written is not None:

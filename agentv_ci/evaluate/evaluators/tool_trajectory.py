@@ -79,9 +79,7 @@ def _in_place(
         return False, f"{place}: {_name(made)} instead of {_name(expected)}"
     if fits(expected, made):
         return True, f"{place}: {expected.tool}"
-    other_input = ""
-    if expected.tool == made.tool:
-        other_input = " (other input)"
+    other_input = " (other input)" if expected.tool == made.tool else ""
     return False, f"{place}: {made.tool} instead of {expected.tool}{other_input}"
 
 

@@ -130,9 +130,7 @@ class AgentProvider:
             self._services.warn(
                 f"{self._target.name}: seeds are ignored: the agent does not support them"
             )
-        parent = None
-        if request.place is not None:
-            parent = request.place.scratch
+        parent = request.place.scratch if request.place is not None else None
         async with workspace(self._kind, request.files, parent) as place:
             prompt = prompt_document(request, place.files)
             try:
@@ -242,9 +240,7 @@ def find_program(
         path = services.place(name)
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
-        reason = "does not exist"
-        if path.exists():
-            reason = "is not executable"
+        reason = "is not executable" if path.exists() else "does not exist"
         if path.is_dir():
             reason = "is a directory"
         raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")

@@ -66,7 +66,5 @@ def _object(text: str) -> JsonObject:
     body = json_or_none(text)
     if isinstance(body, dict):
         return body
-    what = "not a JSON object"
-    if body is None:
-        what = "not JSON"
+    what = "not JSON" if body is None else "not a JSON object"
     raise ProviderError("malformed", f"the answer is {what}: {one_line(text)}")

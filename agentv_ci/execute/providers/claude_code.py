@@ -241,13 +241,9 @@ def _was_stopped(result: JsonObject) -> bool:
 
 def _reason(result: JsonObject) -> str:
     listed = value_at(result, "errors")
-    errors = ""
-    if isinstance(listed, list):
-        errors = "; ".join(map(str, listed))
+    errors = "; ".join(map(str, listed)) if isinstance(listed, list) else ""
     # Without `is_error`, it is what was written until the run was stopped.
-    said = None
-    if value_at(result, "is_error"):
-        said = text_at(result, "result")
+    said = text_at(result, "result") if value_at(result, "is_error") else None
     names = (text_at(result, "subtype"), text_at(result, "terminal_reason"))
     return (
         errors

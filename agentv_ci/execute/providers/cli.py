@@ -84,9 +84,7 @@ class CliProvider:
 
         The answer is its output, or the output file if the template names one.
         """
-        parent = None
-        if request.place is not None:
-            parent = request.place.scratch
+        parent = request.place.scratch if request.place is not None else None
         try:
             scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-", dir=parent))
         except OSError as error:
@@ -246,9 +244,9 @@ def _files(files: Sequence[InputFile], form: str | None) -> str:
 
 
 async def _read_output(path: Path) -> str:
-    """Return what the command has written, wherever it ran.
+    """Return what the command has written.
 
-    If it ran outside of its isolation, no link may lead elsewhere.
+    It is read outside of the command's isolation, so no link may lead elsewhere.
     """
     folder = path.parent
     try:

@@ -276,9 +276,9 @@ class _Log:
         if self._summarize is not None and line.startswith("{"):
             event = json_or_none(line)
         if self._summarize is not None and isinstance(event, dict):
-            texts = list(self._summarize(event))
+            texts = self._summarize(event)
         else:
-            texts = [line]
+            texts = iter([line])
         for text in texts:
             self.write(f"[+{minutes:02}:{seconds:02}] [{OUTPUTS[output]}] {text}")
 

@@ -56,9 +56,7 @@ def open_provider(target: GeminiCliTarget, services: ProviderServices) -> AgentP
 
 def read_output(finished: ProcessResult) -> Response | None:
     """Read the events; the answer is the assistant's text after its last tool call."""
-    failure = None
-    if finished.status:
-        failure = _failure(finished.stderr)
+    failure = _failure(finished.stderr) if finished.status else None
     try:
         events = read_events(finished.stdout, KNOWN)
     except NotEvents:

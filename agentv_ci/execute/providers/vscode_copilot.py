@@ -292,9 +292,7 @@ def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) ->
         place.messages / f"{stem}_{end}.md" for end in ("req", "res.tmp", "res")
     )
     guidelines = guidelines_of(request.files)
-    unlock = ""
-    if unlocks:
-        unlock = f" && rm -f {shlex.quote(str(place.lock))}"
+    unlock = f" && rm -f {shlex.quote(str(place.lock))}" if unlocks else ""
     rename = f"mv {shlex.quote(str(unfinished))} {shlex.quote(str(answered))}{unlock}"
     text = _request_text(request, guidelines, unfinished, rename)
     return Exchange(request, text, guidelines, asked, answered)

@@ -155,9 +155,7 @@ def _result(sample: JsonObject, target: str, scores: Scores, task: str | None) -
     if error is None:
         try:
             checks = tuple(scores.checks(_given(sample), "scorer"))
-            error = "the sample has no scores"
-            if checks:
-                error = None
+            error = None if checks else "the sample has no scores"
         except UnknownScore as unknown:
             error = str(unknown)
     usage = mapping(next(iter(mapping(sample.get("model_usage")).values()), None))

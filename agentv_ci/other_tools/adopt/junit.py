@@ -146,6 +146,8 @@ def _cases(root: ET.Element) -> Iterator[_Case]:
         children = []
         for child in element:
             if child.tag != "testsuite":
+                # Ids of suites without a name have always counted what is beside them.
+                names[None] += 1
                 children.append(_Case(child, inner, places))
                 continue
             name = child.get("name")
@@ -243,9 +245,7 @@ def _unknown(case: ET.Element) -> str | None:
     if tags := {child.tag for child in case} - NEUTRAL - {*BAD, *SKIPPED, *FLAKY, *RERUNS}:
         return f"it has <{min(tags)}>, which is not known to be a pass"
     skipped = case.find("skipped")
-    message = ""
-    if skipped is not None:
-        message = _text(skipped)
+    message = _text(skipped) if skipped is not None else ""
     # CTest skips tests that it cannot start; those that are meant to be skipped begin so.
     if (
         "notrun" in _states(case)

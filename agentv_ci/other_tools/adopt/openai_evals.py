@@ -35,9 +35,7 @@ def results(lines: Sequence[JsonObject], how: HowToRead) -> AdoptedFile:
     Raises ValueError if runs cannot be distinguished.
     """
     specs = _specs(lines)
-    only = ""
-    if len(specs) == 1:
-        only = next(iter(specs))
+    only = next(iter(specs)) if len(specs) == 1 else ""
     events: defaultdict[str, list[JsonObject]] = defaultdict(list)
     for line in lines:
         if "spec" not in line and "final_report" not in line:
@@ -57,9 +55,7 @@ def _specs(lines: Sequence[JsonObject]) -> dict[str, JsonObject]:
             spec = mapping(line["spec"])
             run = text(spec.get("run_id"))
             if run in specs:
-                shared = "no run_id"
-                if run:
-                    shared = f"the run_id '{run}'"
+                shared = f"the run_id '{run}'" if run else "no run_id"
                 raise ValueError(f"two of its runs have {shared}")
             specs[run] = spec
     return specs
@@ -90,9 +86,7 @@ def _lost(
             f"{counted(ended, 'final report')}"
         )
     for run in {**specs, **events}:
-        named = "a run without run_id"
-        if run:
-            named = f"run '{run}'"
+        named = f"run '{run}'" if run else "a run without run_id"
         if specs and run not in specs:
             yield f"{named} has no spec"
         judged = [event for event in events.get(run, ()) if text(event.get("type")) in JUDGED]
@@ -189,9 +183,7 @@ def _result(events: Sequence[JsonObject], spec: JsonObject, scores: Scores) -> A
     if error is None:
         try:
             read = tuple(_checks(events, scores))
-            error = "the sample has no result"
-            if read:
-                error = _contradiction(read)
+            error = _contradiction(read) if read else "the sample has no result"
             checks = read if error is None else ()
         except UnknownScore as unknown:
             error = str(unknown)

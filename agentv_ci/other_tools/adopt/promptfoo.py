@@ -31,9 +31,7 @@ def data_in(written: str) -> JsonValue:
     try:
         data = json_in(written)
     except ValueError:
-        rows = []
-        if "\n" in written.strip():
-            rows = lines_in(written)
+        rows = lines_in(written) if "\n" in written.strip() else []
         if not rows:
             raise
         return {"results": list[JsonValue](rows)}
@@ -121,7 +119,7 @@ def _column(row: JsonObject) -> _Column:
 def _require_columns(data: JsonValue, known: Mapping[tuple[str, str], Collection[_Column]]) -> None:
     """Raise ValueError if a table has columns that its results do not tell apart.
 
-    Results without `promptIdx` may not.
+    Those of results without `promptIdx` may look alike.
     """
     headers = objects_at(data, "results", "table", "head", "prompts")
     columns = Counter(

@@ -121,9 +121,7 @@ class Scores:
         worst, best = scale or SHARE
         share = round((number - worst) / (best - worst), PRECISION)
         if not _is_share(share):
-            limits = "0 to 1"
-            if scale is not None:
-                limits = f"its scale {scale}"
+            limits = f"its scale {scale}" if scale is not None else "0 to 1"
             raise UnknownScore(
                 f"score '{name}' is {_shown(number)}, outside of {limits}; {_advice(name)}"
             )
@@ -131,9 +129,7 @@ class Scores:
 
     def _is_verdict(self, value: JsonValue) -> bool:
         """Return whether a value is a verdict, unless the user says what score it stands for."""
-        written = ""
-        if isinstance(value, (str, bool)):
-            written = text(value).strip()
+        written = text(value).strip() if isinstance(value, (str, bool)) else ""
         return written.lower() in WORDS and written not in self._how.grades
 
     def _grade(self, value: JsonValue) -> float | None:

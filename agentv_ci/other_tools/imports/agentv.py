@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -153,14 +152,10 @@ class _Suite:
             if place is not None and isinstance(place.value, dict):
                 inner = self._draft.fields(place, key)
                 made |= self._run_settings(inner)
-                own += list(
-                    chain.from_iterable(found.items for found in [inner.at(*ASSERTIONS)] if found)
-                )
+                own += items_of(inner.at(*ASSERTIONS))
                 inner.end("set by options of `agentv-ci eval`, or not needed")
         made |= self._targets(fields)
-        assertions = fields.at(*ASSERTIONS)
-        if assertions:
-            own += assertions.items
+        own += items_of(fields.at(*ASSERTIONS))
         shared = [assertion for assertion in own if not _depends_on_case(assertion)]
         self._each_case = [assertion for assertion in own if _depends_on_case(assertion)]
         if listed := evaluators(self._draft, shared, CaseContext()):

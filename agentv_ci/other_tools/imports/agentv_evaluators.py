@@ -93,9 +93,7 @@ def _common(fields: Fields) -> Evaluator:
 
 def _included(draft: Draft, place: Place, path: str, context: CaseContext) -> list[Evaluator]:
     file = place.source.resolve(path)
-    source = None
-    if file.suffix:
-        source = draft.reads.document(file)
+    source = draft.reads.document(file) if file.suffix else None
     candidates = (file, place.source.path.parent / ".agentv" / "templates" / f"{path}.yaml")
     source = source or next(
         (found for candidate in candidates if (found := draft.reads.document(candidate))), None

@@ -259,9 +259,7 @@ def comments_at_start(source: Source) -> tuple[str, ...]:
 
 def _comments_above(lines: list[str], last: int) -> Iterator[str]:
     for number in range(last, -1, -1):
-        line = ""
-        if number < len(lines):
-            line = lines[number].strip()
+        line = lines[number].strip() if number < len(lines) else ""
         if not line.startswith("#"):
             return
         yield line[1:].removeprefix(" ").rstrip()

@@ -225,9 +225,7 @@ def _program(
     if function:
         named += f":{function}"
     command = [runner, draft.script(script), named]
-    after = ""
-    if config:
-        after = f" {shlex.quote(json.dumps(config))}"
+    after = f" {shlex.quote(json.dumps(config))}" if config else ""
     draft.note(
         "approximated",
         place,

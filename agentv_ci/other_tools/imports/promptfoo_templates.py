@@ -91,9 +91,7 @@ def filled(row: JsonObject) -> JsonObject:
     made = dict(row)
     for _ in range(5):
         for key, value in made.items():
-            match = None
-            if isinstance(value, str):
-                match = _NAMED.search(value)
+            match = _NAMED.search(value) if isinstance(value, str) else None
             if match is not None and match[1] in made:
                 made[key] = (
                     f"{match.string[: match.start()]}{made[match[1]]}{match.string[match.end() :]}"
@@ -199,9 +197,7 @@ def _dump(value: object, indent: int | None = None) -> str:
     """
     from jinja2 import Undefined
 
-    separators = None
-    if indent is None:
-        separators = (",", ":")
+    separators = (",", ":") if indent is None else None
     is_there = not isinstance(value, Undefined)
     if is_there:
         return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)

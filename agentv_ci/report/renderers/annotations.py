@@ -57,9 +57,7 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
     for case in cases:
         yield _case(case, run, level, find_line)
     for outcome, trial in run.lost_trials:
-        what = "has no verdict"
-        if trial.is_crash:
-            what = "crashed"
+        what = "crashed" if trial.is_crash else "has no verdict"
         title = f"{_name(outcome, run)}: trial {trial.number} of {outcome.case.trials} {what}"
         yield _on_case(outcome, "warning", title, _line(trial.summary))
     for outcome in run.quarantined:

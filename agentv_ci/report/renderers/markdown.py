@@ -240,9 +240,7 @@ def _mine_or_known(run: RunView) -> str | None:
 
 def _on_base(outcome: CaseOutcome, run: RunView) -> str:
     """Return what a case that did not pass does on the base branch; empty if that is unknown."""
-    known = None
-    if run.base is not None:
-        known = run.base.cases.get(outcome.key)
+    known = run.base.cases.get(outcome.key) if run.base is not None else None
     if run.base is None or known is None:
         return ""
     branch = cell_code(run.base.name)
@@ -409,9 +407,7 @@ def _changed(
 ) -> str:
     source = sources.get(case.key)
     name = cell_code(shortened(view.compared_name(case, comparison), MAX_ID))
-    place = ""
-    if source is not None:
-        place = _place(source, links, cell_code)
+    place = _place(source, links, cell_code) if source is not None else ""
     return f"| {CHANGES[case.change]} | {name} | {view.change_text(case)} | {place} |"
 
 

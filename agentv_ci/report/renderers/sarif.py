@@ -154,14 +154,10 @@ def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
 
 
 def _invocation(report: RunReport, left_out: int) -> JsonObject:
-    notes = []
-    if report.dry_run:
-        notes = [("note", f"dry run: {DRY_RUN}")]
+    notes = [("note", f"dry run: {DRY_RUN}")] if report.dry_run else []
     if left_out > 0:
         notes += [("note", f"{counted(left_out, 'more case')} did not pass")]
-    level = "error"
-    if report.gate.exit_code == PASSED:
-        level = "note"
+    level = "note" if report.gate.exit_code == PASSED else "error"
     notes += [(level, printable(reason)) for reason in report.gate.reasons]
     return {
         "executionSuccessful": report.gate.exit_code in (PASSED, FAILED),

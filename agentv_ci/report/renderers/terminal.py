@@ -56,7 +56,7 @@ def render(run: RunView) -> Iterator[Line]:
     """Yield the summary: errors, failures, figures, the gate."""
     for line in _lines(run):
         if line.parts or columns(line.text) <= WIDTH:
-            yield from [line]
+            yield line
         else:
             yield from _folded(line)
 
@@ -187,7 +187,7 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
     if len(findings) < 2:
         text = on_one_line(outcome.summary)
         if findings and findings[0].type == "schema":
-            yield from [_cut(text)]
+            yield _cut(text)
         else:
             yield from _wrapped(text)
         return
@@ -200,7 +200,7 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
             f"{on_one_line(finding.text)}"
         ).removesuffix(": ")
         if finding.type == "schema" or finding.verdict == "pass":
-            yield from [_cut(text)]
+            yield _cut(text)
         else:
             yield from _wrapped(text, indent="  ")
 

@@ -38,9 +38,7 @@ def message_of(newest: Point | None) -> str:
         return "no runs"
     if not newest.graded:
         return "no verdict"
-    errors = ""
-    if newest.errored:
-        errors = f", {newest.errored} without verdict"
+    errors = f", {newest.errored} without verdict" if newest.errored else ""
     return f"{newest.passed}/{newest.graded} passed{errors}"
 
 

@@ -88,9 +88,7 @@ def render(site: SiteView) -> Mapping[str, bytes]:
     """Return the name and content of each file."""
     shown = Shown.of(site.ledger.runs)
     everything = overall(shown.runs)
-    newest = None
-    if everything.points:
-        newest = everything.points[-1]
+    newest = everything.points[-1] if everything.points else None
     return {
         "index.html": _page(site, shown, everything),
         "badge.svg": badge(newest).encode(),

@@ -1,6 +1,6 @@
 """Ask a provider of promptfoo that is a Python file.
 
-Promptfoo_provider.py PROVIDER[:FUNCTION] PROMPT_FILE [CONFIG].
+Usage: promptfoo_provider.py PROVIDER[:FUNCTION] PROMPT_FILE [CONFIG]
 """
 
 import asyncio

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cache
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 
@@ -16,7 +17,6 @@ from agentv_ci.analysis.cases.quarantine import gating
 from agentv_ci.analysis.comparison.metric_texts import metric_name, values_text, verdict_text
 from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.proof import Proof
 from agentv_ci.contracts.report import (
     CaseFigures,
     EvaluatorFigures,
@@ -42,6 +42,9 @@ from agentv_ci.report.renderers.html.page import (
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
 from agentv_ci.report.renderers.html.plots import BOTTOM, LEFT, RIGHT, TOP, columns, scatter
 from agentv_ci.report.view import RunView
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.proof import Proof  # few runs have one
 
 MAX_BYTES = 30_000_000
 """Of the whole file. Texts of passed cases are left out first, then of borderline and flaky ones,
